@@ -1,0 +1,74 @@
+// Penstock's JVM side. One source tree, one jar per Spark minor: sbt -Dspark=4.2 (default) or -Dspark=4.3.
+
+val sparkMinor = sys.props.getOrElse("spark", "4.2")
+
+/** Full version per supported minor. */
+val sparkVersions = Map("4.2" -> "4.2.0", "4.3" -> "4.3.0")
+val sparkVersion = sparkVersions.getOrElse(
+  sparkMinor,
+  sys.error(s"-Dspark=$sparkMinor is not supported; allowed: ${sparkVersions.keys.toSeq.sorted.mkString(", ")}")
+)
+
+/** Spark 4.3.0 is not on Maven Central: its jars come out of the PySpark distribution (see Makefile, target setup). */
+val sparkJars: Option[File] = sys.props.get("spark.jars.dir").map(file)
+
+ThisBuild / organization := "io.penstock"
+ThisBuild / version := IO.read(file("VERSION")).trim
+ThisBuild / scalaVersion := "2.13.18"
+
+lazy val common = Seq(
+  target := baseDirectory.value / "target" / s"spark-$sparkMinor",
+  scalacOptions ++= Seq("-deprecation", "-feature", "-unchecked", "-Xlint:_,-missing-interpolator", "-Werror", "-release", "17"),
+  javacOptions ++= Seq("--release", "17"),
+  Compile / doc / sources := Nil,
+  libraryDependencies ++= {
+    if (sparkJars.isDefined) Nil
+    else Seq("org.apache.spark" %% "spark-sql" % sparkVersion % Provided)
+  },
+  Compile / unmanagedJars ++= sparkJars.toSeq.flatMap(d => (d ** "*.jar").classpath),
+  Test / unmanagedJars ++= sparkJars.toSeq.flatMap(d => (d ** "*.jar").classpath),
+  libraryDependencies ++= Seq(
+    "org.scalatest" %% "scalatest-funsuite" % "3.2.19" % Test,
+    "org.scalacheck" %% "scalacheck" % "1.19.0" % Test
+  ),
+  Test / fork := true,
+  Test / parallelExecution := false,
+  Test / testForkedParallel := false,
+  Test / baseDirectory := (ThisBuild / baseDirectory).value,
+  Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oD"),
+  Test / javaOptions ++= sparkJavaOptions ++ Seq("-Xmx3g", "-Xss4m", "-XX:+UseParallelGC", s"-Dpenstock.spark.minor=$sparkMinor")
+)
+
+/** What Spark's own launcher adds on Java 17. */
+lazy val sparkJavaOptions =
+  Seq("java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util",
+    "java.util.concurrent", "java.util.concurrent.atomic").map(p => s"--add-opens=java.base/$p=ALL-UNNAMED") ++
+    Seq("jdk.internal.ref", "sun.nio.ch", "sun.nio.cs", "sun.security.action", "sun.util.calendar")
+      .map(p => s"--add-opens=java.base/$p=ALL-UNNAMED") ++
+    Seq("-Djdk.reflect.useDirectMethodHandle=false", "-Dio.netty.tryReflectionSetAccessible=true")
+
+lazy val jvm = project
+  .in(file("jvm"))
+  .settings(common)
+  .settings(
+    name := s"penstock-jvm-spark-$sparkMinor",
+    Compile / unmanagedSourceDirectories += baseDirectory.value / "shims" / s"spark-$sparkMinor"
+  )
+
+lazy val plugin = project
+  .in(file("plugin"))
+  .dependsOn(jvm)
+  .settings(common)
+  .settings(
+    name := s"penstock-spark-$sparkMinor",
+    assembly / assemblyJarName := s"penstock-spark-${sparkMinor}_2.13-${version.value}.jar",
+    assembly / assemblyOption ~= { _.withIncludeScala(false) }
+  )
+
+lazy val integration = project
+  .in(file("tests/integration"))
+  .dependsOn(plugin, jvm % "test->test")
+  .settings(common)
+  .settings(name := "penstock-integration", publish / skip := true)
+
+lazy val root = project.in(file(".")).aggregate(jvm, plugin, integration).settings(publish / skip := true)

@@ -1,0 +1,19 @@
+package org.apache.spark.sql.penstock.lease
+
+import org.apache.spark.sql.SparkSession
+
+/** Driver side of the leases: what the state layer tells the planner. */
+trait BatchLeases {
+
+  /**
+   * Opens the batch for commits and returns one lease per region, keyed by region. Idempotent per (run, batch).
+   *
+   * @throws io.penstock.errors.PenstockException
+   *   where the checkpoint cannot be continued: state of the previous batch missing or incomplete, another number of
+   *   shards, a newer format
+   */
+  def open(session: SparkSession, batch: BatchSpec): Map[Long, RegionLease]
+
+  /** Executor (`ExecutorCacheTaskLocation` string) that last committed each shard of a region; null where unknown. */
+  def owners(runId: java.util.UUID, region: Long): Array[String]
+}

@@ -1,0 +1,79 @@
+package org.apache.spark.sql.penstock.lease
+
+import java.util.UUID
+
+/** How the rows of an operator's stores name their shard: which fields of a state key are the partitioning key. */
+sealed trait OperatorKind extends Serializable
+
+object OperatorKind {
+
+  /** The whole state key: aggregation, deduplication, groups with state. */
+  case object WholeKey extends OperatorKind
+
+  /** All but the last field, which is the session's start. */
+  case object SessionWindow extends OperatorKind
+
+  /** Stream-stream join; the fields differ by state format version and by store or column family. */
+  final case class Join(stateFormatVersion: Int) extends OperatorKind
+
+  /** transformWithState: value, list, map, timer and TTL families each have their own shape. */
+  case object TransformWithState extends OperatorKind
+}
+
+/**
+ * One stateful operator of a region.
+ *
+ * @param storeNames
+ *   the stores that a task of this operator commits in every batch
+ */
+final case class OperatorLease(operatorId: Long, kind: OperatorKind, storeNames: Seq[String])
+
+/**
+ * A region as the planner sees it.
+ *
+ * @param region
+ *   smallest operator id of the region: its name within a batch
+ * @param single
+ *   the operators take one partition only (global aggregate, limit): everything lives in shard 0
+ */
+final case class RegionSpec(region: Long, single: Boolean, operators: Seq[OperatorLease])
+
+/**
+ * One micro-batch of one query run, as planned.
+ *
+ * @param stateRoot
+ *   the query's state directory, `StatefulOperatorStateInfo.checkpointLocation`
+ * @param batchId
+ *   also the store version that the batch reads; it writes version `batchId + 1`
+ * @param shardCount
+ *   S, Spark's number of state partitions
+ */
+final case class BatchSpec(runId: UUID, stateRoot: String, batchId: Long, shardCount: Int, regions: Seq[RegionSpec])
+
+/**
+ * What the tasks of one region need before they open their stores, but for the binding. Made when planning, shipped
+ * inside the task binary.
+ *
+ * @param base
+ *   the state that the batch starts from
+ */
+final case class RegionLease(
+    runId: UUID,
+    stateRoot: String,
+    batchId: Long,
+    shardCount: Int,
+    spec: RegionSpec,
+    base: BaseState)
+    extends Serializable
+
+/**
+ * Lineage of every shard of a region at the version the batch reads: which attempt's changes a shard's content ends
+ * with. Content is the same wherever the lineage is the same.
+ *
+ * @param generation
+ *   generation of the manifest of the previous batch; -1 where there is none (first batch)
+ * @param lineages
+ *   per (operator id, store name) `2 * S` longs: high and low bits of the uuid of the commit that last changed the
+ *   shard; zero for a shard that was never written
+ */
+final case class BaseState(generation: Long, lineages: Map[(Long, String), Array[Long]]) extends Serializable

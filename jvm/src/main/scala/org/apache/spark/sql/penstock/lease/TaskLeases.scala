@@ -1,0 +1,35 @@
+package org.apache.spark.sql.penstock.lease
+
+import java.util.concurrent.ConcurrentHashMap
+
+import org.apache.spark.TaskContext
+
+/**
+ * The leases of the tasks that run in this JVM. A routed read installs the lease before it returns its first row, hence
+ * before any operator above it opens a store; stores find theirs by task attempt and operator.
+ */
+object TaskLeases {
+
+  /** A region's lease with the shards that this task was bound to, ascending. */
+  final class TaskLease(val region: RegionLease, val shards: Array[Int])
+
+  private val leases = new ConcurrentHashMap[(Long, Long), TaskLease]()
+
+  /** Gives the task its shards; taken back when the task ends. Both inputs of a join install the same lease. */
+  def install(context: TaskContext, region: RegionLease, shards: Array[Int]): Unit = {
+    val lease = new TaskLease(region, shards)
+    val attempt = context.taskAttemptId()
+    region.spec.operators.foreach { o =>
+      if (leases.put((attempt, o.operatorId), lease) == null) {
+        context.addTaskCompletionListener[Unit](_ => leases.remove((attempt, o.operatorId)))
+      }
+    }
+  }
+
+  /** The lease of an operator in the running task, if one was installed. */
+  def find(operatorId: Long): Option[TaskLease] =
+    Option(TaskContext.get()).flatMap(c => Option(leases.get((c.taskAttemptId(), operatorId))))
+
+  /** Leases held now, over all tasks of this JVM. */
+  def size: Int = leases.size()
+}
