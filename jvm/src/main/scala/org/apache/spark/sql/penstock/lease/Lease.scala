@@ -63,8 +63,8 @@ final case class RegionLease(
     batchId: Long,
     shardCount: Int,
     spec: RegionSpec,
-    base: BaseState)
-    extends Serializable
+    base: BaseState
+) extends Serializable
 
 /**
  * Lineage of every shard of a region at the version the batch reads: which attempt's changes a shard's content ends

@@ -1,0 +1,63 @@
+package io.penstock.conf
+
+/**
+ * The type of a setting's values: how they are written, and which are allowed.
+ *
+ * @param name
+ *   of the type, for documentation
+ * @param allowed
+ *   what a value may be, in words that an error can show
+ * @param read
+ *   the value that a text stands for; None where the text is not allowed
+ * @param write
+ *   the text of a value; `read(write(v)) == Some(v)`
+ */
+final case class Kind[T](name: String, allowed: String, read: String => Option[T], write: T => String)
+
+object Kind {
+
+  /** An integer in `min..max`, both included. */
+  def int(min: Int, max: Int): Kind[Int] =
+    Kind("integer", s"an integer from $min to $max", s => s.toIntOption.filter(v => v >= min && v <= max), _.toString)
+
+  /** An integer in `min..max`, both included. */
+  def long(min: Long, max: Long): Kind[Long] =
+    Kind("integer", s"an integer from $min to $max", s => s.toLongOption.filter(v => v >= min && v <= max), _.toString)
+
+  /** A number greater than `above` and at most `max`. */
+  def doubleAbove(above: Double, max: Double): Kind[Double] =
+    Kind(
+      "number",
+      s"a number greater than ${show(above)} and at most ${show(max)}",
+      s => s.toDoubleOption.filter(v => v > above && v <= max),
+      show
+    )
+
+  /** `true` or `false`. */
+  val boolean: Kind[Boolean] = Kind("boolean", "true or false", _.toLowerCase.toBooleanOption, _.toString)
+
+  /**
+   * One of several forms, each a plain word or a word with a seed: `sticky`, `chaos(17)`. Case does not matter.
+   *
+   * @param words
+   *   plain words with their values
+   * @param seeded
+   *   words that take a seed, with what makes the value of it
+   */
+  def choice[T](name: String, words: Seq[(String, T)], seeded: Seq[(String, Long => T)] = Nil)(
+      write: T => String
+  ): Kind[T] = {
+    val forms = words.map(_._1) ++ seeded.map(s => s"${s._1}(<seed>)")
+    val note = if (seeded.isEmpty) "" else ", where <seed> is an integer"
+    def read(text: String): Option[T] = {
+      val t = text.toLowerCase
+      words.collectFirst { case (w, v) if w == t => v }.orElse(seeded.collectFirst {
+        case (w, make) if t.startsWith(s"$w(") && t.endsWith(")") =>
+          t.substring(w.length + 1, t.length - 1).trim.toLongOption.map(make)
+      }.flatten)
+    }
+    Kind(name, s"one of ${forms.mkString(", ")}$note", read, write)
+  }
+
+  private def show(d: Double): String = if (d == math.rint(d) && d.abs < 1e9) d.toLong.toString else d.toString
+}

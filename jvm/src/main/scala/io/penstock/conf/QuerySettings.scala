@@ -1,0 +1,86 @@
+package io.penstock.conf
+
+/**
+ * The settings of one query: typed, checked and immutable. A value comes from the query's options, else from the
+ * session, else from the application, else it is the default.
+ */
+final class QuerySettings private (values: Map[String, QuerySettings.Resolved]) {
+
+  /** The value of a setting. */
+  def apply[T](setting: Setting[T]): T =
+    // The map is filled from the same registry, each name with a value of its own setting's type.
+    values(setting.name).value.asInstanceOf[T]
+
+  /** Where the value was set; None for a default. */
+  def origin(setting: Setting[_]): Option[Scope] = values(setting.name).origin
+
+  def mode: Mode = apply(Settings.Mode)
+  def shards: Int = apply(Settings.Shards)
+  def theta: Double = apply(Settings.Theta)
+  def binder: BinderChoice = apply(Settings.Binder)
+  def tasks: TasksChoice = apply(Settings.Tasks)
+
+  /** Name and text of every value, by name: for logs and tests. */
+  def texts: Seq[(String, String)] = Settings.all.map(s => s.name -> QuerySettings.text(s, this))
+
+  override def equals(other: Any): Boolean = other match {
+    case o: QuerySettings => texts == o.texts
+    case _ => false
+  }
+  override def hashCode(): Int = texts.hashCode()
+  override def toString: String = texts.map { case (n, v) => s"$n=$v" }.mkString("QuerySettings(", ", ", ")")
+}
+
+object QuerySettings {
+  final private case class Resolved(value: Any, origin: Option[Scope])
+
+  /** Every setting at its default. */
+  val default: QuerySettings = resolve(Map.empty, Map.empty, Map.empty)
+
+  /**
+   * Resolves and checks all settings.
+   *
+   * @param query
+   *   options of the query's sink; keys of any case (Spark lower-cases them). Options that are not Penstock's are
+   *   ignored
+   * @param session
+   *   configuration of the session, which may repeat the application's
+   * @param application
+   *   configuration that the application started with
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_UNKNOWN_SETTING, PENSTOCK_INVALID_SETTING or PENSTOCK_SETTING_SCOPE for the first wrong entry, nearest
+   *   scope first, then by key
+   */
+  def resolve(
+      query: Map[String, String],
+      session: Map[String, String],
+      application: Map[String, String]
+  ): QuerySettings = {
+    val fromQuery = ownOptions(query).map { case (option, value) =>
+      val setting = Settings.findOption(option, value)
+      setting.name -> Resolved(setting.parse(value, setting.option, Scope.Query), Some(Scope.Query))
+    }
+    val fromSession = Settings.ownEntries(session).collect {
+      // Spark copies the application's entries to every session: they are the application's.
+      case (key, value) if !application.get(key).contains(value) =>
+        val setting = Settings.find(key, value)
+        setting.name -> Resolved(setting.parse(value, key, Scope.Session), Some(Scope.Session))
+    }
+    val fromApplication = Settings.ownEntries(application).map { case (key, value) =>
+      val setting = Settings.find(key, value)
+      setting.name -> Resolved(setting.parse(value, key, Scope.Application), Some(Scope.Application))
+    }
+    val defaults = Settings.all.map(s => s.name -> Resolved(s.default, None))
+    // Later entries win.
+    new QuerySettings((defaults ++ fromApplication ++ fromSession ++ fromQuery).toMap)
+  }
+
+  /** The options that are meant for Penstock, by key, among them `spark.penstock.*`, which is no option's name. */
+  private def ownOptions(query: Map[String, String]): Seq[(String, String)] =
+    query.toSeq.filter { case (k, _) =>
+      val key = k.toLowerCase
+      key.startsWith(Setting.OptionPrefix) || key.startsWith(Setting.ConfPrefix)
+    }.sortBy(_._1)
+
+  private def text[T](setting: Setting[T], settings: QuerySettings): String = setting.kind.write(settings(setting))
+}

@@ -1,0 +1,135 @@
+package io.penstock.conf
+
+import scala.collection.mutable.ArrayBuffer
+
+import io.penstock.errors.PenstockException
+
+/**
+ * The configuration registry: every setting of Penstock, once. The documentation and the Python side's list are
+ * generated from it (`make docs`).
+ */
+object Settings {
+  private val registry = ArrayBuffer.empty[Setting[_]]
+
+  private def entry[T](
+      name: String,
+      kind: Kind[T],
+      default: T,
+      scope: Scope,
+      effect: Effect,
+      unit: String,
+      since: String,
+      meaning: String
+  ): Setting[T] = {
+    require(registry.forall(_.name != name), s"$name is declared twice")
+    val setting = Setting(name, kind, default, scope, effect, unit, since, meaning)
+    registry += setting
+    setting
+  }
+
+  import Effect._
+  import Scope._
+
+  val Mode: Setting[Mode] = entry(
+    "mode",
+    io.penstock.conf.Mode.kind,
+    io.penstock.conf.Mode.On,
+    Query,
+    QueryStart,
+    "-",
+    "0.1.0",
+    "What Penstock does: `on` binds shards to tasks in every batch, `observe` computes and reports bindings without " +
+      "using them, `off` does nothing. With `off` for the whole application the plugin sets nothing at all; a " +
+      "checkpoint that Penstock wrote stays readable, one task per shard."
+  )
+
+  val Shards: Setting[Int] = entry(
+    "shards",
+    Kind.int(1, 65536),
+    256,
+    Application,
+    NewCheckpoint,
+    "shards",
+    "0.1.0",
+    "Number of state shards of new queries. Spark fixes it with a query's first batch; a query that starts from a " +
+      "checkpoint with another number fails."
+  )
+
+  val Theta: Setting[Double] = entry(
+    "theta",
+    Kind.doubleAbove(1, 10),
+    1.05,
+    Query,
+    QueryStart,
+    "ratio",
+    "0.1.0",
+    "Balance that the sticky binder aims at: the busiest task's load over the mean load. Smaller is better balanced " +
+      "and moves more shards."
+  )
+
+  val Binder: Setting[BinderChoice] = entry(
+    "binder",
+    BinderChoice.kind,
+    BinderChoice.Sticky,
+    Query,
+    QueryStart,
+    "-",
+    "0.1.0",
+    "Which binder chooses the task of each shard: `sticky` keeps the previous owners as far as `theta` allows, " +
+      "`static` goes by shard id, `chaos(<seed>)` is random, for tests."
+  )
+
+  val Tasks: Setting[TasksChoice] = entry(
+    "tasks",
+    TasksChoice.kind,
+    TasksChoice.Cores,
+    Query,
+    QueryStart,
+    "-",
+    "0.1.0",
+    "How many tasks a batch's stateful stages have: `cores` is one per core of the application (never more than " +
+      "shards), `chaos(<seed>)` is another number in every batch, for tests."
+  )
+
+  /** All settings, by name. */
+  val all: Seq[Setting[_]] = registry.sortBy(_.name).toSeq
+
+  /**
+   * Checks every `spark.penstock.*` entry of the application's configuration; other entries are ignored.
+   *
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_UNKNOWN_SETTING or PENSTOCK_INVALID_SETTING for the first entry, by key, that is wrong
+   */
+  def checkApplication(conf: Map[String, String]): Unit =
+    ownEntries(conf).foreach { case (key, value) => find(key, value).parse(value, key, Application) }
+
+  /**
+   * The value of one setting in the application's configuration, or its default.
+   *
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_INVALID_SETTING
+   */
+  def application[T](setting: Setting[T], conf: Map[String, String]): T =
+    conf.get(setting.key).fold(setting.default)(setting.parse(_, setting.key, Application))
+
+  /** The `spark.penstock.*` entries of a configuration, by key. */
+  private[conf] def ownEntries(conf: Map[String, String]): Seq[(String, String)] =
+    conf.filter(_._1.startsWith(Setting.ConfPrefix)).toSeq.sortBy(_._1)
+
+  /** The setting with a configuration key; PENSTOCK_UNKNOWN_SETTING where there is none. */
+  private[conf] def find(key: String, value: String): Setting[_] =
+    all.find(_.key == key).getOrElse(throw unknown(key, value, all.map(_.key)))
+
+  /** The setting with a query option's key, whose case Spark does not keep. */
+  private[conf] def findOption(option: String, value: String): Setting[_] =
+    all.find(_.option.equalsIgnoreCase(option)).getOrElse(throw unknown(option, value, all.map(_.option)))
+
+  private def unknown(key: String, value: String, known: Seq[String]): PenstockException = {
+    val nearest = known.minBy(k => EditDistance(key.toLowerCase, k.toLowerCase))
+    new PenstockException(
+      "PENSTOCK_UNKNOWN_SETTING",
+      s"$key=$value is no setting of Penstock. Did you mean $nearest? Allowed keys: ${known.mkString(", ")}. " +
+        s"Correct the key, or remove it."
+    )
+  }
+}

@@ -1,0 +1,56 @@
+package io.penstock.conf
+
+/** What Penstock does for a query. */
+sealed abstract class Mode(val name: String) {
+  override def toString: String = name
+}
+
+object Mode {
+
+  /** Nothing is routed: a task runs one shard, as in plain Spark. State stays readable. */
+  case object Off extends Mode("off")
+
+  /** Bindings are computed and reported, but tasks run as under `Off`. */
+  case object Observe extends Mode("observe")
+
+  /** Shards are bound to tasks in every batch. */
+  case object On extends Mode("on")
+
+  val kind: Kind[Mode] = Kind.choice("mode", Seq(Off, Observe, On).map(m => m.name -> (m: Mode)))(_.name)
+}
+
+/** Which binder chooses the task of each shard. */
+sealed abstract class BinderChoice(override val toString: String)
+
+object BinderChoice {
+
+  /** Keeps the previous owners but for the moves that balance needs. */
+  case object Sticky extends BinderChoice("sticky")
+
+  /** By shard id: the same binding whatever the load. */
+  case object Static extends BinderChoice("static")
+
+  /** At random, for tests. */
+  final case class Chaos(seed: Long) extends BinderChoice(s"chaos($seed)")
+
+  val kind: Kind[BinderChoice] = Kind.choice[BinderChoice](
+    "binder",
+    Seq("sticky" -> Sticky, "static" -> Static),
+    Seq("chaos" -> (s => Chaos(s)))
+  )(_.toString)
+}
+
+/** Which policy chooses the number of tasks of a batch. */
+sealed abstract class TasksChoice(override val toString: String)
+
+object TasksChoice {
+
+  /** As many as the application has cores, at most one per shard. */
+  case object Cores extends TasksChoice("cores")
+
+  /** Another number in every batch, at random, for tests. */
+  final case class Chaos(seed: Long) extends TasksChoice(s"chaos($seed)")
+
+  val kind: Kind[TasksChoice] =
+    Kind.choice[TasksChoice]("tasks", Seq("cores" -> Cores), Seq("chaos" -> (s => Chaos(s))))(_.toString)
+}

@@ -1,0 +1,116 @@
+package io.penstock.conf
+
+import io.penstock.errors.PenstockException
+import org.scalacheck.Prop.propBoolean
+import org.scalacheck.{Gen, Prop, Test => Check}
+import org.scalatest.funsuite.AnyFunSuite
+
+class SettingsSuite extends AnyFunSuite {
+  private def check(property: Prop): Unit = {
+    val result = Check.check(Check.Parameters.default, property)
+    assert(result.passed, result.status.toString)
+  }
+
+  private def error(body: => Any): PenstockException = intercept[PenstockException](body)
+
+  test("names are unique and every default is an allowed value") {
+    assert(Settings.all.map(_.name).distinct.size == Settings.all.size)
+    def roundTrip[T](s: Setting[T]): Unit = assert(s.kind.read(s.kind.write(s.default)).contains(s.default), s.key)
+    Settings.all.foreach(roundTrip(_))
+  }
+
+  test("shards: every integer of the range, nothing else") {
+    val kind = Settings.Shards.kind
+    check(Prop.forAll(Gen.choose(1, 65536))(n => kind.read(n.toString).contains(n)))
+    check(Prop.forAll(Gen.oneOf(Gen.choose(Int.MinValue, 0), Gen.choose(65537, Int.MaxValue)))(n =>
+      kind.read(n.toString).isEmpty
+    ))
+    Seq("", "many", "2.5", "65537", "0", "99999999999").foreach(t => assert(kind.read(t).isEmpty, t))
+  }
+
+  test("theta: above 1, at most 10") {
+    val kind = Settings.Theta.kind
+    assert(kind.read("1.05").contains(1.05) && kind.read("10").contains(10.0))
+    Seq("1", "1.0", "0.9", "10.01", "NaN", "Infinity", "-2", "x", "").foreach(t => assert(kind.read(t).isEmpty, t))
+  }
+
+  test("policies: words and seeds") {
+    assert(Settings.Binder.kind.read("static").contains(BinderChoice.Static))
+    assert(Settings.Tasks.kind.read("CORES").contains(TasksChoice.Cores))
+    check(Prop.forAll { (seed: Long) =>
+      val choice = BinderChoice.Chaos(seed)
+      val text = Settings.Binder.kind.write(choice)
+      (text == s"chaos($seed)") && Settings.Binder.kind.read(text).contains(choice) &&
+      Settings.Tasks.kind.read(text).contains(TasksChoice.Chaos(seed))
+    })
+    Seq("chaos", "chaos()", "chaos(x)", "chaos(1", "chaos(1)x", "sticky(1)", "stickyy").foreach(t =>
+      assert(Settings.Binder.kind.read(t).isEmpty, t)
+    )
+  }
+
+  test("an unknown key is named with its value, the nearest key and all keys") {
+    val e = error(Settings.checkApplication(Map("spark.penstock.teta" -> "1.1", "spark.app.name" -> "x")))
+    assert(e.errorClass == "PENSTOCK_UNKNOWN_SETTING")
+    assert(e.detail.contains("spark.penstock.teta=1.1") && e.detail.contains("Did you mean spark.penstock.theta?"))
+    Settings.all.foreach(s => assert(e.detail.contains(s.key)))
+  }
+
+  test("a wrong value is named with its key, its place and what is allowed") {
+    val e = error(Settings.checkApplication(Map("spark.penstock.shards" -> "70000")))
+    assert(e.errorClass == "PENSTOCK_INVALID_SETTING")
+    Seq("spark.penstock.shards", "'70000'", "an integer from 1 to 65536", "256").foreach(t =>
+      assert(e.detail.contains(t), e.detail)
+    )
+    val q = error(QuerySettings.resolve(Map("penstock.mode" -> "of"), Map.empty, Map.empty))
+    assert(q.errorClass == "PENSTOCK_INVALID_SETTING")
+    Seq("penstock.mode", "'of'", "the query's options", "off, observe, on").foreach(t =>
+      assert(q.detail.contains(t), q.detail)
+    )
+  }
+
+  test("query before session before application before default") {
+    val key = Settings.Theta.key
+    val application = Map(key -> "1.2", "spark.master" -> "local")
+    assert(QuerySettings.resolve(Map.empty, Map.empty, Map.empty).theta == 1.05)
+    assert(QuerySettings.resolve(Map.empty, Map.empty, application).theta == 1.2)
+    assert(QuerySettings.resolve(Map.empty, application + (key -> "1.3"), application).theta == 1.3)
+    val all = QuerySettings.resolve(Map("penstock.theta" -> "1.4", "path" -> "/x"), Map(key -> "1.3"), application)
+    assert(all.theta == 1.4)
+    assert(all.origin(Settings.Theta).contains(Scope.Query) && all.origin(Settings.Mode).isEmpty)
+  }
+
+  test("query options are found in any case, as Spark lower-cases them") {
+    assert(QuerySettings.resolve(Map("Penstock.Mode" -> "Observe"), Map.empty, Map.empty).mode == Mode.Observe)
+  }
+
+  test("a query option under the configuration's key is refused with the right one") {
+    val e = error(QuerySettings.resolve(Map("spark.penstock.theta" -> "1.1"), Map.empty, Map.empty))
+    assert(e.errorClass == "PENSTOCK_UNKNOWN_SETTING" && e.detail.contains("Did you mean penstock.theta?"))
+  }
+
+  test("what belongs to the application is refused elsewhere, with the remedy") {
+    val e = error(QuerySettings.resolve(Map("penstock.shards" -> "16"), Map.empty, Map.empty))
+    assert(e.errorClass == "PENSTOCK_SETTING_SCOPE" && e.detail.contains("--conf spark.penstock.shards=16"))
+    val s = error(QuerySettings.resolve(Map.empty, Map("spark.penstock.shards" -> "16"), Map.empty))
+    assert(s.errorClass == "PENSTOCK_SETTING_SCOPE" && s.detail.contains("the session's configuration"))
+  }
+
+  test("a session may repeat the application's entries") {
+    val application = Map("spark.penstock.shards" -> "16")
+    val settings = QuerySettings.resolve(Map.empty, application, application)
+    assert(settings.shards == 16 && settings.origin(Settings.Shards).contains(Scope.Application))
+  }
+
+  test("one setting of the application") {
+    assert(Settings.application(Settings.Shards, Map("spark.penstock.shards" -> " 8 ")) == 8)
+    assert(Settings.application(Settings.Mode, Map.empty) == Mode.On)
+  }
+
+  test("edit distance") {
+    assert(EditDistance("kitten", "sitting") == 3 && EditDistance("", "abc") == 3 && EditDistance("a", "a") == 0)
+    check(Prop.forAll { (a: String, b: String) =>
+      val d = EditDistance(a, b)
+      d == EditDistance(b, a) && d <= math.max(a.length, b.length) && ((d == 0) == (a == b))
+    })
+  }
+}
