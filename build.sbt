@@ -52,7 +52,12 @@ lazy val jvm = project
   .settings(common)
   .settings(
     name := s"penstock-jvm-spark-$sparkMinor",
-    Compile / unmanagedSourceDirectories += baseDirectory.value / "shims" / s"spark-$sparkMinor"
+    Compile / unmanagedSourceDirectories += baseDirectory.value / "shims" / s"spark-$sparkMinor",
+    Compile / resourceGenerators += Def.task {
+      val file = (Compile / resourceManaged).value / "io" / "penstock" / "build.properties"
+      IO.write(file, s"version=${version.value}\nspark=$sparkMinor\n")
+      Seq(file)
+    }.taskValue
   )
 
 lazy val plugin = project

@@ -39,8 +39,8 @@ object Settings {
     "-",
     "0.1.0",
     "What Penstock does: `on` binds shards to tasks in every batch, `observe` computes and reports bindings without " +
-      "using them, `off` does nothing. With `off` for the whole application the plugin sets nothing at all; a " +
-      "checkpoint that Penstock wrote stays readable, one task per shard."
+      "using them, `off` routes nothing: a task runs one shard. With `off` for the whole application the plugin changes " +
+      "nothing, so new queries use Spark's own state store."
   )
 
   val Shards: Setting[Int] = entry(
@@ -89,6 +89,18 @@ object Settings {
     "0.1.0",
     "How many tasks a batch's stateful stages have: `cores` is one per core of the application (never more than " +
       "shards), `chaos(<seed>)` is another number in every batch, for tests."
+  )
+
+  val CheckpointFsync: Setting[Boolean] = entry(
+    "checkpoint.fsync",
+    Kind.boolean,
+    false,
+    Session,
+    QueryStart,
+    "-",
+    "0.1.0",
+    "Whether `io.penstock.LocalCheckpointFileManager` waits until each file has reached the disk, so that a checkpoint " +
+      "survives a loss of power. Spark's own manager does not wait on local disks."
   )
 
   /** All settings, by name. */

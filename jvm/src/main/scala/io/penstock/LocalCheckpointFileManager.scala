@@ -1,0 +1,211 @@
+package io.penstock
+
+import java.io.{BufferedOutputStream, FileNotFoundException, IOException}
+import java.net.URI
+import java.nio.channels.FileChannel
+import java.nio.file.attribute.BasicFileAttributes
+import java.nio.file.{FileAlreadyExistsException => NioFileAlreadyExists, Path => NioPath, _}
+import java.util.UUID
+
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{
+  FSDataInputStream,
+  FileAlreadyExistsException,
+  FileStatus,
+  FileSystem,
+  Path,
+  PathFilter,
+  RawLocalFileSystem
+}
+import org.apache.spark.TaskContext
+import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
+import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager.CancellableFSDataOutputStream
+
+import io.penstock.conf.Settings
+import io.penstock.errors.PenstockException
+
+/**
+ * A checkpoint file manager for local disks that starts no child processes: Spark's default forks a `chmod` for every
+ * file, which costs more than the file. Set `spark.sql.streaming.checkpointFileManagerClass` to this class's name.
+ *
+ * A file appears under its name complete or not at all. Without overwriting, creation is exclusive, between processes
+ * as well: it is a hard link to the finished temporary file. Files are interchangeable with those of Spark's default
+ * manager.
+ *
+ * @param path
+ *   the checkpoint; its scheme, or the default file system's where it has none, must be `file`
+ * @throws io.penstock.errors.PenstockException
+ *   PENSTOCK_NOT_A_LOCAL_PATH for a path on another file system
+ */
+class LocalCheckpointFileManager(path: Path, hadoopConf: Configuration) extends CheckpointFileManager {
+  private val defaultScheme = FileSystem.getDefaultUri(hadoopConf).getScheme
+  local(path)
+
+  private val fsync: Boolean = {
+    val key = Settings.CheckpointFsync.key
+    Settings.application(Settings.CheckpointFsync, Option(hadoopConf.get(key)).map(key -> _).toMap)
+  }
+
+  // Only opens files, for which it needs no child process either.
+  private val reader = {
+    val fs = new RawLocalFileSystem
+    fs.initialize(URI.create("file:///"), hadoopConf)
+    fs
+  }
+
+  /**
+   * A stream to a temporary file beside `path`, which `close` moves there and `cancel` deletes.
+   *
+   * @throws java.io.FileNotFoundException
+   *   where the directory does not exist
+   */
+  override def createAtomic(path: Path, overwriteIfPossible: Boolean): CancellableFSDataOutputStream = {
+    val target = local(path)
+    val task = Option(TaskContext.get()).fold("")(t => s".TID${t.taskAttemptId()}")
+    val temporary = target.resolveSibling(s".${target.getFileName}.${UUID.randomUUID()}$task.tmp")
+    val channel =
+      try FileChannel.open(temporary, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)
+      catch { case _: NoSuchFileException => throw new FileNotFoundException(s"${target.getParent} does not exist") }
+    new AtomicStream(channel, temporary, target, overwriteIfPossible)
+  }
+
+  final private class AtomicStream(channel: FileChannel, temporary: NioPath, target: NioPath, overwrite: Boolean)
+      extends CancellableFSDataOutputStream(
+        new BufferedOutputStream(java.nio.channels.Channels.newOutputStream(channel), 1 << 15)
+      ) {
+    private var terminated = false
+
+    override def close(): Unit = synchronized {
+      if (!terminated) {
+        terminated = true
+        try {
+          underlyingStream.flush()
+          if (fsync) channel.force(true)
+          underlyingStream.close()
+          publish()
+        } finally {
+          channel.close()
+          Files.deleteIfExists(temporary)
+        }
+      }
+    }
+
+    override def cancel(): Unit = synchronized {
+      if (!terminated) {
+        terminated = true
+        try channel.close()
+        finally Files.deleteIfExists(temporary)
+      }
+    }
+
+    private def publish(): Unit = {
+      // Spark's default manager checks a file against a checksum file that an earlier file of this name may have left.
+      Files.deleteIfExists(checksumFile(target))
+      if (overwrite) Files.move(temporary, target, StandardCopyOption.ATOMIC_MOVE)
+      else linkExclusively()
+      if (fsync) Using.resource(FileChannel.open(target.getParent, StandardOpenOption.READ))(_.force(true))
+    }
+
+    private def linkExclusively(): Unit =
+      try Files.createLink(target, temporary)
+      catch {
+        case _: NioFileAlreadyExists => throw new FileAlreadyExistsException(s"$target already exists")
+        case e @ (_: UnsupportedOperationException | _: FileSystemException) =>
+          throw new PenstockException(
+            "PENSTOCK_NO_HARD_LINKS",
+            s"$target could not be created exclusively: the file system made no hard link ($e). Put the checkpoint " +
+              "on a file system with hard links, or unset spark.sql.streaming.checkpointFileManagerClass.",
+            e
+          )
+      }
+  }
+
+  override def open(path: Path): FSDataInputStream = reader.open(new Path(local(path).toUri))
+
+  /**
+   * Files and directories in a directory, or the file itself where `path` is one.
+   *
+   * @throws java.io.FileNotFoundException
+   *   where there is neither
+   */
+  override def list(path: Path, filter: PathFilter): Array[FileStatus] = {
+    val at = local(path)
+    val entries =
+      try {
+        if (Files.isDirectory(at)) Using.resource(Files.list(at))(_.iterator().asScala.toArray)
+        else Array(at)
+      } catch { case _: NoSuchFileException => throw missing(at) }
+    val found = entries.filterNot(isChecksumFile).flatMap(status)
+    if (found.isEmpty && !Files.exists(at)) throw missing(at)
+    found.filter(s => filter.accept(s.getPath)).sortBy(_.getPath.getName)
+  }
+
+  /** None where the file has gone since it was listed. */
+  private def status(file: NioPath): Option[FileStatus] =
+    try {
+      val a = Files.readAttributes(file, classOf[BasicFileAttributes])
+      val length = if (a.isDirectory) 0L else a.size
+      Some(new FileStatus(length, a.isDirectory, 1, BlockSize, a.lastModifiedTime.toMillis, qualified(file)))
+    } catch { case _: NoSuchFileException => None }
+
+  override def mkdirs(path: Path): Unit = {
+    val directory = local(path)
+    // `createDirectories` refuses a link to a directory.
+    if (!Files.isDirectory(directory)) Files.createDirectories(directory)
+  }
+
+  override def exists(path: Path): Boolean = Files.exists(local(path))
+
+  /** Deletes a file, or a directory with all it holds, even while others delete or write there. Links are not followed. */
+  override def delete(path: Path): Unit = {
+    val root = local(path)
+    Files.deleteIfExists(checksumFile(root))
+    deleteTree(root, attempts = 3)
+  }
+
+  private def deleteTree(file: NioPath, attempts: Int): Unit =
+    try {
+      if (Files.isDirectory(file, LinkOption.NOFOLLOW_LINKS)) {
+        Using.resource(Files.newDirectoryStream(file))(_.asScala.foreach(deleteTree(_, attempts)))
+      }
+      Files.deleteIfExists(file)
+    } catch {
+      case _: NoSuchFileException => // someone else deleted it
+      case _: DirectoryNotEmptyException if attempts > 1 => deleteTree(file, attempts - 1)
+    }
+
+  override def isLocal: Boolean = true
+
+  override def createCheckpointDirectory(): Path = {
+    mkdirs(path)
+    qualified(local(path))
+  }
+
+  private def qualified(file: NioPath): Path = new Path("file", null, file.toString)
+
+  private def missing(file: NioPath): IOException = new FileNotFoundException(s"$file does not exist")
+
+  private def checksumFile(file: NioPath): NioPath = file.resolveSibling(s".${file.getFileName}.crc")
+
+  private def isChecksumFile(file: NioPath): Boolean = {
+    val name = file.getFileName.toString
+    name.startsWith(".") && name.endsWith(".crc")
+  }
+
+  private def local(p: Path): NioPath = {
+    val scheme = Option(p.toUri.getScheme).getOrElse(defaultScheme)
+    if (scheme != "file") {
+      throw new PenstockException(
+        "PENSTOCK_NOT_A_LOCAL_PATH",
+        s"$p is on the file system '$scheme', but ${getClass.getName} handles local files only. Use a path that " +
+          "starts with file:/, or unset spark.sql.streaming.checkpointFileManagerClass."
+      )
+    }
+    Paths.get(p.toUri.getPath).toAbsolutePath.normalize
+  }
+
+  private def BlockSize = 1L << 25
+}

@@ -1,0 +1,76 @@
+package io.penstock.conf
+
+/**
+ * What the plugin changes in an application's configuration when it starts, decided from the configuration alone.
+ * Nothing that the user has set is overwritten.
+ */
+object ApplicationSetup {
+  val ExtensionsKey = "spark.sql.extensions"
+  val ProviderKey = "spark.sql.streaming.stateStore.providerClass"
+
+  /** Spark's own key for the number of state partitions; without it Spark takes `spark.sql.shuffle.partitions`. */
+  val StatePartitionsKey = "spark.sql.streaming.internal.stateStore.partitions"
+
+  val Extensions = "io.penstock.PenstockExtensions"
+  val Provider = "io.penstock.PenstockStateStoreProvider"
+
+  /**
+   * One step of the set-up.
+   *
+   * @param change
+   *   key and new value; None where nothing is changed
+   * @param line
+   *   what is done, or why nothing is, for the log
+   */
+  final case class Step(change: Option[(String, String)], line: String)
+
+  /**
+   * Checks the application's settings and decides the steps.
+   *
+   * @param conf
+   *   the whole configuration of the application
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_UNKNOWN_SETTING, PENSTOCK_INVALID_SETTING
+   */
+  def plan(conf: Map[String, String]): Seq[Step] = {
+    Settings.checkApplication(conf)
+    if (Settings.application(Settings.Mode, conf) == Mode.Off) {
+      Seq(Step(None, s"${Settings.Mode.key}=off: Penstock changes nothing in this application"))
+    } else {
+      Seq(extensions(conf), provider(conf), statePartitions(conf))
+    }
+  }
+
+  private def extensions(conf: Map[String, String]): Step = {
+    val present = conf.getOrElse(ExtensionsKey, "").split(',').map(_.trim).filter(_.nonEmpty).toSeq
+    if (present.contains(Extensions)) Step(None, s"$ExtensionsKey already names $Extensions: left as it is")
+    else if (present.isEmpty) set(ExtensionsKey, Extensions)
+    else {
+      val value = (present :+ Extensions).mkString(",")
+      Step(Some(ExtensionsKey -> value), s"appended $Extensions to $ExtensionsKey, which is now $value")
+    }
+  }
+
+  private def provider(conf: Map[String, String]): Step = conf.get(ProviderKey) match {
+    case None => set(ProviderKey, Provider)
+    case Some(Provider) => Step(None, s"$ProviderKey already is $Provider: left as it is")
+    case Some(other) =>
+      Step(
+        None,
+        s"$ProviderKey is $other, set by the user: left as it is, so new queries run as in plain Spark. " +
+          s"Remove the setting, or set it to $Provider, to use Penstock"
+      )
+  }
+
+  private def statePartitions(conf: Map[String, String]): Step = conf.get(StatePartitionsKey) match {
+    case None => set(StatePartitionsKey, Settings.application(Settings.Shards, conf).toString)
+    case Some(n) =>
+      Step(
+        None,
+        s"$StatePartitionsKey is $n, set by the user: left as it is, so new queries have $n shards whatever " +
+          s"${Settings.Shards.key} says"
+      )
+  }
+
+  private def set(key: String, value: String): Step = Step(Some(key -> value), s"set $key to $value")
+}

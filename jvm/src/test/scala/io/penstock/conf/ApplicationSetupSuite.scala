@@ -1,0 +1,64 @@
+package io.penstock.conf
+
+import io.penstock.errors.PenstockException
+import org.scalatest.funsuite.AnyFunSuite
+
+class ApplicationSetupSuite extends AnyFunSuite {
+  import ApplicationSetup._
+
+  private def changes(conf: (String, String)*): Map[String, String] = plan(conf.toMap).flatMap(_.change).toMap
+
+  test("an empty configuration gets all three settings, and one line each") {
+    assert(changes() == Map(ExtensionsKey -> Extensions, ProviderKey -> Provider, StatePartitionsKey -> "256"))
+    assert(plan(Map.empty).map(_.line).forall(_.startsWith("set ")))
+  }
+
+  test("extensions are appended to, never overwritten, never named twice") {
+    assert(changes(ExtensionsKey -> "a.B, c.D")(ExtensionsKey) == s"a.B,c.D,$Extensions")
+    assert(!changes(ExtensionsKey -> s"$Extensions,a.B").contains(ExtensionsKey))
+  }
+
+  test("the user's provider and number of state partitions stay, and the log says so") {
+    val conf = Map(ProviderKey -> "x.Y", StatePartitionsKey -> "7")
+    val steps = plan(conf)
+    assert(steps.flatMap(_.change).map(_._1) == Seq(ExtensionsKey))
+    assert(steps.exists(s => s.line.contains("x.Y") && s.line.contains("plain Spark")))
+    assert(steps.exists(s => s.line.contains("7 shards")))
+  }
+
+  test("spark.penstock.shards decides the number of state partitions; spark.sql.shuffle.partitions does not") {
+    assert(changes("spark.penstock.shards" -> "64", "spark.sql.shuffle.partitions" -> "8")(StatePartitionsKey) == "64")
+  }
+
+  test("mode off changes nothing and says so") {
+    val steps = plan(Map("spark.penstock.mode" -> "off"))
+    assert(steps.flatMap(_.change).isEmpty && steps.map(_.line).exists(_.contains("mode=off")))
+  }
+
+  test("wrong settings are refused, mode off or not") {
+    Seq("on", "off").foreach { mode =>
+      val e = intercept[PenstockException](plan(Map("spark.penstock.mode" -> mode, "spark.penstock.shards" -> "65537")))
+      assert(e.errorClass == "PENSTOCK_INVALID_SETTING")
+    }
+    assert(intercept[PenstockException](plan(Map("spark.penstock.shard" -> "1"))).errorClass ==
+      "PENSTOCK_UNKNOWN_SETTING")
+  }
+
+  test("a Spark of another minor is refused, of the same minor accepted") {
+    def refused(running: String, builtFor: String): String = {
+      val e = intercept[PenstockException](SparkVersions.check(running, builtFor))
+      assert(e.errorClass == "PENSTOCK_UNSUPPORTED_SPARK")
+      e.detail
+    }
+    SparkVersions.check("4.2.7", "4.2")
+    SparkVersions.check("4.3.0-SNAPSHOT", "4.3")
+    assert(refused("4.1.1", "4.2").contains("supports Spark 4.2 and 4.3"))
+    assert(refused("4.10.0", "4.2").contains("4.10.0"))
+    assert(refused("4.3.0", "4.2").contains("penstock-spark-4.3_2.13-"))
+  }
+
+  test("the jar knows what it was built for") {
+    assert(SparkVersions.builtFor == System.getProperty("penstock.spark.minor"))
+    assert(SparkVersions.penstock.matches("\\d+\\.\\d+\\.\\d+.*"))
+  }
+}
