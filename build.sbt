@@ -18,7 +18,15 @@ ThisBuild / scalaVersion := "2.13.18"
 
 lazy val common = Seq(
   target := baseDirectory.value / "target" / s"spark-$sparkMinor",
-  scalacOptions ++= Seq("-deprecation", "-feature", "-unchecked", "-Xlint:_,-missing-interpolator", "-Werror", "-release", "17"),
+  scalacOptions ++= Seq(
+    "-deprecation",
+    "-feature",
+    "-unchecked",
+    "-Xlint:_,-missing-interpolator",
+    "-Werror",
+    "-release",
+    "17"
+  ),
   javacOptions ++= Seq("--release", "17"),
   Compile / doc / sources := Nil,
   libraryDependencies ++= {
@@ -36,13 +44,27 @@ lazy val common = Seq(
   Test / testForkedParallel := false,
   Test / baseDirectory := (ThisBuild / baseDirectory).value,
   Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oD"),
-  Test / javaOptions ++= sparkJavaOptions ++ Seq("-Xmx3g", "-Xss4m", "-XX:+UseParallelGC", s"-Dpenstock.spark.minor=$sparkMinor")
+  Test / javaOptions ++= sparkJavaOptions ++ Seq(
+    "-Xmx3g",
+    "-Xss4m",
+    "-XX:+UseParallelGC",
+    s"-Dpenstock.spark.minor=$sparkMinor"
+  )
 )
 
 /** What Spark's own launcher adds on Java 17. */
 lazy val sparkJavaOptions =
-  Seq("java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util",
-    "java.util.concurrent", "java.util.concurrent.atomic").map(p => s"--add-opens=java.base/$p=ALL-UNNAMED") ++
+  Seq(
+    "java.lang",
+    "java.lang.invoke",
+    "java.lang.reflect",
+    "java.io",
+    "java.net",
+    "java.nio",
+    "java.util",
+    "java.util.concurrent",
+    "java.util.concurrent.atomic"
+  ).map(p => s"--add-opens=java.base/$p=ALL-UNNAMED") ++
     Seq("jdk.internal.ref", "sun.nio.ch", "sun.nio.cs", "sun.security.action", "sun.util.calendar")
       .map(p => s"--add-opens=java.base/$p=ALL-UNNAMED") ++
     Seq("-Djdk.reflect.useDirectMethodHandle=false", "-Dio.netty.tryReflectionSetAccessible=true")
@@ -60,9 +82,18 @@ lazy val jvm = project
     }.taskValue
   )
 
+/** The class that `spark.plugins` names. A jar of its own too, which finds the jar for the running Spark: see plugin/bridge. */
+lazy val bridge = project
+  .in(file("plugin/bridge"))
+  .settings(common)
+  .settings(
+    name := "penstock-bridge",
+    Compile / packageBin / artifactName := { (_, m, a) => s"${a.name}-${m.revision}.jar" }
+  )
+
 lazy val plugin = project
   .in(file("plugin"))
-  .dependsOn(jvm)
+  .dependsOn(bridge, jvm % "compile->compile;test->test")
   .settings(common)
   .settings(
     name := s"penstock-spark-$sparkMinor",
@@ -76,4 +107,4 @@ lazy val integration = project
   .settings(common)
   .settings(name := "penstock-integration", publish / skip := true)
 
-lazy val root = project.in(file(".")).aggregate(jvm, plugin, integration).settings(publish / skip := true)
+lazy val root = project.in(file(".")).aggregate(jvm, bridge, plugin, integration).settings(publish / skip := true)

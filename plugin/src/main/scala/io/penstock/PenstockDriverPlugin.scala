@@ -1,0 +1,47 @@
+package io.penstock
+
+import java.io.File
+import java.util.{Collections, Map => JMap}
+
+import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
+import org.apache.spark.{SPARK_VERSION, SparkContext}
+
+import io.penstock.conf.{ApplicationSetup, SparkVersions}
+import org.slf4j.LoggerFactory
+
+/**
+ * Switches everything on before the first session exists: what it sets is decided by
+ * [[io.penstock.conf.ApplicationSetup]]. The application does not start
+ *   - on a Spark that the jar was not built for (PENSTOCK_UNSUPPORTED_SPARK),
+ *   - with a wrong `spark.penstock.*` setting (PENSTOCK_UNKNOWN_SETTING, PENSTOCK_INVALID_SETTING).
+ */
+class PenstockDriverPlugin extends DriverPlugin {
+  private val log = LoggerFactory.getLogger(getClass)
+
+  override def init(sc: SparkContext, context: PluginContext): JMap[String, String] = {
+    SparkVersions.check(SPARK_VERSION)
+    // The plugin context's configuration, unlike `sc.getConf`, is the live one, which sessions are made from.
+    val conf = context.conf()
+    log.info(s"Penstock ${SparkVersions.penstock} for Spark ${SparkVersions.builtFor}")
+    ApplicationSetup.plan(conf.getAll.toMap).foreach { step =>
+      step.change.foreach { case (key, value) => conf.set(key, value) }
+      log.info(s"Penstock: ${step.line}")
+    }
+    shipJar(sc, context)
+    Collections.emptyMap()
+  }
+
+  /**
+   * Sends the jar to executors that do not get it with the application's own jars. They fetch it before they start their
+   * plugins, of which this is one.
+   */
+  private def shipJar(sc: SparkContext, context: PluginContext): Unit = {
+    val jar = new File(getClass.getProtectionDomain.getCodeSource.getLocation.toURI)
+    if (!sc.isLocal && jar.isFile && !sc.listJars().exists(_.endsWith("/" + jar.getName))) {
+      sc.addJar(jar.getPath)
+      // Executors start with what this key names; Spark wrote it before plugins were started.
+      context.conf().set("spark.app.initial.jar.urls", sc.listJars().mkString(","))
+      log.info(s"Penstock: sent ${jar.getName} to the executors")
+    }
+  }
+}

@@ -1,0 +1,52 @@
+package io.penstock
+
+import org.apache.spark.{SparkConf, SparkContext}
+
+import io.penstock.conf.ApplicationSetup
+import io.penstock.errors.PenstockException
+import org.scalatest.funsuite.AnyFunSuite
+
+/** The plugin in real applications. */
+class PenstockPluginSuite extends AnyFunSuite {
+  private def withApplication(conf: (String, String)*)(body: SparkContext => Unit): Unit = {
+    val sparkConf = new SparkConf(false).setMaster("local[1]").setAppName("plugin").set("spark.ui.enabled", "false")
+      .set("spark.plugins", "io.penstock.PenstockPlugin")
+    conf.foreach { case (k, v) => sparkConf.set(k, v) }
+    val sc = new SparkContext(sparkConf)
+    try body(sc)
+    finally sc.stop()
+  }
+
+  private def refused(conf: (String, String)*): PenstockException =
+    intercept[PenstockException](withApplication(conf: _*)(_ => ()))
+
+  test("spark.plugins alone switches everything on") {
+    withApplication() { sc =>
+      val conf = sc.getConf
+      assert(conf.get(ApplicationSetup.ExtensionsKey) == "io.penstock.PenstockExtensions")
+      assert(conf.get(ApplicationSetup.ProviderKey) == "io.penstock.PenstockStateStoreProvider")
+      assert(conf.get(ApplicationSetup.StatePartitionsKey) == "256")
+    }
+  }
+
+  test("what the user has set stays") {
+    val own = Map(
+      ApplicationSetup.ProviderKey ->
+        "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
+      ApplicationSetup.StatePartitionsKey -> "3"
+    )
+    withApplication(own.toSeq: _*)(sc => own.foreach { case (k, v) => assert(sc.getConf.get(k) == v) })
+  }
+
+  test("mode off changes nothing") {
+    withApplication("spark.penstock.mode" -> "off") { sc =>
+      assert(!sc.getConf.contains(ApplicationSetup.ExtensionsKey) && !sc.getConf.contains(ApplicationSetup.ProviderKey))
+    }
+  }
+
+  test("a wrong setting stops the application at its start, and leaves no context behind") {
+    assert(refused("spark.penstock.shards" -> "65537").errorClass == "PENSTOCK_INVALID_SETTING")
+    assert(refused("spark.penstock.thetta" -> "1.1").errorClass == "PENSTOCK_UNKNOWN_SETTING")
+    withApplication()(sc => assert(!sc.isStopped))
+  }
+}
