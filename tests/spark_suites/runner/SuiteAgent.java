@@ -1,0 +1,133 @@
+import java.lang.instrument.ClassFileTransformer;
+import java.lang.instrument.Instrumentation;
+import java.security.CodeSource;
+import java.security.ProtectionDomain;
+import org.apache.xbean.asm9.ClassReader;
+import org.apache.xbean.asm9.ClassVisitor;
+import org.apache.xbean.asm9.ClassWriter;
+import org.apache.xbean.asm9.MethodVisitor;
+import org.apache.xbean.asm9.Opcodes;
+import org.apache.xbean.asm9.Type;
+import org.apache.xbean.asm9.commons.ClassRemapper;
+import org.apache.xbean.asm9.commons.SimpleRemapper;
+
+/**
+ * Java agent that lets Spark's test classes, unchanged on disk, use another state store provider where they name
+ * RocksDB's. Only classes out of Spark's test jars are rewritten, never Spark itself.
+ *
+ * <p>Argument: empty, {@code literals=CLASS} (class literals and equal strings become CLASS: what suites put into the
+ * provider setting) or {@code types=CLASS} (every use of the type, constructors included: suites that make a provider
+ * themselves). In any case a LinkageError fails the test that met it; ScalaTest alone would end the whole run.
+ */
+public final class SuiteAgent {
+  private static final String ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider";
+  private static final String ROCKSDB_PATH = ROCKSDB.replace('.', '/');
+
+  private SuiteAgent() {}
+
+  /** A class visitor over {@code out}, made anew for each class. */
+  private interface Rewrite {
+    ClassVisitor over(ClassVisitor out);
+  }
+
+  public static void premain(String argument, Instrumentation instrumentation) {
+    instrumentation.addTransformer(new LinkageErrorsFailOneTest());
+    if (argument == null || argument.isEmpty()) {
+      return;
+    }
+    String[] parts = argument.split("=", 2);
+    String provider = parts[1];
+    switch (parts[0]) {
+      case "literals":
+        instrumentation.addTransformer(new TestClasses(out -> new Literals(out, provider)));
+        break;
+      case "types":
+        SimpleRemapper types = new SimpleRemapper(ROCKSDB_PATH, provider.replace('.', '/'));
+        instrumentation.addTransformer(
+            new TestClasses(out -> new ClassRemapper(new Literals(out, provider), types)));
+        break;
+      default:
+        throw new IllegalArgumentException("SuiteAgent: expected literals=CLASS or types=CLASS, found " + argument);
+    }
+  }
+
+  /** Rewrites the classes of Spark SQL's test jars that mention the RocksDB provider. */
+  private static final class TestClasses implements ClassFileTransformer {
+    private final Rewrite rewrite;
+
+    TestClasses(Rewrite rewrite) {
+      this.rewrite = rewrite;
+    }
+
+    @Override
+    public byte[] transform(ClassLoader loader, String name, Class<?> old, ProtectionDomain domain, byte[] bytes) {
+      if (name == null || !name.startsWith("org/apache/spark/sql/") || !fromTestJar(domain)) {
+        return null;
+      }
+      String text = new String(bytes, java.nio.charset.StandardCharsets.ISO_8859_1);
+      if (!text.contains(ROCKSDB_PATH) && !text.contains(ROCKSDB)) {
+        return null;
+      }
+      ClassWriter writer = new ClassWriter(0);
+      new ClassReader(bytes).accept(rewrite.over(writer), 0);
+      return writer.toByteArray();
+    }
+
+    private static boolean fromTestJar(ProtectionDomain domain) {
+      CodeSource source = domain == null ? null : domain.getCodeSource();
+      return source != null && source.getLocation() != null && source.getLocation().getPath().endsWith("-tests.jar");
+    }
+  }
+
+  /** Replaces the class literal and the string that names it; casts, type tests and constructors stay. */
+  private static final class Literals extends ClassVisitor {
+    private final String provider;
+
+    Literals(ClassVisitor out, String provider) {
+      super(Opcodes.ASM9, out);
+      this.provider = provider;
+    }
+
+    @Override
+    public MethodVisitor visitMethod(int access, String name, String descriptor, String signature, String[] thrown) {
+      return new MethodVisitor(Opcodes.ASM9, super.visitMethod(access, name, descriptor, signature, thrown)) {
+        @Override
+        public void visitLdcInsn(Object value) {
+          if (value instanceof Type && ((Type) value).getClassName().equals(ROCKSDB)) {
+            super.visitLdcInsn(Type.getObjectType(provider.replace('.', '/')));
+          } else {
+            super.visitLdcInsn(ROCKSDB.equals(value) ? provider : value);
+          }
+        }
+      };
+    }
+  }
+
+  /** ScalaTest's list of throwables that end the run shrinks to VirtualMachineError. */
+  private static final class LinkageErrorsFailOneTest implements ClassFileTransformer {
+    @Override
+    public byte[] transform(ClassLoader loader, String name, Class<?> old, ProtectionDomain domain, byte[] bytes) {
+      if (!"org/scalatest/Suite$".equals(name)) {
+        return null;
+      }
+      ClassWriter writer = new ClassWriter(0);
+      new ClassReader(bytes).accept(new ClassVisitor(Opcodes.ASM9, writer) {
+        @Override
+        public MethodVisitor visitMethod(int access, String method, String descriptor, String signature, String[] e) {
+          MethodVisitor out = super.visitMethod(access, method, descriptor, signature, e);
+          if (!method.equals("anExceptionThatShouldCauseAnAbort")) {
+            return out;
+          }
+          out.visitCode();
+          out.visitVarInsn(Opcodes.ALOAD, 1);
+          out.visitTypeInsn(Opcodes.INSTANCEOF, "java/lang/VirtualMachineError");
+          out.visitInsn(Opcodes.IRETURN);
+          out.visitMaxs(1, 2);
+          out.visitEnd();
+          return null;
+        }
+      }, 0);
+      return writer.toByteArray();
+    }
+  }
+}
