@@ -1,0 +1,74 @@
+package io.penstock.state.engine
+
+import io.penstock.errors.PenstockException
+
+/**
+ * Append-only memory for records, in pages. A record is named by an int, never moves and never changes once written, so
+ * that a reader that is late (an attempt that lost) reads old bytes and never foreign ones. Space is won back by copying
+ * the live records into a new arena.
+ *
+ * Pages are heap arrays: the collector frees one when the last reader has gone, and does not look inside. References
+ * grow with time: of two records of one arena, the one with the larger reference is the younger.
+ */
+final class Arena {
+  import Arena._
+
+  private var pages = new Array[Array[Byte]](2)
+  private var pageCount = 0
+  private var position = 0
+  private var capacity = 0L
+
+  /**
+   * Room for one record.
+   *
+   * @param bytes
+   *   size of the record
+   * @return
+   *   its reference; the room starts at `offset(ref)` of `page(ref)`
+   */
+  def allocate(bytes: Int): Int = {
+    val rounded = (bytes + UnitBytes - 1) & -UnitBytes
+    if (pageCount == 0 || position + rounded > math.min(pages(pageCount - 1).length, PageBytes)) addPage(rounded)
+    val ref = ((pageCount - 1) << UnitsPerPageBits) | (position >> UnitBits)
+    position += rounded
+    ref
+  }
+
+  /** The reference that the next record will have or exceed: older records have smaller ones. */
+  def watermark: Int = if (pageCount == 0) 0 else ((pageCount - 1) << UnitsPerPageBits) + (position >> UnitBits)
+
+  def page(ref: Int): Array[Byte] = pages(ref >>> UnitsPerPageBits)
+
+  /** Index of the record's first byte in its page. */
+  def offset(ref: Int): Int = (ref & (UnitsPerPage - 1)) << UnitBits
+
+  /** Bytes of all pages, used or not. */
+  def capacityBytes: Long = capacity
+
+  private def addPage(atLeast: Int): Unit = {
+    if (pageCount == MaxPages) {
+      throw new PenstockException(
+        "PENSTOCK_SHARD_TOO_LARGE",
+        s"one column family of one shard holds more than ${MaxPages.toLong * PageBytes / (1L << 30)} GiB; " +
+          "start a new checkpoint with a larger spark.penstock.shards"
+      )
+    }
+    if (pageCount == pages.length) pages = java.util.Arrays.copyOf(pages, pageCount * 2)
+    val size = math.max(math.min(PageBytes, FirstPageBytes << math.min(pageCount, 16)), atLeast)
+    pages(pageCount) = new Array[Byte](size)
+    pageCount += 1
+    position = 0
+    capacity += size
+  }
+}
+
+object Arena {
+  private val UnitBits = 3
+  private val UnitBytes = 1 << UnitBits
+  private val PageBits = 16
+  private val PageBytes = 1 << PageBits
+  private val UnitsPerPageBits = PageBits - UnitBits
+  private val UnitsPerPage = 1 << UnitsPerPageBits
+  private val MaxPages = 1 << (31 - UnitsPerPageBits)
+  private val FirstPageBytes = 512
+}

@@ -1,0 +1,118 @@
+package io.penstock.state.engine
+
+import KeyIndex._
+
+/** Open addressing with linear probing. A slot holds the key's hash above and the reference plus one below; 0 is free. */
+final class HashIndex(arena: Arena) extends KeyIndex {
+  private var slots = new Array[Long](HashIndex.InitialSlots)
+  private var count = 0
+
+  override def size: Int = count
+
+  override def memoryBytes: Long = 8L * slots.length
+
+  override def find(key: KeyBytes): Int = {
+    val table = slots
+    val slot = locate(table, key, key.hash)
+    if (slot < 0) Absent else table(slot).toInt - 1
+  }
+
+  override def put(key: KeyBytes, ref: Int): Int = {
+    val hash = key.hash
+    val slot = locate(slots, key, hash)
+    if (slot >= 0) {
+      val previous = slots(slot).toInt - 1
+      slots(slot) = entry(hash, ref)
+      previous
+    } else {
+      slots(~slot) = entry(hash, ref)
+      count += 1
+      if (count * 4L > slots.length * 3L) grow()
+      Absent
+    }
+  }
+
+  override def remove(key: KeyBytes): Int = {
+    val slot = locate(slots, key, key.hash)
+    if (slot < 0) Absent
+    else {
+      val previous = slots(slot).toInt - 1
+      closeGap(slot)
+      count -= 1
+      previous
+    }
+  }
+
+  override def refs: Array[Int] = {
+    val table = slots
+    val out = new Array[Int](count)
+    var n = 0
+    var i = 0
+    while (i < table.length && n < out.length) {
+      if (table(i) != 0L) {
+        out(n) = table(i).toInt - 1
+        n += 1
+      }
+      i += 1
+    }
+    if (n == out.length) out else java.util.Arrays.copyOf(out, n)
+  }
+
+  private def entry(hash: Int, ref: Int): Long = (hash.toLong << 32) | ((ref + 1) & 0xffffffffL)
+
+  /** The key's slot, or the complement of the slot where it belongs. */
+  private def locate(table: Array[Long], key: KeyBytes, hash: Int): Int = {
+    val mask = table.length - 1
+    var i = HashIndex.spread(hash) & mask
+    while (table(i) != 0L) {
+      val e = table(i)
+      if ((e >>> 32).toInt == hash && isKey(e.toInt - 1, key)) return i
+      i = (i + 1) & mask
+    }
+    ~i
+  }
+
+  private def isKey(ref: Int, key: KeyBytes): Boolean = {
+    val page = arena.page(ref)
+    val offset = arena.offset(ref)
+    keyLength(page, offset) == key.length &&
+    KeyBytes.sameBytes(page, keyAddress(offset), key.base, key.offset, key.length)
+  }
+
+  private def grow(): Unit = {
+    val old = slots
+    val table = new Array[Long](old.length * 2)
+    val mask = table.length - 1
+    old.foreach { e =>
+      if (e != 0L) {
+        var i = HashIndex.spread((e >>> 32).toInt) & mask
+        while (table(i) != 0L) i = (i + 1) & mask
+        table(i) = e
+      }
+    }
+    slots = table
+  }
+
+  /** Moves later entries of the probe sequence back, so that no tombstone is needed. */
+  private def closeGap(freed: Int): Unit = {
+    val mask = slots.length - 1
+    var gap = freed
+    var i = (gap + 1) & mask
+    while (slots(i) != 0L) {
+      val home = HashIndex.spread((slots(i) >>> 32).toInt) & mask
+      if (((i - home) & mask) >= ((i - gap) & mask)) {
+        slots(gap) = slots(i)
+        gap = i
+      }
+      i = (i + 1) & mask
+    }
+    slots(gap) = 0L
+  }
+}
+
+object HashIndex {
+  private val InitialSlots = 8
+
+  /** The low bits pick the slot; Murmur3's are good, but keys of one shard share none of their structure with them. */
+  private def spread(hash: Int): Int = hash ^ (hash >>> 16)
+}

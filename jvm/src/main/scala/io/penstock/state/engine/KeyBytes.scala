@@ -1,0 +1,58 @@
+package io.penstock.state.engine
+
+import org.apache.spark.unsafe.Platform
+import org.apache.spark.unsafe.hash.Murmur3_x86_32
+
+/** Where the bytes of a key are: in a row's memory or in an array. One instance is reused for many keys. */
+final class KeyBytes {
+  var base: AnyRef = _
+  var offset: Long = 0L
+  var length: Int = 0
+
+  def set(base: AnyRef, offset: Long, length: Int): KeyBytes = {
+    this.base = base
+    this.offset = offset
+    this.length = length
+    this
+  }
+
+  def set(bytes: Array[Byte]): KeyBytes = set(bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length)
+
+  /** Place in a hash index; has nothing to do with the shard of the key. */
+  def hash: Int = Murmur3_x86_32.hashUnsafeBytes(base, offset, length, KeyBytes.Seed)
+}
+
+object KeyBytes {
+  private val Seed = 0x3c074a61
+
+  def sameBytes(a: AnyRef, aOffset: Long, b: AnyRef, bOffset: Long, length: Int): Boolean = {
+    var i = 0
+    while (i + 8 <= length) {
+      if (Platform.getLong(a, aOffset + i) != Platform.getLong(b, bOffset + i)) return false
+      i += 8
+    }
+    while (i < length) {
+      if (Platform.getByte(a, aOffset + i) != Platform.getByte(b, bOffset + i)) return false
+      i += 1
+    }
+    true
+  }
+
+  /** Unsigned lexicographic order, the order that Spark's order-preserving key encoders are made for. */
+  def compare(a: AnyRef, aOffset: Long, aLength: Int, b: AnyRef, bOffset: Long, bLength: Int): Int = {
+    val n = math.min(aLength, bLength)
+    var i = 0
+    while (i + 8 <= n) {
+      val x = Platform.getLong(a, aOffset + i)
+      val y = Platform.getLong(b, bOffset + i)
+      if (x != y) return java.lang.Long.compareUnsigned(java.lang.Long.reverseBytes(x), java.lang.Long.reverseBytes(y))
+      i += 8
+    }
+    while (i < n) {
+      val c = (Platform.getByte(a, aOffset + i) & 0xff) - (Platform.getByte(b, bOffset + i) & 0xff)
+      if (c != 0) return c
+      i += 1
+    }
+    aLength - bLength
+  }
+}

@@ -1,0 +1,78 @@
+package io.penstock.state.engine
+
+import org.apache.spark.unsafe.Platform
+
+import KeyIndex._
+
+/**
+ * Records of one column family with their index.
+ *
+ * @param ordered
+ *   whether keys are kept in unsigned byte order
+ * @param trailerBytes
+ *   room behind each value for the owner of the table
+ */
+final class RecordTable(val ordered: Boolean, trailerBytes: Int = 0) {
+  val arena = new Arena
+  private val orderedIndex = if (ordered) new OrderedIndex(arena) else null
+  private val index: KeyIndex = if (ordered) orderedIndex else new HashIndex(arena)
+  private var wasted = 0L
+
+  def size: Int = index.size
+
+  def find(key: KeyBytes): Int = index.find(key)
+
+  /** Writes a record with room for two value parts, makes it the key's record and returns its reference. */
+  def put(
+      key: KeyBytes,
+      head: AnyRef,
+      headAt: Long,
+      headLength: Int,
+      tail: AnyRef = null,
+      tailAt: Long = 0L,
+      tailLength: Int = 0
+  ): Int = {
+    val valueLength = headLength + tailLength
+    val ref = arena.allocate(HeaderBytes + key.length + valueLength + trailerBytes)
+    val page = arena.page(ref)
+    val at = Platform.BYTE_ARRAY_OFFSET.toLong + arena.offset(ref)
+    Platform.putInt(page, at, key.length)
+    Platform.putInt(page, at + 4, valueLength)
+    Platform.copyMemory(key.base, key.offset, page, at + HeaderBytes, key.length)
+    if (headLength > 0) Platform.copyMemory(head, headAt, page, at + HeaderBytes + key.length, headLength)
+    if (tailLength > 0) Platform.copyMemory(tail, tailAt, page, at + HeaderBytes + key.length + headLength, tailLength)
+    val previous = index.put(key, ref)
+    if (previous != Absent) wasted += recordBytes(previous)
+    ref
+  }
+
+  def remove(key: KeyBytes): Boolean = {
+    val previous = index.remove(key)
+    if (previous != Absent) wasted += recordBytes(previous)
+    previous != Absent
+  }
+
+  def page(ref: Int): Array[Byte] = arena.page(ref)
+
+  def keyAt(ref: Int): Long = keyAddress(arena.offset(ref))
+
+  def keyLength(ref: Int): Int = KeyIndex.keyLength(page(ref), arena.offset(ref))
+
+  def valueLength(ref: Int): Int = KeyIndex.valueLength(page(ref), arena.offset(ref))
+
+  def valueAt(ref: Int): Long = keyAt(ref) + keyLength(ref)
+
+  def trailerAt(ref: Int): Long = valueAt(ref) + valueLength(ref)
+
+  def refs: Array[Int] = index.refs
+
+  /** Only of an ordered table. */
+  def orderedKeys: OrderedIndex = orderedIndex
+
+  def memoryBytes: Long = arena.capacityBytes + index.memoryBytes
+
+  /** Bytes of records that nothing refers to any more. */
+  def wastedBytes: Long = wasted
+
+  private def recordBytes(ref: Int): Long = HeaderBytes + keyLength(ref) + valueLength(ref) + trailerBytes
+}

@@ -1,0 +1,47 @@
+package io.penstock.state.engine
+
+import scala.collection.mutable
+
+import io.penstock.errors.PenstockException
+import io.penstock.state.format.{ByteSink, ChangeSet, ChangeSink, FamilyTraits}
+
+/** The content of one shard of one store: its column families by name. */
+final class ShardState extends ChangeSink {
+  private val families = mutable.LinkedHashMap[String, FamilyState]()
+
+  /** The family, or null where nothing was ever written to it. */
+  def familyOrNull(name: String): FamilyState = families.getOrElse(name, null)
+
+  def familyNames: Iterable[String] = families.keys
+
+  override def family(name: String, traits: FamilyTraits): FamilyState = {
+    val f = families.getOrElseUpdate(name, new FamilyState(traits))
+    if (f.traits != traits) {
+      throw new PenstockException(
+        "PENSTOCK_FAMILY_CHANGED",
+        s"column family $name was written with ${f.traits} and is now used with $traits; " +
+          "start a new checkpoint, or go back to the query that wrote this one"
+      )
+    }
+    f
+  }
+
+  override def removeFamily(name: String): Unit = families.remove(name)
+
+  /** Applies the changes of one version. */
+  def apply(changes: Array[Byte], offset: Int, length: Int): Unit = ChangeSet.read(changes, offset, length, this)
+
+  /** Writes the whole content as one change set and returns its size in bytes. */
+  def writeTo(out: ByteSink): Int = {
+    val writer = new ChangeSet.Writer(out)
+    families.foreach { case (name, family) =>
+      if (family.table.size > 0) {
+        writer.family(name, family.traits)
+        family.writeTo(writer)
+      }
+    }
+    writer.finish()
+  }
+
+  def memoryBytes: Long = families.valuesIterator.map(_.table.memoryBytes).sum
+}

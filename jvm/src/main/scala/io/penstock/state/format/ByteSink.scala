@@ -1,0 +1,78 @@
+package io.penstock.state.format
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util.UUID
+
+import org.apache.spark.unsafe.Platform
+
+/** A growing byte array with the primitives of the file formats: little-endian numbers, unsigned LEB128 varints. */
+final class ByteSink(initialBytes: Int = 1024) {
+  private var bytes = new Array[Byte](initialBytes)
+  private var length = 0
+
+  def size: Int = length
+
+  /** The written bytes; shared until the next write. */
+  def array: Array[Byte] = bytes
+
+  def toByteArray: Array[Byte] = java.util.Arrays.copyOf(bytes, length)
+
+  def clear(): Unit = length = 0
+
+  def putByte(value: Int): Unit = {
+    ensure(1)
+    bytes(length) = value.toByte
+    length += 1
+  }
+
+  def putInt(value: Int): Unit = {
+    ensure(4)
+    Platform.putInt(bytes, address, value)
+    length += 4
+  }
+
+  def putLong(value: Long): Unit = {
+    ensure(8)
+    Platform.putLong(bytes, address, value)
+    length += 8
+  }
+
+  def putUuid(value: UUID): Unit = {
+    putLong(value.getMostSignificantBits)
+    putLong(value.getLeastSignificantBits)
+  }
+
+  def putVarint(value: Long): Unit = {
+    var v = value
+    while ((v & ~0x7fL) != 0L) {
+      putByte(((v & 0x7f) | 0x80).toInt)
+      v >>>= 7
+    }
+    putByte(v.toInt)
+  }
+
+  def putString(value: String): Unit = {
+    val utf8 = value.getBytes(UTF_8)
+    putVarint(utf8.length)
+    putBytes(utf8, Platform.BYTE_ARRAY_OFFSET, utf8.length)
+  }
+
+  /** Copies raw bytes; `offset` as Platform counts. */
+  def putBytes(base: AnyRef, offset: Long, count: Int): Unit = {
+    ensure(count)
+    Platform.copyMemory(base, offset, bytes, address, count)
+    length += count
+  }
+
+  def putBytes(value: Array[Byte]): Unit = putBytes(value, Platform.BYTE_ARRAY_OFFSET, value.length)
+
+  private def address: Long = Platform.BYTE_ARRAY_OFFSET.toLong + length
+
+  private def ensure(more: Int): Unit = {
+    val needed = length.toLong + more
+    if (needed > bytes.length) {
+      require(needed < Int.MaxValue - 16, "more than 2 GiB in one buffer")
+      bytes = java.util.Arrays.copyOf(bytes, math.max(needed, math.min(bytes.length * 2L, Int.MaxValue - 16L)).toInt)
+    }
+  }
+}

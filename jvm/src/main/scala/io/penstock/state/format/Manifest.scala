@@ -1,0 +1,95 @@
+package io.penstock.state.format
+
+import java.util.UUID
+
+/** A state store of a query: the stores of an operator are told apart by name. */
+final case class StoreKey(operatorId: Long, storeName: String)
+
+/** A file that holds sections. Paths are relative to the query's Penstock directory. */
+sealed trait Container extends Serializable {
+  def path: String
+}
+
+object Container {
+
+  /** Changes that one task attempt made in a batch. */
+  final case class Changelog(batchId: Long, uuid: UUID) extends Container {
+    override def path: String = s"changelogs/$batchId-$uuid"
+  }
+
+  /** Whole shards, written in the background. */
+  final case class Snapshots(version: Long, uuid: UUID) extends Container {
+    override def path: String = s"snapshots/$version-$uuid"
+  }
+
+  /** Changes small enough to be written by the driver together with the manifest of their batch. */
+  final case class InManifest(batchId: Long, generation: Long) extends Container {
+    override def path: String = s"manifests/$batchId.$generation"
+  }
+}
+
+/**
+ * Where the bytes of one change set are.
+ *
+ * @param offset
+ *   from the start of the file
+ * @param crc
+ *   CRC32C of the bytes
+ */
+final case class SectionRef(container: Container, offset: Long, length: Int, crc: Int) extends Serializable
+
+/**
+ * The changes of one shard that led to a version.
+ *
+ * @param version
+ *   the store version that the changes make, batch id + 1
+ * @param lineage
+ *   uuid of the commit that made them; names the shard's content from then on
+ */
+final case class DeltaRef(version: Long, lineage: UUID, section: SectionRef) extends Serializable
+
+/** The whole content of one shard as it was at a version. */
+final case class SnapshotRef(version: Long, lineage: UUID, section: SectionRef) extends Serializable
+
+/** All that is needed to rebuild one shard: a snapshot, if there is one, and the changes since, oldest first. */
+final case class ShardRefs(snapshot: Option[SnapshotRef], deltas: Vector[DeltaRef]) extends Serializable {
+
+  /** Uuid of the commit that last changed the shard, or [[ShardRefs.NeverWritten]]. */
+  def lineage: UUID =
+    if (deltas.nonEmpty) deltas.last.lineage else snapshot.fold(ShardRefs.NeverWritten)(_.lineage)
+
+  /** The same content with the snapshot in place of the changes that it holds, if it belongs to this history. */
+  def withSnapshot(s: SnapshotRef): Option[ShardRefs] = {
+    val i = deltas.lastIndexWhere(d => d.lineage == s.lineage)
+    if (i >= 0) Some(ShardRefs(Some(s), deltas.drop(i + 1))) else None
+  }
+
+  def containers: Iterator[Container] = snapshot.iterator.map(_.section.container) ++
+    deltas.iterator.map(_.section.container)
+}
+
+object ShardRefs {
+  val NeverWritten = new UUID(0L, 0L)
+  val Empty: ShardRefs = ShardRefs(None, Vector.empty)
+}
+
+/**
+ * The state of a query after a batch: the newest generation of a batch's manifest is the truth, and what no retained
+ * manifest names does not exist.
+ *
+ * @param shardCount
+ *   S
+ * @param stores
+ *   one entry per shard; a store of an operator that takes one partition only has a single entry, shard 0
+ */
+final case class Manifest(
+    batchId: Long,
+    generation: Long,
+    runId: UUID,
+    writtenAtMs: Long,
+    shardCount: Int,
+    stores: Map[StoreKey, Vector[ShardRefs]]
+) extends Serializable {
+
+  def containers: Set[Container] = stores.valuesIterator.flatMap(_.iterator.flatMap(_.containers)).toSet
+}

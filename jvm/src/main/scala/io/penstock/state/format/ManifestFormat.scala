@@ -1,0 +1,128 @@
+package io.penstock.state.format
+
+import java.util.UUID
+
+import scala.collection.mutable
+
+/** Bytes of a manifest's body. Specified in docs/PROTOCOL.md, "Manifest". */
+object ManifestFormat {
+  private val Changelog = 1
+  private val Snapshots = 2
+  private val InManifest = 3
+
+  /**
+   * Encodes a manifest. Sections in the manifest's own payload are written with offsets from the start of the payload,
+   * because the length of the body is not known before.
+   *
+   * @param own
+   *   the container that is this manifest itself; offsets of its sections are from the start of the payload here
+   */
+  def encode(m: Manifest, own: Container.InManifest): Array[Byte] = {
+    val out = new ByteSink(4096)
+    out.putVarint(m.batchId)
+    out.putVarint(m.generation)
+    out.putUuid(m.runId)
+    out.putLong(m.writtenAtMs)
+    out.putVarint(m.shardCount)
+    val containers = new Table[Container]
+    val lineages = new Table[UUID]
+    m.stores.valuesIterator.foreach(_.foreach { r =>
+      r.containers.foreach(containers.add)
+      r.snapshot.foreach(s => lineages.add(s.lineage))
+      r.deltas.foreach(d => lineages.add(d.lineage))
+    })
+    out.putVarint(containers.size)
+    containers.foreach {
+      case Container.Changelog(b, u) => out.putByte(Changelog); out.putVarint(b); out.putUuid(u)
+      case Container.Snapshots(v, u) => out.putByte(Snapshots); out.putVarint(v); out.putUuid(u)
+      case Container.InManifest(b, g) => out.putByte(InManifest); out.putVarint(b); out.putVarint(g)
+    }
+    out.putVarint(lineages.size)
+    lineages.foreach(out.putUuid)
+    def section(s: SectionRef): Unit = {
+      out.putVarint(containers.indexOf(s.container))
+      out.putVarint(s.offset)
+      out.putVarint(s.length)
+      out.putInt(s.crc)
+    }
+    out.putVarint(m.stores.size)
+    m.stores.toSeq.sortBy(s => (s._1.operatorId, s._1.storeName)).foreach { case (key, shards) =>
+      out.putVarint(key.operatorId)
+      out.putString(key.storeName)
+      out.putVarint(shards.size)
+      shards.foreach { r =>
+        out.putByte(if (r.snapshot.isDefined) 1 else 0)
+        r.snapshot.foreach { s =>
+          out.putVarint(s.version)
+          out.putVarint(lineages.indexOf(s.lineage))
+          section(s.section)
+        }
+        out.putVarint(r.deltas.size)
+        r.deltas.foreach { d =>
+          out.putVarint(d.version)
+          out.putVarint(lineages.indexOf(d.lineage))
+          section(d.section)
+        }
+      }
+    }
+    require(own.batchId == m.batchId && own.generation == m.generation, "a manifest's payload is in itself")
+    out.toByteArray
+  }
+
+  /** Decodes a body. Sections in the own payload get offsets from the start of the file. */
+  def decode(body: Array[Byte]): Manifest = {
+    val in = new ByteSource(body)
+    val batchId = in.getVarint()
+    val generation = in.getVarint()
+    val runId = in.getUuid()
+    val writtenAtMs = in.getLong()
+    val shardCount = in.getCount("number of shards", 1 << 24)
+    val own = Container.InManifest(batchId, generation)
+    val payloadAt = FileFormat.HeaderBytes.toLong + body.length
+    val containers = Array.fill[Container](in.getCount("number of containers", body.length)) {
+      in.getByte() match {
+        case Changelog => Container.Changelog(in.getVarint(), in.getUuid())
+        case Snapshots => Container.Snapshots(in.getVarint(), in.getUuid())
+        case InManifest => Container.InManifest(in.getVarint(), in.getVarint())
+        case k => throw new MalformedData(s"unknown kind of container $k")
+      }
+    }
+    val lineages = Array.fill(in.getCount("number of lineages", body.length))(in.getUuid())
+    def pick[A](table: Array[A], what: String): A = {
+      val i = in.getVarint()
+      if (i < 0 || i >= table.length) throw new MalformedData(s"$what $i of ${table.length}")
+      table(i.toInt)
+    }
+    def section(): SectionRef = {
+      val c = pick(containers, "container")
+      val offset = in.getVarint()
+      SectionRef(c, if (c == own) offset + payloadAt else offset, in.getCount("length of a section"), in.getInt())
+    }
+    val stores = Map.newBuilder[StoreKey, Vector[ShardRefs]]
+    (0 until in.getCount("number of stores", body.length)).foreach { _ =>
+      val key = StoreKey(in.getVarint(), in.getString())
+      stores += key -> Vector.fill(in.getCount("number of shards of a store", body.length)) {
+        val snapshot = in.getByte() match {
+          case 0 => None
+          case 1 => Some(SnapshotRef(in.getVarint(), pick(lineages, "lineage"), section()))
+          case f => throw new MalformedData(s"unknown flag $f of a shard")
+        }
+        val deltas = Vector.fill(in.getCount("number of deltas", body.length)) {
+          DeltaRef(in.getVarint(), pick(lineages, "lineage"), section())
+        }
+        ShardRefs(snapshot, deltas)
+      }
+    }
+    if (in.remaining != 0) throw new MalformedData(s"${in.remaining} bytes behind the last store")
+    Manifest(batchId, generation, runId, writtenAtMs, shardCount, stores.result())
+  }
+
+  /** Distinct values with their place. */
+  final private class Table[A] {
+    private val index = mutable.LinkedHashMap[A, Int]()
+    def add(a: A): Unit = index.getOrElseUpdate(a, index.size)
+    def indexOf(a: A): Int = index(a)
+    def size: Int = index.size
+    def foreach(f: A => Unit): Unit = index.keysIterator.foreach(f)
+  }
+}

@@ -1,0 +1,44 @@
+package io.penstock.state.format
+
+/**
+ * One section of a changelog or snapshot file.
+ *
+ * @param offset
+ *   from the start of the payload
+ * @param crc
+ *   CRC32C of the section
+ */
+final case class Section(store: StoreKey, shard: Int, offset: Int, length: Int, crc: Int) extends Serializable
+
+/** Body of changelog and snapshot files: the sections of the payload. Specified in docs/PROTOCOL.md, "Section table". */
+object SectionTable {
+
+  def encode(sections: Seq[Section]): Array[Byte] = {
+    val out = new ByteSink(16 * sections.size + 16)
+    out.putVarint(sections.size)
+    sections.foreach { s =>
+      out.putVarint(s.store.operatorId)
+      out.putString(s.store.storeName)
+      out.putVarint(s.shard)
+      out.putVarint(s.offset)
+      out.putVarint(s.length)
+      out.putInt(s.crc)
+    }
+    out.toByteArray
+  }
+
+  def decode(body: Array[Byte]): Seq[Section] = {
+    val in = new ByteSource(body)
+    val sections = Vector.fill(in.getCount("number of sections", body.length)) {
+      Section(
+        StoreKey(in.getVarint(), in.getString()),
+        in.getCount("shard"),
+        in.getCount("offset of a section"),
+        in.getCount("length of a section"),
+        in.getInt()
+      )
+    }
+    if (in.remaining != 0) throw new MalformedData(s"${in.remaining} bytes behind the last section")
+    sections
+  }
+}

@@ -1,0 +1,58 @@
+package org.apache.spark.sql.penstock.commit
+
+import java.util.UUID
+
+import io.penstock.state.format.{Container, Section, StoreKey}
+
+/** What tasks and executors tell the driver about state. */
+sealed trait CommitMessage extends Serializable {
+  def runId: UUID
+}
+
+/**
+ * The changes of one store that a task attempt commits.
+ *
+ * @param shards
+ *   all shards of the task's lease, changed or not
+ * @param sections
+ *   of the changed ones; offsets from the start of the attempt's payload
+ */
+final case class StoreCommit(store: StoreKey, shards: Array[Int], sections: Array[Section]) extends Serializable
+
+/**
+ * One task attempt has committed its stores.
+ *
+ * @param executor
+ *   where the shards are in memory now, as a task location
+ * @param lineage
+ *   uuid of this commit
+ * @param payload
+ *   the sections themselves where the driver is to write them with the manifest, else null
+ * @param payloadAt
+ *   where the payload starts in the attempt's changelog file; 0 with an inline payload
+ */
+final case class TaskCommitted(
+    runId: UUID,
+    batchId: Long,
+    taskAttemptId: Long,
+    executor: String,
+    lineage: UUID,
+    payload: Array[Byte],
+    payloadAt: Long,
+    stores: Seq[StoreCommit]
+) extends CommitMessage
+
+/**
+ * A file of snapshots is durable.
+ *
+ * @param entries
+ *   version, lineage and section of each shard in it; offsets from the start of the payload
+ */
+final case class SnapshotsWritten(
+    runId: UUID,
+    container: Container.Snapshots,
+    payloadAt: Long,
+    entries: Seq[SnapshotEntry]
+) extends CommitMessage
+
+final case class SnapshotEntry(version: Long, lineage: UUID, section: Section) extends Serializable

@@ -1,0 +1,276 @@
+package org.apache.spark.sql.penstock.commit
+
+import java.util.UUID
+
+import scala.collection.mutable
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.internal.Logging
+import org.apache.spark.sql.penstock.lease._
+import org.apache.spark.sql.penstock.state.{QueryDescription, StateDirectory}
+
+import io.penstock.errors.PenstockException
+import io.penstock.state.format._
+
+/**
+ * The commits of one query run, on the driver: collects what tasks tell and makes a batch's state durable with one
+ * manifest, before the last of its tasks may finish. Docs: PROTOCOL.md, "Commit".
+ *
+ * @param shardCount
+ *   S
+ */
+final class QueryCommits(val runId: UUID, val stateRoot: String, shardCount: Int, hadoopConf: Configuration)
+    extends Logging {
+  import QueryCommits._
+
+  private val directory = new StateDirectory(stateRoot, hadoopConf)
+  private var batch: OpenBatch = _
+  private val owners = mutable.Map[Long, Array[String]]()
+  private val snapshots = mutable.Map[(StoreKey, Int), SnapshotRef]()
+
+  /**
+   * Starts a batch: from here on commits of the batch before are refused. Idempotent per batch.
+   *
+   * @return
+   *   lease of each region
+   */
+  def open(spec: BatchSpec): Map[Long, RegionLease] = synchronized {
+    if (batch == null || batch.spec.batchId != spec.batchId) {
+      val base = if (spec.batchId == 0L) firstBatch() else stateBefore(spec)
+      batch = new OpenBatch(spec, base, directory.newestGeneration(spec.batchId).getOrElse(-1L))
+    }
+    spec.regions.map(r => r.region -> lease(spec, r, batch.base)).toMap
+  }
+
+  /**
+   * Takes the commit of a task attempt. Returns when the state of the whole batch is durable, if this was the last one,
+   * and at once otherwise. An attempt that commits what another one has committed before takes its place.
+   *
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_BATCH_CLOSED for an attempt of a batch that is over
+   */
+  def committed(c: TaskCommitted): Unit = synchronized {
+    if (batch == null || c.batchId != batch.spec.batchId) {
+      throw new PenstockException(
+        "PENSTOCK_BATCH_CLOSED",
+        s"task attempt ${c.taskAttemptId} commits batch ${c.batchId} of run $runId, but the query is at batch " +
+          s"${if (batch == null) "none" else batch.spec.batchId}: the attempt came too late and counts for nothing"
+      )
+    }
+    batch.told(c)
+    c.stores.foreach { s =>
+      batch.regionOf(s.store.operatorId).foreach { r =>
+        val of = owners.getOrElseUpdate(r, new Array[String](shardCount))
+        s.shards.foreach(of(_) = c.executor)
+      }
+    }
+    if (batch.complete) writeManifest()
+  }
+
+  /** Takes note of snapshots: the next manifest refers to those that belong to the state's history. */
+  def snapshotsWritten(m: SnapshotsWritten): Unit = synchronized {
+    m.entries.foreach { e =>
+      val s = e.section
+      snapshots((s.store, s.shard)) =
+        SnapshotRef(e.version, e.lineage, SectionRef(m.container, m.payloadAt + s.offset, s.length, s.crc))
+    }
+  }
+
+  /** Task location of the executor that committed each shard last; null where unknown. */
+  def ownersOf(region: Long): Array[String] = synchronized {
+    owners.get(region).map(_.clone()).getOrElse(new Array[String](shardCount))
+  }
+
+  private def firstBatch(): Manifest = {
+    describe()
+    Manifest(-1L, -1L, runId, 0L, shardCount, Map.empty)
+  }
+
+  private def describe(): Unit = directory.readDescription() match {
+    case Some(d) if d.shardCount != shardCount =>
+      throw new PenstockException(
+        "PENSTOCK_SHARDS_CHANGED",
+        s"the checkpoint of $stateRoot has ${d.shardCount} shards, the query wants $shardCount; " +
+          s"set spark.penstock.shards=${d.shardCount}, or start a new checkpoint"
+      )
+    case Some(_) =>
+    case None => directory.writeDescription(QueryDescription(shardCount, "penstock"))
+  }
+
+  private def stateBefore(spec: BatchSpec): Manifest = {
+    val previous = spec.batchId - 1
+    val known = Option(batch).filter(b => b.spec.batchId == previous)
+    known match {
+      case Some(b) =>
+        b.written.getOrElse(throw new PenstockException(
+          "PENSTOCK_STATE_INCOMPLETE",
+          s"batch $previous of run $runId ended although ${b.missing} did not commit state; a foreachBatch function " +
+            "must read the whole of its Dataset in every batch (show, take, first, isEmpty and limit read a part). " +
+            s"Nothing of batch $previous is kept: remove commits/$previous from the checkpoint to run it again"
+        ))
+      case None =>
+        describe()
+        directory.newestGeneration(previous) match {
+          case Some(g) => directory.readManifest(previous, g)
+          case None =>
+            throw new PenstockException(
+              "PENSTOCK_STATE_MISSING",
+              s"batch ${spec.batchId} is to start from the state of batch $previous, but $stateRoot has no manifest of " +
+                "that batch; restore the checkpoint, or start a new one"
+            )
+        }
+    }
+  }
+
+  private def lease(spec: BatchSpec, region: RegionSpec, base: Manifest): RegionLease = {
+    val lineages = for {
+      o <- region.operators
+      name <- o.storeNames
+    } yield {
+      val packed = new Array[Long](2 * shardCount)
+      val key = StoreKey(o.operatorId, name)
+      base.stores.get(key) match {
+        case Some(shards) =>
+          shards.iterator.zipWithIndex.foreach { case (r, shard) =>
+            packed(2 * shard) = r.lineage.getMostSignificantBits
+            packed(2 * shard + 1) = r.lineage.getLeastSignificantBits
+          }
+        case None if spec.batchId > 0 =>
+          throw new PenstockException(
+            "PENSTOCK_STATE_MISSING",
+            s"the state of batch ${spec.batchId - 1} in $stateRoot has no store $name of operator ${o.operatorId}; " +
+              "the query has changed since: restart the one that wrote the checkpoint, or start a new one"
+          )
+        case None =>
+      }
+      (o.operatorId, name) -> packed
+    }
+    RegionLease(runId, stateRoot, spec.batchId, shardCount, region, BaseState(base.generation, lineages.toMap))
+  }
+
+  private def writeManifest(): Unit = {
+    val generation = batch.generation + 1
+    val own = Container.InManifest(batch.spec.batchId, generation)
+    val payload = new ByteSink(4096)
+    val now = System.currentTimeMillis()
+    val folded = batch.fold(own, payload, snapshots)
+    val m = Manifest(batch.spec.batchId, generation, runId, now, shardCount, folded)
+    val body = ManifestFormat.encode(m, own)
+    if (batch.spec.batchId == 0L) {
+      // A folder per partition is what Spark's reader of state looks for; it has to be there with the first state.
+      batch.spec.regions.foreach(r =>
+        r.operators.foreach(o => directory.createPartitionFolders(o.operatorId, if (r.single) 1 else shardCount))
+      )
+    }
+    directory.write(own.path, FileFormat.Kind.Manifest, body, payload.array, payload.size)
+    batch.wrote(ManifestFormat.decode(body), own)
+    logDebug(s"State of batch ${m.batchId} of run $runId is durable, generation $generation")
+  }
+}
+
+object QueryCommits {
+
+  /** A batch whose tasks may commit. */
+  final private class OpenBatch(val spec: BatchSpec, val base: Manifest, var generation: Long) {
+    private val regions = (for (r <- spec.regions; o <- r.operators) yield o.operatorId -> r).toMap
+    private val expected =
+      (for (r <- spec.regions; o <- r.operators; n <- o.storeNames)
+        yield StoreKey(o.operatorId, n) -> (if (r.single) 1 else spec.shardCount)).toMap
+
+    /** Per store and shard the attempt that counts. */
+    private val entries = expected.map { case (k, n) => k -> new Array[Entry](n) }
+    private var waitingFor = expected.valuesIterator.sum
+
+    /** What the newest generation of the manifest says; none before the first. */
+    var written: Option[Manifest] = None
+
+    def regionOf(operatorId: Long): Option[Long] = regions.get(operatorId).map(_.region)
+
+    def complete: Boolean = waitingFor == 0
+
+    def told(c: TaskCommitted): Unit = c.stores.foreach { s =>
+      val of = entries.getOrElse(
+        s.store,
+        throw new PenstockException(
+          "PENSTOCK_UNPLANNED_STORE",
+          s"task attempt ${c.taskAttemptId} commits store ${s.store.storeName} of operator ${s.store.operatorId}, which " +
+            s"the plan of batch ${spec.batchId} does not have"
+        )
+      )
+      val bySection = s.sections.iterator.map(x => x.shard -> x).toMap
+      s.shards.foreach { shard =>
+        if (of(shard) == null) waitingFor -= 1
+        of(shard) = new Entry(c, bySection.get(shard).orNull)
+      }
+    }
+
+    /** A few words about who is missing. */
+    def missing: String = entries.iterator
+      .collect {
+        case (k, of) if of.contains(null) =>
+          s"${of.count(_ == null)} of ${of.length} shards of operator ${k.operatorId}"
+      }
+      .mkString(", ")
+
+    /** The state after the batch. Inline sections are copied into `payload`, each commit's once. */
+    def fold(
+        own: Container.InManifest,
+        payload: ByteSink,
+        snapshots: mutable.Map[(StoreKey, Int), SnapshotRef]
+    ): Map[StoreKey, Vector[ShardRefs]] = {
+      val placed = mutable.Map[UUID, Long]()
+      entries.map { case (key, of) =>
+        val before = base.stores.get(key)
+        key -> Vector.tabulate(of.length) { shard =>
+          val kept = before.fold(ShardRefs.Empty)(_(shard))
+          val refs = snapshots.get((key, shard)).flatMap(kept.withSnapshot).getOrElse(kept)
+          val e = of(shard)
+          if (e.section == null) refs
+          else {
+            val c = e.commit
+            val (container, at) =
+              if (e.inManifest != null) (e.inManifest._1, e.inManifest._2)
+              else if (c.payload == null) (Container.Changelog(c.batchId, c.lineage), c.payloadAt)
+              else {
+                val start = placed.getOrElseUpdate(
+                  c.lineage, {
+                    val p = payload.size.toLong
+                    payload.putBytes(c.payload)
+                    p
+                  }
+                )
+                (own, start)
+              }
+            val s = SectionRef(container, at + e.section.offset, e.section.length, e.section.crc)
+            refs.copy(deltas = refs.deltas :+ DeltaRef(c.batchId + 1, c.lineage, s))
+          }
+        }
+      }
+    }
+
+    /** Notes that a generation is durable; inline payloads are in it now and need not be kept. */
+    def wrote(m: Manifest, own: Container.InManifest): Unit = {
+      generation = own.generation
+      written = Some(m)
+      for ((key, of) <- entries; shard <- of.indices) {
+        val e = of(shard)
+        if (e.section != null && e.commit.payload != null && e.inManifest == null) {
+          val at = m.stores(key)(shard).deltas.last.section.offset - e.section.offset
+          of(shard) = new Entry(e.commit.copy(payload = Array.emptyByteArray), e.section, (own, at))
+        }
+      }
+    }
+  }
+
+  /**
+   * @param section
+   *   null where the attempt changed nothing in the shard
+   * @param inManifest
+   *   where the commit's payload was written, once it was
+   */
+  final private class Entry(
+      val commit: TaskCommitted,
+      val section: Section,
+      val inManifest: (Container.InManifest, Long) = null
+  )
+}

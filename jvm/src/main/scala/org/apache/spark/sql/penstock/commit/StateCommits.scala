@@ -1,0 +1,139 @@
+package org.apache.spark.sql.penstock.commit
+
+import java.util.UUID
+import java.util.concurrent.ConcurrentHashMap
+
+import scala.util.control.NonFatal
+
+import org.apache.spark.internal.Logging
+import org.apache.spark.rpc.{RpcCallContext, RpcEndpointRef, RpcEnv, ThreadSafeRpcEndpoint}
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.classic
+import org.apache.spark.sql.penstock.lease._
+import org.apache.spark.util.{RpcUtils, ThreadUtils}
+import org.apache.spark.{SparkConf, SparkEnv}
+
+import io.penstock.errors.PenstockException
+
+/** All query runs of this driver, and the way to them from the executors. */
+object StateCommits extends Logging {
+  private val EndpointName = "PenstockStateCommits"
+
+  /** A run lives as long as the thread that plans its batches. */
+  final private class Run(val commits: QueryCommits, val thread: Thread, val env: SparkEnv)
+
+  private val runs = new ConcurrentHashMap[UUID, Run]()
+  private var endpoint: (RpcEnv, RpcEndpointRef) = _
+  @volatile private var driver: (RpcEnv, RpcEndpointRef) = _
+
+  /** The planner's way in. */
+  val leases: BatchLeases = new BatchLeases {
+    override def open(session: SparkSession, batch: BatchSpec): Map[Long, RegionLease] = {
+      val env = SparkEnv.get
+      startEndpoint(env.rpcEnv)
+      runs.values.removeIf(r => !r.thread.isAlive || (r.env ne env)): Unit
+      runs
+        .computeIfAbsent(
+          batch.runId,
+          { _ =>
+            val conf = session.asInstanceOf[classic.SparkSession].sessionState.newHadoopConf()
+            new Run(
+              new QueryCommits(batch.runId, batch.stateRoot, batch.shardCount, conf),
+              Thread.currentThread(),
+              env
+            )
+          }
+        )
+        .commits
+        .open(batch)
+    }
+
+    override def owners(runId: UUID, region: Long): Array[String] =
+      Option(runs.get(runId)).map(_.commits.ownersOf(region)).getOrElse(Array.empty)
+  }
+
+  /**
+   * Tells the driver and waits for its answer.
+   *
+   * @throws io.penstock.errors.PenstockException
+   *   where the driver refuses
+   */
+  def tell(message: CommitMessage): Unit =
+    driverRef().askSync[CommitAnswer](message) match {
+      case Accepted =>
+      case Refused(errorClass, detail) => throw new PenstockException(errorClass, detail)
+    }
+
+  /** State directories of the runs that live on this driver. */
+  private def liveRoots: Set[String] = {
+    val out = Set.newBuilder[String]
+    runs.values.forEach(r => if (r.thread.isAlive) out += r.commits.stateRoot)
+    out.result()
+  }
+
+  /** Of some queries those that no run of the application works on. */
+  def dead(stateRoots: Set[String]): Set[String] = driverRef().askSync[Set[String]](WhichAreDead(stateRoots))
+
+  private def driverRef(): RpcEndpointRef = {
+    val rpc = SparkEnv.get.rpcEnv
+    val known = driver
+    if (known != null && (known._1 eq rpc)) known._2
+    else {
+      val conf: SparkConf = SparkEnv.get.conf
+      val ref = RpcUtils.makeDriverRef(EndpointName, conf, rpc)
+      driver = (rpc, ref)
+      ref
+    }
+  }
+
+  private def startEndpoint(rpc: RpcEnv): Unit = synchronized {
+    if (endpoint == null || (endpoint._1 ne rpc)) {
+      endpoint = (rpc, rpc.setupEndpoint(EndpointName, new Endpoint(rpc)))
+    }
+  }
+
+  final private case class WhichAreDead(stateRoots: Set[String])
+
+  sealed private trait CommitAnswer extends Serializable
+  private case object Accepted extends CommitAnswer
+  final private case class Refused(errorClass: String, detail: String) extends CommitAnswer
+
+  /** Writing a manifest must not hold up the threads that carry Spark's own messages. */
+  final private class Endpoint(override val rpcEnv: RpcEnv) extends ThreadSafeRpcEndpoint {
+    private val workers = ThreadUtils.newDaemonCachedThreadPool("penstock-commits", 16)
+
+    override def receiveAndReply(context: RpcCallContext): PartialFunction[Any, Unit] = {
+      case m: CommitMessage =>
+        workers.execute { () =>
+          val answer: CommitAnswer =
+            try {
+              handle(m)
+              Accepted
+            } catch {
+              case e: PenstockException => Refused(e.errorClass, e.detail)
+              case NonFatal(e) =>
+                logError(s"Commit of run ${m.runId} failed", e)
+                Refused("PENSTOCK_COMMIT_FAILED", s"the driver could not write the state of the batch: $e")
+            }
+          context.reply(answer)
+        }
+      case WhichAreDead(roots) => context.reply(roots -- liveRoots)
+    }
+
+    override def onStop(): Unit = workers.shutdownNow(): Unit
+
+    private def handle(m: CommitMessage): Unit = {
+      val run = runs.get(m.runId)
+      if (run == null) {
+        throw new PenstockException(
+          "PENSTOCK_BATCH_CLOSED",
+          s"run ${m.runId} has ended: what it commits counts for nothing"
+        )
+      }
+      m match {
+        case c: TaskCommitted => run.commits.committed(c)
+        case s: SnapshotsWritten => run.commits.snapshotsWritten(s)
+      }
+    }
+  }
+}

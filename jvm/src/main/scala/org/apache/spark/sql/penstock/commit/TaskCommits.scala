@@ -1,0 +1,103 @@
+package org.apache.spark.sql.penstock.commit
+
+import java.util.UUID
+import java.util.concurrent.ConcurrentHashMap
+
+import scala.collection.mutable
+
+import org.apache.spark.scheduler.ExecutorCacheTaskLocation
+import org.apache.spark.sql.penstock.lease.RegionLease
+import org.apache.spark.sql.penstock.state.StateDirectory
+import org.apache.spark.{SparkEnv, TaskContext}
+
+import io.penstock.state.format._
+
+/**
+ * The commits of one task attempt: its stores are written together, in one changelog file or inline with the driver's
+ * manifest, when the last of them commits.
+ */
+final class TaskCommits private (region: RegionLease, directory: StateDirectory, taskAttemptId: Long) {
+
+  /** Name of this attempt's commit. */
+  val lineage: UUID = UUID.randomUUID()
+
+  private val payload = new ByteSink(4096)
+  private val stores = mutable.ArrayBuffer[StoreCommit]()
+  private val expected = region.spec.operators.map(_.storeNames.size).sum
+
+  /**
+   * Adds one store.
+   *
+   * @param sections
+   *   offsets from the start of `bytes`
+   * @return
+   *   bytes written so far by the attempt
+   */
+  def add(store: StoreKey, shards: Array[Int], bytes: ByteSink, sections: Seq[Section]): Unit = synchronized {
+    val at = payload.size
+    payload.putBytes(bytes.array, org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET, bytes.size)
+    stores += StoreCommit(store, shards, sections.iterator.map(s => s.copy(offset = s.offset + at)).toArray)
+    if (stores.size >= expected) flush()
+  }
+
+  /** Writes and tells the driver what is there and was not told yet. */
+  def flush(): Unit = synchronized {
+    if (stores.nonEmpty) {
+      val told = stores.toSeq
+      val inline = payload.size <= inlineBudget(told)
+      val payloadAt =
+        if (inline) 0L
+        else {
+          val body = SectionTable.encode(told.flatMap(_.sections))
+          val file = Container.Changelog(region.batchId, lineage)
+          directory.write(file.path, FileFormat.Kind.Changelog, body, payload.array, payload.size)
+          FileFormat.HeaderBytes.toLong + body.length
+        }
+      StateCommits.tell(
+        TaskCommitted(
+          region.runId,
+          region.batchId,
+          taskAttemptId,
+          TaskCommits.here,
+          lineage,
+          if (inline) payload.toByteArray else null,
+          payloadAt,
+          told
+        )
+      )
+      stores.clear()
+      payload.clear()
+    }
+  }
+
+  /** The attempt's share of what the driver is willing to write, by shards. */
+  private def inlineBudget(told: Seq[StoreCommit]): Long =
+    TaskCommits.InlineBytesPerBatch * told.head.shards.length / region.shardCount
+}
+
+object TaskCommits {
+  private val InlineBytesPerBatch = 4L << 20
+  private val attempts = new ConcurrentHashMap[Long, TaskCommits]()
+
+  /** The running attempt's commits. */
+  def current(region: RegionLease, directory: StateDirectory): TaskCommits = {
+    val context = TaskContext.get()
+    attempts.computeIfAbsent(
+      context.taskAttemptId(),
+      { id =>
+        val commits = new TaskCommits(region, directory, id)
+        context.addTaskCompletionListener[Unit] { c =>
+          attempts.remove(id)
+          // A store that the plan has and the task never opened must not hold back what the others committed.
+          if (!c.isFailed() && !c.isInterrupted()) commits.flush()
+        }
+        commits
+      }
+    )
+  }
+
+  private def here: String = {
+    val id = SparkEnv.get.blockManager.blockManagerId
+    ExecutorCacheTaskLocation(id.host, id.executorId).toString
+  }
+}

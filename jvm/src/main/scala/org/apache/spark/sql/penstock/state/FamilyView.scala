@@ -1,0 +1,227 @@
+package org.apache.spark.sql.penstock.state
+
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.unsafe.Platform
+
+import io.penstock.errors.PenstockException
+import io.penstock.state.engine._
+import io.penstock.state.format.{ByteSink, FamilyTraits}
+
+/**
+ * One column family as a task attempt sees it: the content of its shards below, its own changes above.
+ *
+ * @param below
+ *   content by shard id; null for shards that are not in the view
+ */
+final class FamilyView(
+    val name: String,
+    val codec: FamilyCodec,
+    extractor: ShardExtractor,
+    val multiValued: Boolean,
+    val isInternal: Boolean,
+    shards: Array[Int],
+    below: Array[ShardState],
+    describe: String
+) {
+  val traits: FamilyTraits = FamilyTraits(codec.ordered, multiValued)
+  val overlay = new Overlay(codec.ordered)
+
+  /** The attempt removed the family before it created this one: nothing below counts. */
+  var hidesBelow: Boolean = false
+
+  private val key = new KeyBytes
+  private val value = new KeyBytes
+  private val bases = new Array[FamilyState](below.length)
+  shards.foreach(s => bases(s) = below(s).familyOrNull(name))
+  shards.foreach { s =>
+    val f = bases(s)
+    if (f != null && f.traits != traits) below(s).family(name, traits)
+  }
+
+  /** Number of keys in the view. */
+  def size: Long = {
+    var n = overlay.keyDelta
+    if (!hidesBelow) shards.foreach(s => if (bases(s) != null) n += bases(s).table.size)
+    n
+  }
+
+  /** Value of the key, its first one in a multi-valued family; null where there is none. */
+  def get(row: UnsafeRow): UnsafeRow = {
+    val shard = home(extractor.ofKey(row))
+    codec.key(row, key)
+    val ref = overlay.find(key)
+    if (ref == KeyIndex.Absent) {
+      val base = baseOf(shard)
+      val r = if (base == null) KeyIndex.Absent else base.find(key)
+      if (r == KeyIndex.Absent) null else firstValue(base, r)
+    } else if (multiValued) {
+      val all = collectValues(ref, shard)
+      if (all == null) null else firstOf(all.array, Platform.BYTE_ARRAY_OFFSET, all.size)
+    } else if (overlay.changeOf(ref) == Overlay.Removed) null
+    else firstValue(overlay.table, ref)
+  }
+
+  def contains(row: UnsafeRow): Boolean = {
+    val shard = home(extractor.ofKey(row))
+    codec.key(row, key)
+    val ref = overlay.find(key)
+    if (ref == KeyIndex.Absent) inBase(shard) else overlay.changeOf(ref) != Overlay.Removed
+  }
+
+  def values(row: UnsafeRow): Iterator[UnsafeRow] = {
+    val shard = home(extractor.ofKey(row))
+    codec.key(row, key)
+    val ref = overlay.find(key)
+    if (ref == KeyIndex.Absent) {
+      val base = baseOf(shard)
+      val r = if (base == null) KeyIndex.Absent else base.find(key)
+      if (r == KeyIndex.Absent) Iterator.empty else valuesIn(base.page(r), base.valueAt(r), base.valueLength(r))
+    } else {
+      val all = collectValues(ref, shard)
+      if (all == null) Iterator.empty else valuesIn(all.array, Platform.BYTE_ARRAY_OFFSET, all.size)
+    }
+  }
+
+  def put(row: UnsafeRow, valueRow: UnsafeRow): Unit = {
+    val shard = home(extractor.ofKey(row))
+    codec.key(row, key)
+    codec.value(valueRow, value)
+    if (multiValued) writeList(shard, Overlay.Put, Array(valueRow))
+    else overlay.write(shard, Overlay.Put, key, value.base, value.offset, value.length)(inBase(shard))
+  }
+
+  def putList(row: UnsafeRow, rows: Array[UnsafeRow]): Unit = {
+    val shard = home(extractor.ofKey(row))
+    codec.key(row, key)
+    writeList(shard, Overlay.Put, rows)
+  }
+
+  def append(row: UnsafeRow, rows: Array[UnsafeRow]): Unit = {
+    val shard = home(extractor.ofKey(row))
+    codec.key(row, key)
+    writeList(shard, Overlay.Appended, rows)
+  }
+
+  def remove(row: UnsafeRow): Unit = {
+    val shard = home(extractor.ofKey(row))
+    codec.key(row, key)
+    overlay.write(shard, Overlay.Removed, key, null, 0L, 0)(inBase(shard))
+  }
+
+  /** Everything in the view: in key order where the family is ordered. */
+  def entries: Iterator[Entry] =
+    if (codec.ordered) new MergedEntries(this, shards.toSeq, None, _ => true) else new HashedEntries(this)
+
+  /** Entries whose key begins with the prefix. */
+  def prefixed(row: UnsafeRow): Iterator[Entry] = {
+    val prefix = codec.prefix(row)
+    val shard = extractor.ofPrefix(row)
+    val in = if (shard < 0) shards.toSeq else Seq(home(shard))
+    new MergedEntries(this, in, Some(prefix), e => OrderedIndex.startsWith(e.arena, e.ref, prefix))
+  }
+
+  /** Entries from `start` on, below `end`, in key order. */
+  def ranged(start: Option[UnsafeRow], end: Option[UnsafeRow]): Iterator[Entry] = {
+    val shard = start.orElse(end).fold(-1)(extractor.ofBound)
+    val in = if (shard < 0) shards.toSeq else Seq(home(shard))
+    val bound = end.map(codec.bound)
+    new MergedEntries(this, in, start.map(codec.bound), e => bound.forall(b => OrderedIndex.isBelow(e.arena, e.ref, b)))
+  }
+
+  def keyRow(e: Entry): UnsafeRow = codec.keyRow(e.table.page(e.ref), e.table.keyAt(e.ref), e.table.keyLength(e.ref))
+
+  /** First value of an entry. */
+  def valueRow(e: Entry): UnsafeRow =
+    if (multiValued && (e.table eq overlay.table)) {
+      val all = collectValues(e.ref, overlay.shardOf(e.ref))
+      firstOf(all.array, Platform.BYTE_ARRAY_OFFSET, all.size)
+    } else firstValue(e.table, e.ref)
+
+  /** All values of an entry. */
+  def valueRows(e: Entry): Iterator[UnsafeRow] =
+    if (e.table eq overlay.table) {
+      val all = collectValues(e.ref, overlay.shardOf(e.ref))
+      valuesIn(all.array, Platform.BYTE_ARRAY_OFFSET, all.size)
+    } else valuesIn(e.table.page(e.ref), e.table.valueAt(e.ref), e.table.valueLength(e.ref))
+
+  /** Records of a shard below; null where it has none. */
+  def baseOf(shard: Int): RecordTable =
+    if (hidesBelow || bases(shard) == null) null else bases(shard).table
+
+  def viewShards: Array[Int] = shards
+
+  /**
+   * All values of a key whose newest record is `ref`: its own, those before it, and those below where it only appended.
+   * Null where the key was removed.
+   */
+  def collectValues(ref: Int, shard: Int): ByteSink = {
+    if (overlay.changeOf(ref) == Overlay.Removed) return null
+    var parts = List.empty[Int]
+    var r = ref
+    while (r != KeyIndex.Absent && overlay.changeOf(r) == Overlay.Appended) {
+      parts = r :: parts
+      r = overlay.previous(r)
+    }
+    val out = new ByteSink(256)
+    val t = overlay.table
+    if (r == KeyIndex.Absent) {
+      val base = baseOf(shard)
+      val scratch = new KeyBytes().set(t.page(ref), t.keyAt(ref), t.keyLength(ref))
+      val b = if (base == null) KeyIndex.Absent else base.find(scratch)
+      if (b != KeyIndex.Absent) out.putBytes(base.page(b), base.valueAt(b), base.valueLength(b))
+    } else if (overlay.changeOf(r) == Overlay.Put) parts = r :: parts
+    parts.foreach(p => out.putBytes(t.page(p), t.valueAt(p), t.valueLength(p)))
+    out
+  }
+
+  private def inBase(shard: Int): Boolean = {
+    val base = baseOf(shard)
+    base != null && base.find(key) != KeyIndex.Absent
+  }
+
+  private def writeList(shard: Int, change: Int, rows: Array[UnsafeRow]): Unit = {
+    val out = new ByteSink(64)
+    rows.foreach { r =>
+      codec.value(r, value)
+      FamilyState.writeValue(out, value.base, value.offset, value.length)
+    }
+    overlay.write(shard, change, key, out.array, Platform.BYTE_ARRAY_OFFSET, out.size)(inBase(shard))
+  }
+
+  private def firstValue(t: RecordTable, ref: Int): UnsafeRow =
+    if (multiValued) firstOf(t.page(ref), t.valueAt(ref), t.valueLength(ref))
+    else codec.valueRow(t.page(ref), t.valueAt(ref), t.valueLength(ref))
+
+  private def firstOf(page: Array[Byte], at: Long, length: Int): UnsafeRow = {
+    val v = valuesIn(page, at, length)
+    if (v.hasNext) v.next() else null
+  }
+
+  private def valuesIn(page: Array[Byte], at: Long, length: Int): Iterator[UnsafeRow] = {
+    val v = new FamilyState.Values(page, at, length)
+    new Iterator[UnsafeRow] {
+      override def hasNext: Boolean = v.hasNext
+      override def next(): UnsafeRow = {
+        val n = v.next()
+        codec.valueRow(page, v.valueAt(n), n)
+      }
+    }
+  }
+
+  /** A key in a shard that the task does not hold is a fault of the routing: never answer, never write. */
+  private def home(shard: Int): Int = {
+    if (shard >= below.length || below(shard) == null) {
+      throw new PenstockException(
+        "PENSTOCK_MISROUTED_KEY",
+        s"a key of column family $name belongs to shard $shard, which is not leased to this task ($describe); state was " +
+          "not touched. The exchange below the operator and its state disagree about the key's hash: please report the plan"
+      )
+    }
+    shard
+  }
+}
+
+/** A record of a family: from the content of a shard or from the attempt's changes. */
+final class Entry(val table: RecordTable, val ref: Int) {
+  def arena: Arena = table.arena
+}

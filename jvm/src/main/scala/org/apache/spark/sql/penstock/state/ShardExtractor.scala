@@ -1,0 +1,121 @@
+package org.apache.spark.sql.penstock.state
+
+import org.apache.spark.sql.catalyst.expressions.{
+  BoundReference,
+  CollationAwareMurmur3Hash,
+  UnsafeProjection,
+  UnsafeRow
+}
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.penstock.lease.OperatorKind
+import org.apache.spark.sql.types.StructType
+
+/**
+ * From a state key to its shard: the hash of the fields that the operator is partitioned by, as the exchange below it
+ * computes it. Not thread safe.
+ */
+trait ShardExtractor {
+  def ofKey(key: UnsafeRow): Int
+
+  /** The shard that all keys with the prefix are in, or -1 where a prefix does not tell. */
+  def ofPrefix(prefix: UnsafeRow): Int
+
+  /** The shard that a range lies in by one of its bounds, or -1 where a range goes over shards. */
+  def ofBound(bound: UnsafeRow): Int
+}
+
+object ShardExtractor {
+
+  /** One shard holds everything: a partition read by itself, or an operator with a single partition. */
+  final class Fixed(shard: Int) extends ShardExtractor {
+    override def ofKey(key: UnsafeRow): Int = shard
+    override def ofPrefix(prefix: UnsafeRow): Int = shard
+    override def ofBound(bound: UnsafeRow): Int = shard
+  }
+
+  /**
+   * The extractor of one column family.
+   *
+   * @param name
+   *   of the family; of the store, where the operator does not use column families
+   * @param prefixedMain
+   *   of a TTL family: whether the keys of the state variable that it belongs to have a user key behind the grouping key
+   */
+  def of(
+      kind: OperatorKind,
+      shardCount: Int,
+      name: String,
+      keySchema: StructType,
+      spec: KeyStateEncoderSpec,
+      prefixedMain: => Boolean
+  ): ShardExtractor = {
+    val n = keySchema.length
+    kind match {
+      case OperatorKind.WholeKey => new ByFields(shardCount, keySchema, n, prefixes = false)
+      case OperatorKind.SessionWindow => new ByFields(shardCount, keySchema, n - 1, prefixes = true)
+      case OperatorKind.Join(version) if version >= 4 =>
+        // The schema argument of these families lacks the event time that their rows end with; the spec has it.
+        val schema = spec.keySchema
+        val postfix = spec.isInstanceOf[TimestampAsPostfixKeyStateEncoderSpec]
+        new ByFields(shardCount, schema, schema.length - 1, prefixes = postfix, bounds = postfix)
+      case OperatorKind.Join(_) =>
+        new ByFields(shardCount, keySchema, if (name.endsWith("keyToNumValues")) n else n - 1, prefixes = false)
+      case OperatorKind.TransformWithState =>
+        if (name.startsWith("$ttl_")) {
+          if (prefixedMain) new ByStruct(shardCount, keySchema, List(1, 0))
+          else new ByStruct(shardCount, keySchema, List(1))
+        } else if (name.startsWith("$procTimers") || name.startsWith("$eventTimers")) {
+          if (name.endsWith("_timestampToKey")) new ByStruct(shardCount, keySchema, List(1))
+          else new ByStruct(shardCount, keySchema, List(0), prefixes = true)
+        } else {
+          spec match {
+            case _: PrefixKeyScanStateEncoderSpec => new ByStruct(shardCount, keySchema, List(0), prefixes = true)
+            case _ => new ByFields(shardCount, keySchema, n, prefixes = false)
+          }
+        }
+    }
+  }
+
+  /** Hash of the first `fields` fields. */
+  final private class ByFields(
+      shardCount: Int,
+      schema: StructType,
+      fields: Int,
+      prefixes: Boolean,
+      bounds: Boolean = false
+  ) extends ShardExtractor {
+    private val hash = hashOf(schema, fields)
+    override def ofKey(key: UnsafeRow): Int = Math.floorMod(hash(key).getInt(0), shardCount)
+    override def ofPrefix(prefix: UnsafeRow): Int = if (prefixes) ofKey(prefix) else -1
+    override def ofBound(bound: UnsafeRow): Int = if (bounds) ofKey(bound) else -1
+  }
+
+  /** Hash of the fields of a nested struct; `path` leads to it. */
+  final private class ByStruct(shardCount: Int, schema: StructType, path: List[Int], prefixes: Boolean = false)
+      extends ShardExtractor {
+    private val steps = path
+      .scanLeft((schema, 0)) { case ((s, _), i) =>
+        val inner = s(i).dataType.asInstanceOf[StructType]
+        (inner, i)
+      }
+      .tail
+    private val grouping = steps.last._1
+    private val hash = hashOf(grouping, grouping.length)
+
+    override def ofKey(key: UnsafeRow): Int = {
+      var row = key
+      steps.foreach { case (s, i) => row = row.getStruct(i, s.length) }
+      Math.floorMod(hash(row).getInt(0), shardCount)
+    }
+
+    override def ofPrefix(prefix: UnsafeRow): Int = if (prefixes) ofKey(prefix) else -1
+    override def ofBound(bound: UnsafeRow): Int = -1
+  }
+
+  private def hashOf(schema: StructType, fields: Int): UnsafeProjection =
+    UnsafeProjection.create(
+      Seq(new CollationAwareMurmur3Hash((0 until fields).map(i =>
+        BoundReference(i, schema(i).dataType, schema(i).nullable)
+      )))
+    )
+}

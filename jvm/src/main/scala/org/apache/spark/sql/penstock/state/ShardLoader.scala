@@ -1,0 +1,67 @@
+package org.apache.spark.sql.penstock.state
+
+import scala.collection.mutable
+
+import ShardSlot.Loaded
+import io.penstock.errors.PenstockException
+import io.penstock.state.engine.ShardState
+import io.penstock.state.format._
+
+/** Rebuilds shards from snapshots and changelogs as a manifest names them. */
+final class ShardLoader(directory: StateDirectory) {
+
+  /**
+   * Loads shards and hands each over as soon as it is complete. Every container is opened once for a group of shards;
+   * groups are bounded in bytes.
+   */
+  def load(manifest: Manifest, store: StoreKey, shards: Seq[Int])(use: (Int, Loaded) => Unit): Unit = {
+    val refs = manifest.stores.getOrElse(
+      store,
+      throw new PenstockException(
+        "PENSTOCK_STATE_MISSING",
+        s"the state of batch ${manifest.batchId} in ${directory.stateRoot} has no store ${store.storeName} of operator " +
+          s"${store.operatorId}; the query has changed since: restart the one that wrote the checkpoint, or start a new one"
+      )
+    )
+    groups(shards, refs).foreach { group =>
+      val sections = mutable.Map[SectionRef, Array[Byte]]()
+      group
+        .flatMap(s => refs(s).snapshot.map(_.section) ++ refs(s).deltas.map(_.section))
+        .groupBy(_.container)
+        .foreach { case (container, wanted) =>
+          val inOrder = wanted.sortBy(_.offset)
+          inOrder.zip(directory.readSections(container, inOrder)).foreach { case (r, bytes) => sections(r) = bytes }
+        }
+      group.foreach { shard =>
+        val r = refs(shard)
+        val content = new ShardState
+        (r.snapshot.map(_.section) ++ r.deltas.map(_.section)).foreach { s =>
+          FileFormat.reading(s"${directory.name(s.container.path)}, shard $shard at byte ${s.offset}") {
+            content(sections(s), 0, s.length)
+          }
+        }
+        use(shard, Loaded(content, r.deltas.size, r.deltas.map(_.section.length.toLong).sum))
+      }
+    }
+  }
+
+  private def groups(shards: Seq[Int], refs: Vector[ShardRefs]): Iterator[Seq[Int]] = {
+    def bytes(shard: Int): Long =
+      (refs(shard).snapshot.map(_.section.length.toLong) ++ refs(shard).deltas.map(_.section.length.toLong)).sum
+    val out = mutable.ArrayBuffer(mutable.ArrayBuffer[Int]())
+    var sum = 0L
+    shards.foreach { s =>
+      if (sum > ShardLoader.GroupBytes) {
+        out += mutable.ArrayBuffer[Int]()
+        sum = 0L
+      }
+      out.last += s
+      sum += bytes(s)
+    }
+    out.iterator.map(_.toSeq).filter(_.nonEmpty)
+  }
+}
+
+object ShardLoader {
+  private val GroupBytes = 32L << 20
+}

@@ -1,0 +1,113 @@
+package org.apache.spark.sql.penstock.state
+
+import java.util.UUID
+
+import scala.collection.mutable
+
+import io.penstock.state.engine.ShardState
+import io.penstock.state.format.{ByteSink, ShardRefs}
+
+/**
+ * One shard of one store in this JVM: content at one lineage, and the deltas that attempts have prepared on top of it.
+ *
+ * An attempt never touches the content. When a later batch asks for a lineage, the content is brought there: at best by
+ * folding the prepared delta of that name, else from the checkpoint.
+ */
+final class ShardSlot(val shard: Int) {
+  import ShardSlot._
+
+  private var content = new ShardState
+  private var at: UUID = ShardRefs.NeverWritten
+  private var prepared = mutable.LinkedHashMap[UUID, Prepared]()
+  private var deltas = 0
+  private var deltaBytes = 0L
+
+  /**
+   * The shard's content at a lineage. The caller reads it until its batch ends; it changes only for a later batch.
+   *
+   * @param wanted
+   *   lineage that the batch starts from
+   * @param load
+   *   rebuilds the content from the checkpoint; called only when memory does not have it
+   */
+  def open(wanted: UUID, load: => Loaded): Opened = synchronized {
+    if (at == wanted) Opened(content, InMemory)
+    else {
+      prepared.get(wanted) match {
+        case Some(p) if p.base == at =>
+          at = ShardSlot.Unknown // until all of it is applied
+          content(p.bytes, p.offset, p.length)
+          deltas += 1
+          deltaBytes += p.length
+          settle(wanted)
+          Opened(content, Folded)
+        case _ =>
+          val loaded = if (wanted == ShardRefs.NeverWritten) Loaded(new ShardState, 0, 0L) else load
+          content = loaded.content
+          deltas = loaded.deltas
+          deltaBytes = loaded.deltaBytes
+          settle(wanted)
+          Opened(content, if (wanted == ShardRefs.NeverWritten) InMemory else FromCheckpoint)
+      }
+    }
+  }
+
+  /** Whether memory has what leads to the lineage. */
+  def has(wanted: UUID): Boolean = synchronized {
+    at == wanted || wanted == ShardRefs.NeverWritten || prepared.get(wanted).exists(_.base == at)
+  }
+
+  /** Keeps what an attempt that started from `base` committed under the name `lineage`, until it is known to count. */
+  def prepare(lineage: UUID, base: UUID, bytes: Array[Byte], offset: Int, length: Int): Unit = synchronized {
+    if (base == at) {
+      prepared(lineage) = new Prepared(base, bytes, offset, length)
+      if (prepared.size > MaxPrepared) prepared -= prepared.head._1
+    }
+  }
+
+  /** Whether enough has changed since the last snapshot to make the next one worth its bytes. */
+  def snapshotDue(minDeltas: Int): Boolean = synchronized {
+    deltas >= minDeltas && (deltas >= minDeltas * MaxDeltasFactor || deltaBytes * 2 >= content.memoryBytes)
+  }
+
+  /** Writes the content into `out` and returns its size in bytes and its lineage. */
+  def writeTo(out: ByteSink): (Int, UUID) = synchronized((content.writeTo(out), at))
+
+  /** A snapshot of a lineage is durable. */
+  def snapshotted(lineage: UUID): Unit = synchronized {
+    if (at == lineage) {
+      deltas = 0
+      deltaBytes = 0L
+    }
+  }
+
+  def memoryBytes: Long = synchronized(content.memoryBytes + prepared.valuesIterator.map(_.length.toLong).sum)
+
+  private def settle(lineage: UUID): Unit = {
+    at = lineage
+    prepared = mutable.LinkedHashMap()
+  }
+}
+
+object ShardSlot {
+
+  /** Lineage of content that is half changed: no commit has this name. */
+  private val Unknown = new UUID(-1L, -1L)
+
+  /** Attempts of one batch whose deltas are kept: more than that have lost for certain. */
+  private val MaxPrepared = 4
+  private val MaxDeltasFactor = 4
+
+  /** Content from the checkpoint, with the number and bytes of the deltas that were applied to its snapshot. */
+  final case class Loaded(content: ShardState, deltas: Int, deltaBytes: Long)
+
+  final case class Opened(content: ShardState, source: Source)
+
+  /** Where a shard's content came from when it was opened. */
+  sealed trait Source
+  case object InMemory extends Source
+  case object Folded extends Source
+  case object FromCheckpoint extends Source
+
+  final private class Prepared(val base: UUID, val bytes: Array[Byte], val offset: Int, val length: Int)
+}

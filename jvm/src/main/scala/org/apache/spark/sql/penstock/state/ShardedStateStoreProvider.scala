@@ -1,0 +1,98 @@
+package org.apache.spark.sql.penstock.state
+
+import java.util.UUID
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.penstock.shims.VersionedStateStoreProvider
+import org.apache.spark.sql.types.StructType
+
+/**
+ * Penstock's state store provider. An instance holds no state: it opens views of the shards that live in the JVM.
+ *
+ * It is a RocksDB provider by type only, because Spark offers the newer join state formats to such classes alone; nothing
+ * of that class is used.
+ */
+class ShardedStateStoreProvider extends VersionedStateStoreProvider {
+  private var id: StateStoreId = _
+  private var conf: StateStoreConf = _
+  private var hadoopConf: Configuration = _
+  private var makeFamilies: () => StoreFamilies = _
+
+  override def init(
+      stateStoreId: StateStoreId,
+      keySchema: StructType,
+      valueSchema: StructType,
+      keyStateEncoderSpec: KeyStateEncoderSpec,
+      useColumnFamilies: Boolean,
+      storeConfs: StateStoreConf,
+      hadoopConf: Configuration,
+      useMultipleValuesPerKey: Boolean,
+      stateSchemaProvider: Option[StateSchemaProvider]
+  ): Unit = {
+    if (useMultipleValuesPerKey) {
+      require(useColumnFamilies, "Multiple values per key support requires column families to be enabled.")
+    }
+    this.id = stateStoreId
+    this.conf = storeConfs
+    this.hadoopConf = hadoopConf
+    makeFamilies = () =>
+      new StoreFamilies(
+        stateStoreId,
+        hadoopConf.get(StreamExecution.RUN_ID_KEY),
+        keySchema,
+        valueSchema,
+        keyStateEncoderSpec,
+        useColumnFamilies,
+        useMultipleValuesPerKey,
+        storeConfs.stateStoreEncodingFormat,
+        stateSchemaProvider
+      )
+  }
+
+  override def stateStoreId: StateStoreId = id
+
+  override def close(): Unit = ()
+
+  override def supportedCustomMetrics: Seq[StateStoreCustomMetric] = StoreMetrics.All
+
+  override def supportedInstanceMetrics: Seq[StateStoreInstanceMetric] = Nil
+
+  override def getStore(
+      version: Long,
+      stateStoreCkptId: Option[String],
+      forceSnapshotOnCommit: Boolean,
+      loadEmpty: Boolean
+  ): StateStore = open(version, readOnly = false)
+
+  override def getReadStore(version: Long, stateStoreCkptId: Option[String]): StateStore =
+    open(version, readOnly = true)
+
+  /**
+   * The restore operator's store goes on as the save operator's, if it is the same one: below a union the thread may
+   * offer the store of another branch.
+   */
+  override def upgradeReadStoreToWriteStore(
+      readStore: ReadStateStore,
+      version: Long,
+      stateStoreCkptId: Option[String],
+      forceSnapshotOnCommit: Boolean
+  ): StateStore = readStore match {
+    case s: ShardedStateStore if s.id == id && s.version == version =>
+      s.makeWritable()
+      s
+    case _ => open(version, readOnly = false)
+  }
+
+  /** What the store may see. */
+  protected def scope(version: Long, readOnly: Boolean): StoreScope =
+    StoreScope.current(id, version, readOnly, runId, hadoopConf, conf.minDeltasForSnapshot)
+
+  private def runId: Option[UUID] = Option(hadoopConf.get(StreamExecution.RUN_ID_KEY)).map(UUID.fromString)
+
+  private def open(version: Long, readOnly: Boolean): ShardedStateStore = {
+    if (version < 0) throw org.apache.spark.sql.errors.QueryExecutionErrors.unexpectedStateStoreVersion(version)
+    new ShardedStateStore(id, version, scope(version, readOnly), makeFamilies(), conf, readOnly)
+  }
+}

@@ -1,0 +1,168 @@
+package org.apache.spark.sql.penstock.state
+
+import java.io.{EOFException, FileNotFoundException}
+
+import scala.util.Using
+import scala.util.control.NonFatal
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FSDataInputStream, Path}
+import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
+
+import io.penstock.errors.PenstockException
+import io.penstock.state.format._
+
+/**
+ * The files of one query's state below `<checkpoint>/state/_penstock`, through Spark's checkpoint file manager. Knows
+ * names and frames, not what they mean.
+ */
+final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
+  val root = new Path(stateRoot, StateDirectory.Name)
+  private lazy val files = CheckpointFileManager.create(root, hadoopConf)
+
+  /**
+   * Writes a file that must not exist yet.
+   *
+   * @param path
+   *   relative to the directory
+   */
+  def write(path: String, kind: Int, body: Array[Byte], payload: Array[Byte], payloadLength: Int): Unit = {
+    val target = new Path(root, path)
+    ensureParent(target)
+    val out = files.createAtomic(target, overwriteIfPossible = false)
+    try {
+      out.write(FileFormat.frame(kind, body))
+      out.write(payload, 0, payloadLength)
+      out.close()
+    } catch {
+      case NonFatal(e) =>
+        out.cancel()
+        throw e
+    }
+  }
+
+  /** The manifest of a batch. */
+  def readManifest(batchId: Long, generation: Long): Manifest = {
+    val path = Container.InManifest(batchId, generation).path
+    FileFormat.reading(name(path))(ManifestFormat.decode(readBody(path, FileFormat.Kind.Manifest)))
+  }
+
+  /** The newest generation of a batch's manifest, if the batch has one. */
+  def newestGeneration(batchId: Long): Option[Long] =
+    manifests().collect { case (b, g) if b == batchId => g }.maxOption
+
+  /** Batch id and generation of every manifest there is. */
+  def manifests(): Seq[(Long, Long)] =
+    list("manifests").flatMap { case (n, _) =>
+      n.split('.') match {
+        case Array(b, g) => b.toLongOption.zip(g.toLongOption)
+        case _ => None
+      }
+    }
+
+  /** File names in a folder with their modification times (ms); none where the folder does not exist. */
+  def list(folder: String): Seq[(String, Long)] =
+    try
+      files
+        .list(new Path(root, folder))
+        .toSeq
+        .map(s => (s.getPath.getName, s.getModificationTime))
+        .filterNot(_._1.startsWith("."))
+    catch { case _: FileNotFoundException => Nil }
+
+  def delete(path: String): Unit = files.delete(new Path(root, path))
+
+  /** Header and body of a file; the payload is not read. */
+  def readBody(path: String, kind: Int): Array[Byte] = open(path) { in =>
+    val header = readRange(in, 0L, FileFormat.HeaderBytes)
+    val (length, crc) = FileFormat.readHeader(name(path), kind, header)
+    FileFormat.checkBody(name(path), readRange(in, FileFormat.HeaderBytes.toLong, length), crc)
+  }
+
+  /** Reads sections of one container, in the order given, and checks each. */
+  def readSections(container: Container, sections: Seq[SectionRef]): Seq[Array[Byte]] = open(container.path) { in =>
+    sections.map { s =>
+      val bytes = readRange(in, s.offset, s.length)
+      val found = FileFormat.crc(bytes)
+      if (found != s.crc) {
+        throw FileFormat.corrupt(
+          name(container.path),
+          f"checksum of the section at byte ${s.offset}%d is $found%08x, the manifest says ${s.crc}%08x"
+        )
+      }
+      bytes
+    }
+  }
+
+  /** The query's own description, if the query has written state before. */
+  def readDescription(): Option[QueryDescription] =
+    if (!files.exists(new Path(root, StateDirectory.Description))) None
+    else {
+      val body = readBody(StateDirectory.Description, FileFormat.Kind.Format)
+      Some(FileFormat.reading(name(StateDirectory.Description))(QueryDescription.decode(body)))
+    }
+
+  def writeDescription(d: QueryDescription): Unit =
+    write(StateDirectory.Description, FileFormat.Kind.Format, d.encode, Array.emptyByteArray, 0)
+
+  /** Spark's reader of state takes the number of partitions from the folders `state/<operator>/<partition>`. */
+  def createPartitionFolders(operatorId: Long, count: Int): Unit = {
+    val operator = new Path(stateRoot, operatorId.toString)
+    if (files.isLocal) {
+      val at = java.nio.file.Paths.get(operator.toUri.getPath)
+      (0 until count).foreach(p => java.nio.file.Files.createDirectories(at.resolve(p.toString)))
+    } else (0 until count).foreach(p => files.mkdirs(new Path(operator, p.toString)))
+  }
+
+  /** Full name for messages. */
+  def name(path: String): String = new Path(root, path).toString
+
+  @volatile private var parents = Set.empty[Path]
+
+  private def ensureParent(file: Path): Unit = if (!parents.contains(file.getParent)) {
+    if (!files.exists(file.getParent)) files.mkdirs(file.getParent)
+    parents += file.getParent
+  }
+
+  private def open[A](path: String)(use: FSDataInputStream => A): A =
+    try Using.resource(files.open(new Path(root, path)))(use)
+    catch {
+      case e: FileNotFoundException =>
+        throw new PenstockException(
+          "PENSTOCK_MISSING_FILE",
+          s"${name(path)} does not exist, but the state of the query needs it; restore the file, or start the query " +
+            "with a new checkpoint location",
+          e
+        )
+      case e: EOFException => throw FileFormat.corrupt(name(path), "it ends too early", e)
+    }
+
+  private def readRange(in: FSDataInputStream, at: Long, length: Int): Array[Byte] = {
+    val bytes = new Array[Byte](length)
+    in.seek(at)
+    in.readFully(bytes)
+    bytes
+  }
+}
+
+object StateDirectory {
+  val Name = "_penstock"
+  private val Description = "FORMAT"
+}
+
+/** What is fixed for a query's life, in the file FORMAT. */
+final case class QueryDescription(shardCount: Int, writtenBy: String) {
+  def encode: Array[Byte] = {
+    val out = new ByteSink(64)
+    out.putVarint(shardCount)
+    out.putString(writtenBy)
+    out.toByteArray
+  }
+}
+
+object QueryDescription {
+  def decode(body: Array[Byte]): QueryDescription = {
+    val in = new ByteSource(body)
+    QueryDescription(in.getCount("number of shards"), in.getString())
+  }
+}

@@ -1,0 +1,204 @@
+package org.apache.spark.sql.penstock.state
+
+import java.util.UUID
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.TaskContext
+import org.apache.spark.sql.execution.streaming.state.{KeyStateEncoderSpec, StateStoreId}
+import org.apache.spark.sql.penstock.commit.TaskCommits
+import org.apache.spark.sql.penstock.lease.TaskLeases.TaskLease
+import org.apache.spark.sql.types.StructType
+
+import io.penstock.errors.PenstockException
+import io.penstock.state.engine.ShardState
+import io.penstock.state.format._
+
+/** What an open store may see and where its changes go. */
+trait StoreScope {
+
+  /** Shards of the view, ascending. */
+  def shards: Array[Int]
+
+  /** One more than the largest shard id there can be. */
+  def shardCount: Int
+
+  def extractor(
+      name: String,
+      keySchema: StructType,
+      spec: KeyStateEncoderSpec,
+      prefixedMain: => Boolean
+  ): ShardExtractor
+
+  /** Brings the shards to the version of the store; index of the result is the shard id. */
+  def open(timings: StoreTimings): Array[ShardState]
+
+  /** Makes the changes durable, as far as this store is concerned. */
+  def commit(changes: ByteSink, sections: Seq[Section]): Unit
+
+  /** For messages. */
+  def describe: String
+}
+
+/** Where the time of opening went, for metrics. */
+final class StoreTimings {
+  var loadedShards: Int = 0
+  var foldedShards: Int = 0
+  var loadNs: Long = 0L
+  var foldNs: Long = 0L
+}
+
+/** The scope of a task that holds a lease. */
+final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configuration, minDeltasForSnapshot: Int)
+    extends StoreScope {
+  private val region = lease.region
+  private val key = StoreKey(id.operatorId, id.storeName)
+  private val kind = region.spec.operators.find(_.operatorId == id.operatorId).get.kind
+  private val directory = new StateDirectory(region.stateRoot, hadoopConf)
+  private val store = ShardStores.get(region.stateRoot, key, region.shardCount)
+  private val lineages = region.base.lineages.getOrElse(
+    (id.operatorId, id.storeName),
+    throw new PenstockException(
+      "PENSTOCK_UNPLANNED_STORE",
+      s"operator ${id.operatorId} opens store ${id.storeName}, which the plan of batch ${region.batchId} does not have"
+    )
+  )
+
+  override def shards: Array[Int] = lease.shards
+  override def shardCount: Int = region.shardCount
+  override def describe: String =
+    s"operator ${id.operatorId}, store ${id.storeName}, batch ${region.batchId}, task ${id.partitionId}"
+
+  override def extractor(
+      name: String,
+      keySchema: StructType,
+      spec: KeyStateEncoderSpec,
+      prefixedMain: => Boolean
+  ): ShardExtractor =
+    if (region.spec.single) new ShardExtractor.Fixed(0)
+    else ShardExtractor.of(kind, region.shardCount, name, keySchema, spec, prefixedMain)
+
+  private def base(shard: Int): UUID = new UUID(lineages(2 * shard), lineages(2 * shard + 1))
+
+  override def open(timings: StoreTimings): Array[ShardState] = {
+    val out = new Array[ShardState](region.shardCount)
+    val start = System.nanoTime()
+    def take(shard: Int, opened: ShardSlot.Opened): Unit = {
+      out(shard) = opened.content
+      opened.source match {
+        case ShardSlot.Folded => timings.foldedShards += 1
+        case ShardSlot.FromCheckpoint => timings.loadedShards += 1
+        case ShardSlot.InMemory =>
+      }
+    }
+    val (here, elsewhere) = shards.partition(s => store.slot(s).has(base(s)))
+    here.foreach(s => take(s, store.slot(s).open(base(s), loadOne(s))))
+    timings.foldNs = System.nanoTime() - start
+    if (elsewhere.nonEmpty) {
+      new ShardLoader(directory).load(manifest, key, elsewhere.toSeq) { (s, loaded) =>
+        take(s, store.slot(s).open(base(s), loaded))
+      }
+      timings.loadNs = System.nanoTime() - start - timings.foldNs
+    }
+    shards.foreach { s =>
+      if (store.slot(s).snapshotDue(minDeltasForSnapshot)) {
+        Snapshots.request(region, key, store.slot(s), hadoopConf)
+      }
+    }
+    out
+  }
+
+  /** Between `has` and `open` another attempt may have moved the shard on: then it is loaded by itself. */
+  private def loadOne(shard: Int): ShardSlot.Loaded = {
+    var loaded: ShardSlot.Loaded = null
+    new ShardLoader(directory).load(manifest, key, Seq(shard))((_, l) => loaded = l)
+    loaded
+  }
+
+  private def manifest: Manifest = ManifestCache.get(directory, region.batchId - 1, region.base.generation)
+
+  override def commit(changes: ByteSink, sections: Seq[Section]): Unit = {
+    val commits = TaskCommits.current(region, directory)
+    val lineage = commits.lineage
+    commits.add(key, shards, changes, sections)
+    sections.foreach { s =>
+      store.slot(s.shard).prepare(lineage, base(s.shard), changes.array, s.offset, s.length)
+    }
+  }
+}
+
+/** One shard of a checkpoint, for reading outside of the query: Spark's reader of state. */
+final class ReadOnlyScope(id: StateStoreId, version: Long, hadoopConf: Configuration) extends StoreScope {
+  private val directory = new StateDirectory(id.checkpointRootLocation, hadoopConf)
+  private val shard = id.partitionId
+
+  override def shards: Array[Int] = Array(shard)
+  override def shardCount: Int = shard + 1
+  override def describe: String = s"shard $shard of operator ${id.operatorId}, store ${id.storeName}, version $version"
+
+  override def extractor(
+      name: String,
+      keySchema: StructType,
+      spec: KeyStateEncoderSpec,
+      prefixedMain: => Boolean
+  ): ShardExtractor = new ShardExtractor.Fixed(shard)
+
+  override def open(timings: StoreTimings): Array[ShardState] = {
+    val out = new Array[ShardState](shardCount)
+    if (version == 0L) out(shard) = new ShardState
+    else {
+      val generation = directory
+        .newestGeneration(version - 1)
+        .getOrElse(
+          throw new PenstockException(
+            "PENSTOCK_STATE_MISSING",
+            s"${id.checkpointRootLocation} has no state of batch ${version - 1}: it was never written, or is older than " +
+              "spark.sql.streaming.minBatchesToRetain batches"
+          )
+        )
+      val manifest = ManifestCache.get(directory, version - 1, generation)
+      new ShardLoader(directory).load(manifest, StoreKey(id.operatorId, id.storeName), Seq(shard)) { (_, loaded) =>
+        out(shard) = loaded.content
+      }
+    }
+    out
+  }
+
+  override def commit(changes: ByteSink, sections: Seq[Section]): Unit =
+    throw new UnsupportedOperationException(s"$describe is open for reading only")
+}
+
+object StoreScope {
+
+  /**
+   * The scope of a store that is opened now, by this thread.
+   *
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_NOT_ENABLED where a streaming query opens its own state without a lease
+   */
+  def current(
+      id: StateStoreId,
+      version: Long,
+      readOnly: Boolean,
+      runId: Option[UUID],
+      hadoopConf: Configuration,
+      minDeltasForSnapshot: Int
+  ): StoreScope =
+    org.apache.spark.sql.penstock.lease.TaskLeases.find(id.operatorId) match {
+      case Some(l) if runId.contains(l.region.runId) && l.region.batchId == version =>
+        new LeasedScope(l, id, hadoopConf, minDeltasForSnapshot)
+      case _ if readOnly && !isOwnQuery(runId) => new ReadOnlyScope(id, version, hadoopConf)
+      case _ =>
+        throw new PenstockException(
+          "PENSTOCK_NOT_ENABLED",
+          s"the checkpoint of ${id.checkpointRootLocation} was written by Penstock and needs it: operator " +
+            s"${id.operatorId} opens its state, but nothing has told it which shards are its own. Start the application " +
+            "with spark.plugins=io.penstock.PenstockPlugin, on the driver and on every executor"
+        )
+    }
+
+  /** Spark runs the tasks of a streaming query in a job group that is named by the run. */
+  private def isOwnQuery(runId: Option[UUID]): Boolean = {
+    val context = TaskContext.get()
+    context != null && runId.exists(r => context.getLocalProperty("spark.jobGroup.id") == r.toString)
+  }
+}

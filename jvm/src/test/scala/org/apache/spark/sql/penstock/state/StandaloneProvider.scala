@@ -1,0 +1,104 @@
+package org.apache.spark.sql.penstock.state
+
+import java.util.UUID
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.penstock.commit.{QueryCommits, StoreCommit, TaskCommitted}
+import org.apache.spark.sql.penstock.lease._
+import org.apache.spark.sql.types.StructType
+
+import io.penstock.state.engine.ShardState
+import io.penstock.state.format._
+
+/**
+ * The provider without a planner, for tests of the store contract: each partition is a query of its own with a single
+ * shard, committed through the product's commit coordinator in this JVM. Engine, files and commit are the real ones.
+ */
+class StandaloneProvider extends ShardedStateStoreProvider {
+  private var hadoopConf: Configuration = _
+
+  override def init(
+      stateStoreId: StateStoreId,
+      keySchema: StructType,
+      valueSchema: StructType,
+      keyStateEncoderSpec: KeyStateEncoderSpec,
+      useColumnFamilies: Boolean,
+      storeConfs: StateStoreConf,
+      hadoopConf: Configuration,
+      useMultipleValuesPerKey: Boolean,
+      stateSchemaProvider: Option[StateSchemaProvider]
+  ): Unit = {
+    this.hadoopConf = hadoopConf
+    super.init(
+      stateStoreId,
+      keySchema,
+      valueSchema,
+      keyStateEncoderSpec,
+      useColumnFamilies,
+      storeConfs,
+      hadoopConf,
+      useMultipleValuesPerKey,
+      stateSchemaProvider
+    )
+  }
+
+  override protected def scope(version: Long, readOnly: Boolean): StoreScope =
+    new StandaloneScope(stateStoreId, version, hadoopConf)
+}
+
+final class StandaloneScope(id: StateStoreId, version: Long, hadoopConf: Configuration) extends StoreScope {
+  private val root = id.storeCheckpointLocation().toString
+  private val directory = new StateDirectory(root, hadoopConf)
+  private val key = StoreKey(id.operatorId, id.storeName)
+  private val region =
+    RegionSpec(
+      id.operatorId,
+      single = true,
+      Seq(OperatorLease(id.operatorId, OperatorKind.WholeKey, Seq(id.storeName)))
+    )
+  private val commits = new QueryCommits(UUID.randomUUID(), root, 1, hadoopConf)
+  private val lease =
+    commits.open(BatchSpec(commits.runId, root, version, 1, Seq(region)))(id.operatorId)
+  private val lineages = lease.base.lineages((id.operatorId, id.storeName))
+  private val base = new UUID(lineages(0), lineages(1))
+  private val slot = ShardStores.get(root, key, 1).slot(0)
+
+  override def shards: Array[Int] = Array(0)
+  override def shardCount: Int = 1
+  override def describe: String = s"$id, version $version"
+  override def extractor(
+      name: String,
+      keySchema: StructType,
+      spec: KeyStateEncoderSpec,
+      prefixedMain: => Boolean
+  ): ShardExtractor = new ShardExtractor.Fixed(0)
+
+  override def open(timings: StoreTimings): Array[ShardState] = {
+    def load: ShardSlot.Loaded = {
+      timings.loadedShards += 1
+      var l: ShardSlot.Loaded = null
+      val m = directory.readManifest(version - 1, lease.base.generation)
+      new ShardLoader(directory).load(m, key, Seq(0))((_, x) => l = x)
+      l
+    }
+    Array(slot.open(base, load).content)
+  }
+
+  override def commit(changes: ByteSink, sections: Seq[Section]): Unit = {
+    val lineage = UUID.randomUUID()
+    commits.committed(
+      TaskCommitted(
+        commits.runId,
+        version,
+        0L,
+        "executor_localhost_driver",
+        lineage,
+        changes.toByteArray,
+        0L,
+        Seq(StoreCommit(key, shards, sections.toArray))
+      )
+    )
+    sections.foreach(s => slot.prepare(lineage, base, changes.array, s.offset, s.length))
+  }
+}
