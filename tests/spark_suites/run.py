@@ -12,10 +12,11 @@ import sys
 from pathlib import Path
 
 import bed
-import jvm
 import plan
 import summary
 from plan import Mode, Suite
+
+import jvm
 
 SPARK = "4.2.0"
 """The newest Spark whose test jars are published."""

@@ -1,0 +1,100 @@
+# Penstock. `make demo` shows what it does, `make test` runs every test; both set everything up themselves.
+# SPARK=4.3 does the same for Spark 4.3 (default: 4.2).
+
+SPARK ?= 4.2
+SPARK_VERSION_4.2 := 4.2.0
+SPARK_VERSION_4.3 := 4.3.0
+SPARK_VERSION := $(SPARK_VERSION_$(SPARK))
+ifeq ($(SPARK_VERSION),)
+$(error SPARK=$(SPARK) is not supported; allowed: 4.2, 4.3)
+endif
+
+VENV := $(if $(filter 4.2,$(SPARK)),.venv,.venv-$(SPARK))
+PYTHON := $(VENV)/bin/python
+VERSION := $(shell cat VERSION)
+JAR := python/penstock/jars/penstock-spark-$(SPARK)_2.13-$(VERSION).jar
+BRIDGE := python/penstock/jars/penstock-bridge-$(VERSION).jar
+# What tests/spark_suites/suites.mk runs: Spark publishes its tests for 4.2.0 only.
+PLUGIN_JAR := python/penstock/jars/penstock-spark-4.2_2.13-$(VERSION).jar
+REPORTS := .work/reports/spark-$(SPARK)
+
+# Spark 4.2.0 comes from Maven Central. 4.3.0 is not there: its jars are those of the PySpark distribution.
+SBT = dev/sbt -Dspark=$(SPARK) $(if $(filter 4.2,$(SPARK)),,-Dspark.jars.dir=$(SPARK_JARS))
+SPARK_JARS = $(abspath $(firstword $(wildcard $(VENV)/lib/python3*/site-packages/pyspark/jars)))
+PYTEST = $(PYTHON) -m pytest --junitxml=$(REPORTS)
+
+SCALA_SOURCES := $(shell find jvm plugin -name target -prune -o -path '*/src/main/*' -type f -print -o -path '*/shims/*' -type f -print)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup prerequisites jar demo test test-scala test-integration test-python test-packaging check lint format \
+	wheel docs bench clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 24
+
+prerequisites:
+	@dev/prerequisites.sh
+
+setup: prerequisites $(VENV)/installed-requirements.txt jar ## makes .venv with everything, and the jar
+
+$(VENV)/installed-requirements.txt: dev/requirements.txt setup.py pyproject.toml dev/venv.sh | prerequisites
+	dev/venv.sh $(VENV) $(SPARK_VERSION)
+
+jar: $(JAR) $(BRIDGE)
+
+$(JAR) $(BRIDGE) &: $(SCALA_SOURCES) build.sbt VERSION $(wildcard project/*.sbt project/*.properties) \
+		| $(VENV)/installed-requirements.txt
+	$(SBT) plugin/assembly bridge/package
+	mkdir -p python/penstock/jars
+	rm -f python/penstock/jars/penstock-spark-$(SPARK)_*.jar python/penstock/jars/penstock-bridge-*.jar
+	cp plugin/target/spark-$(SPARK)/scala-2.13/$(notdir $(JAR)) $(JAR)
+	cp plugin/bridge/target/spark-$(SPARK)/scala-2.13/$(notdir $(BRIDGE)) $(BRIDGE)
+
+demo: setup ## a stateful query on real flights, under Penstock and under plain Spark
+	$(VENV)/bin/penstock demo --data data/flights.parquet
+
+test: lint test-scala test-integration test-python test-packaging ## every test but Spark's own suites
+
+test-scala: setup ## unit tests of the JVM side
+	$(SBT) jvm/test bridge/test plugin/test
+
+test-integration: setup ## the operator matrix and other tests against plain Spark
+	$(SBT) integration/test
+
+test-python: setup ## Python unit tests and PySpark's operators
+	$(PYTEST)/python.xml tests/python tests/spark_suites
+
+test-packaging: setup wheel ## the wheel and the jar as a user installs them
+	PENSTOCK_WHEEL=$(abspath $(firstword $(wildcard dist/penstock-$(VERSION)-*.whl))) \
+	PENSTOCK_SPARK=$(SPARK_VERSION) $(PYTEST)/packaging.xml tests/packaging
+
+check: lint test-scala ## lint and unit tests: a few minutes
+	$(PYTEST)/unit.xml tests/python/unit
+
+lint: setup ## formatting, style and types; compiles with fatal warnings
+	$(PYTHON) -m ruff check
+	$(PYTHON) -m ruff format --check
+	$(PYTHON) -m mypy
+	$(SBT) scalafmtCheckAll scalafmtSbtCheck Test/compile
+
+format: setup ## formats all sources
+	$(PYTHON) -m ruff format
+	$(PYTHON) -m ruff check --fix
+	$(SBT) scalafmtAll scalafmtSbt
+
+wheel: setup ## the wheel, with the jar of every Spark that was built
+	rm -rf build dist
+	$(PYTHON) -m pip --disable-pip-version-check --quiet wheel --no-deps --no-build-isolation --wheel-dir dist .
+	@ls dist
+
+docs: setup ## writes what is generated from the configuration registry
+	$(SBT) "jvm/Test/runMain io.penstock.conf.ConfigurationFiles ."
+
+bench: setup ## benchmarks: make bench ARGS="overhead --json FILE"
+	$(VENV)/bin/penstock bench $(ARGS)
+
+clean: ## removes what was built; keeps virtual environments
+	rm -rf build dist .work python/penstock/jars python/*.egg-info
+	find . -name target -type d -not -path './.venv*' -prune -exec rm -rf {} +
+
+include tests/spark_suites/suites.mk

@@ -1,0 +1,15 @@
+"""Penstock: keep a Spark Structured Streaming job running while its load moves.
+
+>>> import penstock
+>>> from pyspark.sql import SparkSession
+>>> spark = penstock.configure(SparkSession.builder).getOrCreate()  # doctest: +SKIP
+"""
+
+from importlib.metadata import version
+
+from penstock.api.configure import configure
+from penstock.api.errors import PenstockError
+
+__version__ = version("penstock")
+
+__all__ = ["PenstockError", "__version__", "configure"]

@@ -1,0 +1,126 @@
+"""`penstock.configure`: the one line that a PySpark application adds."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from penstock.api.errors import PenstockError
+from penstock.api.jars import jar_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+# PySpark is imported where it is used: the command line works without it.
+# ruff: noqa: PLC0415
+
+PLUGIN = "io.penstock.PenstockPlugin"
+
+
+def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
+    """Switch Penstock on for the session that a builder will make.
+
+    Picks the jar for the running PySpark, puts it on the class path, and adds the plugin to ``spark.plugins``. What
+    the builder has set stays. Settings are set like any others: ``builder.config("spark.penstock.theta", "1.1")``.
+
+    Parameters
+    ----------
+    builder
+        ``SparkSession.builder``, before ``getOrCreate``.
+
+    Returns
+    -------
+    SparkSession.Builder
+        The same builder.
+
+    Raises
+    ------
+    PenstockError
+        ``PENSTOCK_INVALID_BUILDER`` for another argument, or a builder of a Spark Connect client;
+        ``PENSTOCK_UNSUPPORTED_SPARK`` where there is no jar for this PySpark; ``PENSTOCK_SESSION_RUNNING`` where Spark
+        runs already, too late for a plugin; ``PENSTOCK_CLASS_PATH`` where the class path cannot be set from here.
+    """
+    import pyspark
+
+    options = _options(builder)
+    _refuse_running_session()
+    jar = jar_for(pyspark.__version__)
+    if _jvm_runs():
+        _require_plugin_in_jvm(jar)
+    else:
+        _refuse_hidden_jars(jar)
+        builder.config("spark.jars", _with(str(jar), options.get("spark.jars")))
+    builder.config("spark.plugins", _with(PLUGIN, options.get("spark.plugins")))
+    return builder
+
+
+def _options(builder: object) -> dict[str, Any]:
+    from pyspark.sql import SparkSession
+
+    if not isinstance(builder, SparkSession.Builder):
+        found = builder.__name__ if isinstance(builder, type) else f"a {type(builder).__name__}"
+        raise PenstockError(
+            "PENSTOCK_INVALID_BUILDER",
+            f"configure takes SparkSession.builder, but got {found}. "
+            "Call penstock.configure(SparkSession.builder).getOrCreate().",
+        )
+    options: dict[str, Any] = builder._options  # the only place where a builder keeps what was set
+    if "spark.remote" in options or "SPARK_REMOTE" in os.environ:
+        raise PenstockError(
+            "PENSTOCK_INVALID_BUILDER",
+            "This builder makes a Spark Connect client, which cannot load plugins. Start the Connect server with "
+            f"--conf spark.plugins={PLUGIN} --jars $(penstock jar) instead.",
+        )
+    return options
+
+
+def _refuse_running_session() -> None:
+    from pyspark import SparkContext
+
+    if SparkContext._active_spark_context is not None:
+        raise PenstockError(
+            "PENSTOCK_SESSION_RUNNING",
+            "A Spark application runs in this process already; plugins are only loaded when it starts. Call "
+            "penstock.configure before the first session is made, or stop the running one.",
+        )
+
+
+def _jvm_runs() -> bool:
+    from pyspark import SparkContext
+
+    return SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _require_plugin_in_jvm(jar: Path) -> None:
+    """Under spark-submit, or after a stopped session, the class path is fixed: the plugin must be on it."""
+    from pyspark import SparkContext
+
+    SparkContext._ensure_initialized()
+    java = SparkContext._jvm.java.lang  # type: ignore[union-attr]
+    try:
+        java.Class.forName(PLUGIN, True, java.Thread.currentThread().getContextClassLoader())
+    except Exception as error:  # py4j wraps every Java exception in its own
+        raise PenstockError(
+            "PENSTOCK_CLASS_PATH",
+            f"The JVM runs already, without {PLUGIN} on its class path. Start it with --jars {jar}, or restart Python "
+            "and call penstock.configure before anything else starts Spark.",
+        ) from error
+
+
+def _refuse_hidden_jars(jar: Path) -> None:
+    """Command-line arguments in the environment win over a builder's options: ours would be lost without a word."""
+    arguments = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    if any(a == "--jars" or a.startswith(("--jars=", "spark.jars=")) for a in arguments):
+        raise PenstockError(
+            "PENSTOCK_CLASS_PATH",
+            f"PYSPARK_SUBMIT_ARGS sets jars, which hides those of the builder. Add {jar} there.",
+        )
+
+
+def _with(added: str, present: object) -> str:
+    """Add an entry to a comma-separated list, if it is not there."""
+    entries = [e.strip() for e in str(present or "").split(",") if e.strip()]
+    return ",".join(entries if added in entries else [*entries, added])

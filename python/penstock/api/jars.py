@@ -1,0 +1,40 @@
+"""Which of the installed jars fits a Spark."""
+
+import re
+from pathlib import Path
+
+from penstock.api.errors import PenstockError
+
+INSTALLED = Path(__file__).resolve().parent.parent / "jars"
+_NAME = re.compile(r"penstock-spark-(\d+\.\d+)_2\.13-.+\.jar")
+
+
+def jar_for(spark_version: str, folder: Path = INSTALLED) -> Path:
+    """Path of the jar for a Spark version.
+
+    Parameters
+    ----------
+    spark_version
+        Such as ``"4.2.0"``; the patch release does not matter.
+    folder
+        Where the jars are.
+
+    Raises
+    ------
+    PenstockError
+        ``PENSTOCK_UNSUPPORTED_SPARK`` where no jar fits, ``PENSTOCK_JAR_NOT_FOUND`` where there are none.
+    """
+    jars = {m[1]: path for path in sorted(folder.glob("*.jar")) if (m := _NAME.fullmatch(path.name))}
+    if not jars:
+        raise PenstockError(
+            "PENSTOCK_JAR_NOT_FOUND",
+            f"There are no jars in {folder}. Install the wheel again; in a source checkout, run `make jar`.",
+        )
+    minor = ".".join(spark_version.split(".")[:2])
+    if minor not in jars:
+        supported = " and ".join(sorted(jars))
+        raise PenstockError(
+            "PENSTOCK_UNSUPPORTED_SPARK",
+            f"This is Spark {spark_version}. The installed Penstock supports Spark {supported}. Install one of these.",
+        )
+    return jars[minor]
