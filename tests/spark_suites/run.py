@@ -25,11 +25,7 @@ PROVIDER = "io.penstock.PenstockStateStoreProvider"
 STANDALONE = "io.penstock.StandaloneStateStoreProvider"
 PROVIDER_SETTING = "spark.sql.streaming.stateStore.providerClass"
 
-PLUGIN_CONF = {
-    "spark.plugins": "io.penstock.PenstockPlugin",
-    # Spark's tests run, and count on, five shuffle partitions.
-    "spark.penstock.shards": "5",
-}
+PLUGIN_CONF = {"spark.plugins": "io.penstock.PenstockPlugin,ShufflePartitionsDecide"}
 
 AGENT = {
     Mode.PLUGIN: "",
