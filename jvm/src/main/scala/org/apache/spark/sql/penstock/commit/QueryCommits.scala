@@ -6,6 +6,7 @@ import scala.collection.mutable
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.internal.Logging
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.sql.penstock.state.{QueryDescription, StateDirectory}
 
@@ -24,6 +25,10 @@ final class QueryCommits(val runId: UUID, val stateRoot: String, shardCount: Int
   import QueryCommits._
 
   private val directory = new StateDirectory(stateRoot, hadoopConf)
+  // One more than Spark retains: a batch whose state is durable may still be run again, from the state before it.
+  private val cleaner =
+    new StateCleaner(directory, 1 + hadoopConf.getInt(SQLConf.MIN_BATCHES_TO_RETAIN.key, SQLConf.MIN_BATCHES_TO_RETAIN.defaultValue.get)
+    )
   private var batch: OpenBatch = _
   private val owners = mutable.Map[Long, Array[String]]()
   private val snapshots = mutable.Map[(StoreKey, Int), SnapshotRef]()
@@ -164,6 +169,7 @@ final class QueryCommits(val runId: UUID, val stateRoot: String, shardCount: Int
     }
     directory.write(own.path, FileFormat.Kind.Manifest, body, payload.array, payload.size)
     batch.wrote(ManifestFormat.decode(body), own)
+    cleaner.batchDurable(m.batchId)
     logDebug(s"State of batch ${m.batchId} of run $runId is durable, generation $generation")
   }
 }
