@@ -49,7 +49,11 @@ lazy val common = Seq(
     "-Xss4m",
     "-XX:+UseParallelGC",
     s"-Dpenstock.spark.minor=$sparkMinor"
-  )
+  ),
+  // Settings of the tests, such as their seed, are given to sbt and meant for the JVM of the tests.
+  Test / javaOptions ++= sys.props.toSeq.collect {
+    case (key, value) if key.startsWith("penstock.test.") => s"-D$key=$value"
+  }
 )
 
 /** What Spark's own launcher adds on Java 17. */

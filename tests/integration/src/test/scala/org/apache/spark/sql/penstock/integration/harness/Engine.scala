@@ -1,0 +1,89 @@
+package org.apache.spark.sql.penstock.integration.harness
+
+import java.nio.file.{Files, Path}
+
+import org.apache.spark.sql.classic
+import org.apache.spark.sql.execution.SparkPlan
+
+import org.json4s.{DefaultFormats, Formats}
+import org.json4s.jackson.JsonMethods.parse
+
+/**
+ * What keeps a query's state and routes its rows.
+ *
+ * @param conf
+ *   session settings that choose it
+ * @param queryOptions
+ *   options of the write, by the number of the query's run
+ * @param provider
+ *   class that the checkpoint must name
+ * @param partitions
+ *   state partitions that the checkpoint must name
+ */
+final case class Engine(
+    name: String,
+    conf: Map[String, String],
+    queryOptions: Int => Map[String, String],
+    provider: String,
+    partitions: Int,
+    isPenstock: Boolean) {
+
+  def session(application: classic.SparkSession): classic.SparkSession = {
+    val session = application.newSession()
+    conf.foreach { case (key, value) => session.conf.set(key, value) }
+    session
+  }
+
+  /** What contradicts that this engine ran the query, by the query's checkpoint and by its last plan. */
+  def contradictions(checkpoint: Path, plan: SparkPlan): Seq[String] = {
+    val recorded = Engine.recordedConf(checkpoint)
+    val expected = Map(Engine.ProviderKey -> provider, Engine.PartitionsKey -> partitions.toString)
+    val ofConf = expected.toSeq.collect {
+      case (key, value) if !recorded.get(key).contains(value) =>
+        s"the checkpoint says $key=${recorded.getOrElse(key, "nothing")} instead of $value"
+    }
+    val ours = plan.collect { case node if Engine.isOurs(node) => node.nodeName }
+    ofConf ++ Option.when(ours.nonEmpty && !isPenstock)(s"plain Spark's plan holds ${ours.mkString(", ")}")
+  }
+}
+
+object Engine {
+  val ProviderKey = "spark.sql.streaming.stateStore.providerClass"
+  val PartitionsKey = "spark.sql.shuffle.partitions"
+  private val SparkState = "org.apache.spark.sql.execution.streaming.state"
+  val RocksDb = s"$SparkState.RocksDBStateStoreProvider"
+  val HdfsBacked = s"$SparkState.HDFSBackedStateStoreProvider"
+  val PenstockProvider = "io.penstock.PenstockStateStoreProvider"
+
+  /** Plain Spark. */
+  def stock(provider: String, partitions: Int): Engine = Engine(
+    s"${provider.split('.').last} with $partitions partitions",
+    Map(ProviderKey -> provider, PartitionsKey -> partitions.toString, "spark.penstock.mode" -> "off"),
+    _ => Map.empty,
+    provider,
+    partitions,
+    isPenstock = false
+  )
+
+  /** Penstock with a number of tasks and a binding that change at random in every batch and in every run. */
+  def penstock(shards: Int, seed: Long): Engine = Engine(
+    s"Penstock with $shards shards",
+    Map(ProviderKey -> PenstockProvider, PartitionsKey -> shards.toString),
+    run => {
+      val chaos = s"chaos(${(seed + run) & 0xffff})"
+      Map("penstock.binder" -> chaos, "penstock.tasks" -> chaos)
+    },
+    PenstockProvider,
+    shards,
+    isPenstock = true
+  )
+
+  def isOurs(node: SparkPlan): Boolean = node.getClass.getName.startsWith("org.apache.spark.sql.penstock")
+
+  /** The settings that the offset log of a checkpoint pins for the query. */
+  def recordedConf(checkpoint: Path): Map[String, String] = {
+    implicit val formats: Formats = DefaultFormats
+    val metadata = Files.readAllLines(checkpoint.resolve("offsets").resolve("0")).get(1)
+    (parse(metadata) \ "conf").extract[Map[String, String]]
+  }
+}

@@ -1,0 +1,73 @@
+package org.apache.spark.sql.penstock.integration.harness
+
+import org.apache.spark.sql.{DataFrame, Dataset, classic}
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
+import org.apache.spark.sql.functions.{col, timestamp_seconds}
+import org.apache.spark.sql.streaming.OutputMode
+
+/** What a query definition may use. `run` counts the starts of the query on its checkpoint, from 0. */
+final class QueryInput(
+    val session: classic.SparkSession,
+    leftSource: MemoryStream[Event],
+    rightSource: MemoryStream[Event],
+    val run: Int) {
+
+  /** First input, with its event time as the timestamp `ts`. */
+  def left: DataFrame = withTimestamp(leftSource)
+
+  def right: DataFrame = withTimestamp(rightSource)
+
+  def leftWatermarked: DataFrame = left.withWatermark("ts", QueryInput.Delay)
+
+  def rightWatermarked: DataFrame = right.withWatermark("ts", QueryInput.Delay)
+
+  def leftEvents: Dataset[Event] = leftSource.toDS()
+
+  private def withTimestamp(source: MemoryStream[Event]) = source.toDF().withColumn("ts", timestamp_seconds(col("time")))
+}
+
+object QueryInput {
+  val Delay = "3 seconds"
+}
+
+/** When two runs of a query gave the same answer. */
+sealed trait Equivalence
+
+object Equivalence {
+
+  /** The same rows in every batch, in any order. */
+  case object SameRows extends Equivalence
+
+  /** The same rows in the same order in every batch. */
+  case object SameOrder extends Equivalence
+
+  /** As many rows in every batch: for queries that leave it to Spark which rows they return. */
+  case object SameCounts extends Equivalence
+}
+
+/**
+ * One query of the operator matrix.
+ *
+ * @param stock
+ *   Spark's provider to compare with; some operators only run on RocksDB
+ * @param shards
+ *   shards of the Penstock run
+ * @param twoInputs
+ *   whether the second source is fed
+ * @param check
+ *   asserts that a run's last plan is the one the case is about
+ */
+final case class OperatorCase(
+    name: String,
+    mode: OutputMode,
+    stock: String = Engine.HdfsBacked,
+    conf: Map[String, String] = Map.empty,
+    shards: Int = OperatorCase.Shards,
+    twoInputs: Boolean = false,
+    equivalence: Equivalence = Equivalence.SameRows,
+    check: SparkPlan => Unit = _ => ())(val query: QueryInput => DataFrame)
+
+object OperatorCase {
+  val Shards = 32
+}

@@ -1,0 +1,40 @@
+package org.apache.spark.sql.penstock.integration.harness
+
+/** What happens to a query while it runs, step by step. */
+sealed trait Step
+
+object Step {
+
+  /** New rows for both sources, in one batch; then one more tick for the batch that a moved watermark asks for. */
+  final case class Feed(left: Seq[Event], right: Seq[Event]) extends Step
+
+  /** Time passes and no rows come. */
+  case object Idle extends Step
+
+  /** The query stops and a new run goes on from its checkpoint. */
+  case object Restart extends Step
+
+  /** As a restart, after the commit of the newest batch was lost: the new run has to do the batch again. */
+  case object Replay extends Step
+}
+
+object Script {
+  import Step._
+
+  private val RowsPerInput = 100
+
+  /** Three inputs, the last one empty, a restart, three more inputs, and time for the watermark to evict. */
+  def standard(seed: Long, twoInputs: Boolean): Seq[Step] = {
+    val generator = new EventGenerator(seed)
+    def feed(batch: Int, rows: Int) =
+      Feed(generator.input(batch, rows), if (twoInputs) generator.input(batch, rows / 2) else Nil)
+    Seq(feed(0, RowsPerInput), feed(1, RowsPerInput), feed(2, 0), Restart) ++
+      Seq(feed(3, RowsPerInput), feed(4, 5), feed(8, RowsPerInput), Idle)
+  }
+
+  /** The standard script with a batch done again after the second and after the last input but one. */
+  def withReplays(seed: Long, twoInputs: Boolean): Seq[Step] = {
+    val steps = standard(seed, twoInputs)
+    steps.take(2) ++ Seq(Replay) ++ steps.slice(2, 5) ++ Seq(Replay) ++ steps.drop(5)
+  }
+}

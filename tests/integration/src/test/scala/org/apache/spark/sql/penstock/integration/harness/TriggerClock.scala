@@ -1,0 +1,49 @@
+package org.apache.spark.sql.penstock.integration.harness
+
+import org.apache.spark.sql.streaming.StreamingQuery
+import org.apache.spark.util.ManualClock
+
+/**
+ * A trigger clock that only the test moves and that knows when its query waits for it: one tick is at most one batch,
+ * so processing time and the division of the input into batches are the same in every run.
+ */
+final class TriggerClock extends ManualClock(1000000L) {
+  import TriggerClock._
+
+  @volatile private var waitsFor = Long.MinValue
+
+  override def waitTillTime(target: Long): Long = {
+    waitsFor = target
+    super.waitTillTime(target)
+  }
+
+  /** Lets the query run one batch, if it has a reason to, and returns when it has. */
+  def tick(query: StreamingQuery): Unit = {
+    advance(TickMillis)
+    awaitIdle(query)
+  }
+
+  /** Returns when the query waits for the clock; throws what the query failed with. */
+  def awaitIdle(query: StreamingQuery): Unit = {
+    val deadline = System.nanoTime() + LimitSeconds * 1000000000L
+    while (waitsFor <= getTimeMillis()) {
+      if (!query.isActive) {
+        throw query.exception.getOrElse(new IllegalStateException("the query stopped without an error"))
+      }
+      if (System.nanoTime() > deadline) {
+        query.stop()
+        throw new IllegalStateException(s"a batch took more than $LimitSeconds s: ${query.lastProgress}")
+      }
+      Thread.sleep(1)
+    }
+  }
+
+  /** Forgets the waiting of the run before; to be called between two runs on this clock. */
+  def reset(): Unit = waitsFor = Long.MinValue
+}
+
+object TriggerClock {
+  val TriggerMillis = 1000L
+  val TickMillis = 2000L
+  private val LimitSeconds = 120L
+}
