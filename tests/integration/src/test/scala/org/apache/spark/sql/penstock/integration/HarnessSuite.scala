@@ -1,9 +1,9 @@
 package org.apache.spark.sql.penstock.integration
 
-import org.apache.spark.sql.{DataFrame, Dataset, Row}
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.penstock.integration.cases.AggregationCases
 import org.apache.spark.sql.penstock.integration.harness._
+import org.apache.spark.sql.{DataFrame, Dataset, Row}
 
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -47,8 +47,13 @@ class HarnessSuite extends AnyFunSuite with PenstockApplication {
   }
 
   test("a row that is there twice is seen") {
-    assert(differs(play(control, script, rows => rows.withColumn("copy", explode(sequence(lit(1), lit(2))))
-      .filter("copy = 1 or key = 3").drop("copy"))).contains("too many"))
+    assert(differs(play(
+      control,
+      script,
+      rows =>
+        rows.withColumn("copy", explode(sequence(lit(1), lit(2))))
+          .filter("copy = 1 or key = 3").drop("copy")
+    )).contains("too many"))
   }
 
   test("a changed value is seen") {
@@ -62,8 +67,10 @@ class HarnessSuite extends AnyFunSuite with PenstockApplication {
     val before = found.play(script.take(split))
     val after = new QueryRun(application, control, AggregationCases.updateMode, newDirectory("checkpoint"))
       .play(script.drop(split + 1))
-    val whole = new QueryRun(application, reference, AggregationCases.updateMode, newDirectory("checkpoint")).play(script)
-    val joined = RunResult(before.batches ++ after.batches.map { case (id, rows) => (id + before.batches.size, rows) }, Nil)
+    val whole =
+      new QueryRun(application, reference, AggregationCases.updateMode, newDirectory("checkpoint")).play(script)
+    val joined =
+      RunResult(before.batches ++ after.batches.map { case (id, rows) => (id + before.batches.size, rows) }, Nil)
     assert(BatchComparison.difference(whole, joined, Equivalence.SameRows).isDefined)
   }
 
@@ -89,7 +96,9 @@ class HarnessSuite extends AnyFunSuite with PenstockApplication {
   test("an error in the query reaches the test, without waiting") {
     val broken = udf((key: Long) => if (key >= 0) throw new IllegalStateException("on purpose") else key)
     val error = intercept[Exception](play(control, script, (rows: Dataset[Row]) => rows.filter(broken(col("key")) > 0)))
-    assert(Iterator.iterate[Throwable](error)(_.getCause).takeWhile(_ != null).exists(_.getMessage.contains("on purpose")))
+    assert(
+      Iterator.iterate[Throwable](error)(_.getCause).takeWhile(_ != null).exists(_.getMessage.contains("on purpose"))
+    )
   }
 
   test("rendering tells apart what must be told apart") {

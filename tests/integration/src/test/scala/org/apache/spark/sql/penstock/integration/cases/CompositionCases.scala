@@ -66,7 +66,10 @@ object CompositionCases {
 
   private val outerJoinThenAggregation =
     OperatorCase("outer join, then window aggregation", Append(), stock = Engine.RocksDb, twoInputs = true)(
-      StreamJoinCases.ranged(_, "left_outer").groupBy(window(col("leftTime"), "5 seconds")).agg(count("*"), count("value"))
+      StreamJoinCases.ranged(
+        _,
+        "left_outer"
+      ).groupBy(window(col("leftTime"), "5 seconds")).agg(count("*"), count("value"))
     )
 
   private val dedupThenJoin =

@@ -17,9 +17,10 @@ object ExchangeCases {
 
   private def counts(rows: DataFrame): DataFrame = rows.groupBy("key").agg(count("*").as("n"))
 
-  private val joinedAbove = OperatorCase("aggregation, sort-merge joined with a table", Update(), conf = SortMergeJoin)(in =>
-    counts(in.left).join(names(in), "key")
-  )
+  private val joinedAbove =
+    OperatorCase("aggregation, sort-merge joined with a table", Update(), conf = SortMergeJoin)(in =>
+      counts(in.left).join(names(in), "key")
+    )
 
   private val broadcastAbove = OperatorCase("aggregation, joined with a broadcast table", Update())(in =>
     counts(in.left).join(broadcast(names(in)), "key")
@@ -35,15 +36,17 @@ object ExchangeCases {
       in.left.join(names(in), Seq("key"), "left_outer").groupBy("name").agg(count("*"))
     )
 
-  private val bucketCached = OperatorCase("aggregation, sort-merge joined with a cached table", Update(), conf = SortMergeJoin) {
-    in =>
-      val partitions = in.session.conf.get(Engine.PartitionsKey).toInt
-      counts(in.left).join(names(in).repartition(partitions, col("key")).cache(), "key")
-  }
+  private val bucketCached =
+    OperatorCase("aggregation, sort-merge joined with a cached table", Update(), conf = SortMergeJoin) {
+      in =>
+        val partitions = in.session.conf.get(Engine.PartitionsKey).toInt
+        counts(in.left).join(names(in).repartition(partitions, col("key")).cache(), "key")
+    }
 
-  private val repartitionedBelow = OperatorCase("repartition by the key into as many partitions, then aggregation", Update())(
-    in => counts(in.left.repartition(in.session.conf.get(Engine.PartitionsKey).toInt, col("key")))
-  )
+  private val repartitionedBelow =
+    OperatorCase("repartition by the key into as many partitions, then aggregation", Update())(in =>
+      counts(in.left.repartition(in.session.conf.get(Engine.PartitionsKey).toInt, col("key")))
+    )
 
   private val repartitionedOtherwiseBelow =
     OperatorCase("repartition by the key into other partitions, then aggregation", Update())(in =>
@@ -52,15 +55,18 @@ object ExchangeCases {
 
   private val coalesced = OperatorCase("aggregation, then coalesce", Update())(in => counts(in.left).coalesce(1))
 
-  private val coalescedToTwo = OperatorCase("aggregation, then coalesce to two", Update())(in => counts(in.left).coalesce(2))
+  private val coalescedToTwo =
+    OperatorCase("aggregation, then coalesce to two", Update())(in => counts(in.left).coalesce(2))
 
   private val repartitioned =
     OperatorCase("aggregation, then repartition", Update())(in => counts(in.left).repartition(7, col("n")))
 
   private val ordered =
-    OperatorCase("aggregation, then order within partitions and in all", Complete(), equivalence = Equivalence.SameOrder)(
-      in => counts(in.left).sortWithinPartitions("n").orderBy(desc("n"), col("key"))
-    )
+    OperatorCase(
+      "aggregation, then order within partitions and in all",
+      Complete(),
+      equivalence = Equivalence.SameOrder
+    )(in => counts(in.left).sortWithinPartitions("n").orderBy(desc("n"), col("key")))
 
   private val windowFunction = OperatorCase("aggregation, then a count by another column", Complete())(in =>
     counts(in.left).groupBy("n").agg(count("*"), max("key"))

@@ -4,8 +4,8 @@ import java.sql.Timestamp
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.penstock.integration.harness.{Engine, Event, OperatorCase, QueryInput}
-import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode}
 import org.apache.spark.sql.streaming.OutputMode.{Append, Update}
+import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode}
 
 /** State of a group: rows seen, and the latest event time in seconds. */
 final case class Seen(rows: Long, latest: Long)
@@ -35,7 +35,8 @@ object GroupsWithStateCases {
   private def count(timeout: GroupStateTimeout)(
       key: Long,
       rows: Iterator[TimedRow],
-      state: GroupState[Seen]): Iterator[Report] =
+      state: GroupState[Seen]
+  ): Iterator[Report] =
     if (state.hasTimedOut) {
       val seen = state.get
       state.remove()

@@ -15,7 +15,8 @@ object StreamJoinCases {
 
   /** Join of both inputs by key within a range of event time, so that the watermark evicts. */
   def ranged(in: QueryInput, joinType: String): DataFrame = {
-    val left = in.leftWatermarked.select(col("key").as("leftKey"), col("value").as("leftValue"), col("ts").as("leftTime"))
+    val left =
+      in.leftWatermarked.select(col("key").as("leftKey"), col("value").as("leftValue"), col("ts").as("leftTime"))
     val right = in.rightWatermarked.select(col("key").as("rightKey"), col("value"), col("ts").as("rightTime"))
     val near = "rightTime >= leftTime - interval 3 seconds and rightTime <= leftTime + interval 4 seconds"
     left.join(right, expr(s"leftKey = rightKey and $near"), joinType)

@@ -3,10 +3,10 @@ package org.apache.spark.sql.penstock.integration.cases
 import java.sql.Timestamp
 import java.time.Duration
 
-import org.apache.spark.sql.{Dataset, Encoders, KeyValueGroupedDataset}
 import org.apache.spark.sql.penstock.integration.harness.{Engine, Event, OperatorCase, QueryInput}
-import org.apache.spark.sql.streaming.{OutputMode, StatefulProcessor, TimeMode}
 import org.apache.spark.sql.streaming.OutputMode.{Append, Update}
+import org.apache.spark.sql.streaming.{OutputMode, StatefulProcessor, TimeMode}
+import org.apache.spark.sql.{Dataset, Encoders, KeyValueGroupedDataset}
 
 /** transformWithState with every kind of state variable, timers, time to live, initial state and schema evolution. */
 object TransformWithStateCases {
@@ -30,11 +30,13 @@ object TransformWithStateCases {
       rows: KeyValueGroupedDataset[Long, Event],
       processor: StatefulProcessor[Long, Event, StateReport],
       time: TimeMode,
-      mode: OutputMode = Update()): Dataset[StateReport] =
+      mode: OutputMode = Update()
+  ): Dataset[StateReport] =
     rows.transformWithState(processor, time, mode)(Encoders.product[StateReport])
 
   private def transform(name: String, conf: Map[String, String] = Map.empty, mode: OutputMode = Update())(
-      query: QueryInput => Dataset[_]) =
+      query: QueryInput => Dataset[_]
+  ) =
     OperatorCase(s"transformWithState, $name", mode, stock = Engine.RocksDb, conf = conf)(in => query(in).toDF())
 
   private val variables = transform("value, list and map state")(in =>
@@ -79,5 +81,15 @@ object TransformWithStateCases {
   )
 
   val all: Seq[OperatorCase] =
-    Seq(variables, processingTimers, eventTimers, appendMode, timeToLive, compoundKey, initialState, avro, schemaEvolution)
+    Seq(
+      variables,
+      processingTimers,
+      eventTimers,
+      appendMode,
+      timeToLive,
+      compoundKey,
+      initialState,
+      avro,
+      schemaEvolution
+    )
 }

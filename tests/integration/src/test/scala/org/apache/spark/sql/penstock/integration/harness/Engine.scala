@@ -5,8 +5,8 @@ import java.nio.file.{Files, Path}
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.SparkPlan
 
-import org.json4s.{DefaultFormats, Formats}
 import org.json4s.jackson.JsonMethods.parse
+import org.json4s.{DefaultFormats, Formats}
 
 /**
  * What keeps a query's state and routes its rows.
@@ -26,7 +26,8 @@ final case class Engine(
     queryOptions: Int => Map[String, String],
     provider: String,
     partitions: Int,
-    isPenstock: Boolean) {
+    isPenstock: Boolean
+) {
 
   def session(application: classic.SparkSession): classic.SparkSession = {
     val session = application.newSession()
@@ -49,7 +50,12 @@ final case class Engine(
 
 object Engine {
   val ProviderKey = "spark.sql.streaming.stateStore.providerClass"
+
+  /** Under this name the offset log keeps the number of state partitions, wherever it came from. */
   val PartitionsKey = "spark.sql.shuffle.partitions"
+
+  /** Spark's own setting of the number of state partitions, which the plugin sets for the application. */
+  private val StatePartitionsKey = "spark.sql.streaming.internal.stateStore.partitions"
   private val SparkState = "org.apache.spark.sql.execution.streaming.state"
   val RocksDb = s"$SparkState.RocksDBStateStoreProvider"
   val HdfsBacked = s"$SparkState.HDFSBackedStateStoreProvider"
@@ -58,7 +64,7 @@ object Engine {
   /** Plain Spark. */
   def stock(provider: String, partitions: Int): Engine = Engine(
     s"${provider.split('.').last} with $partitions partitions",
-    Map(ProviderKey -> provider, PartitionsKey -> partitions.toString, "spark.penstock.mode" -> "off"),
+    keeping(provider, partitions) + ("spark.penstock.mode" -> "off"),
     _ => Map.empty,
     provider,
     partitions,
@@ -68,7 +74,7 @@ object Engine {
   /** Penstock with a number of tasks and a binding that change at random in every batch and in every run. */
   def penstock(shards: Int, seed: Long): Engine = Engine(
     s"Penstock with $shards shards",
-    Map(ProviderKey -> PenstockProvider, PartitionsKey -> shards.toString),
+    keeping(PenstockProvider, shards),
     run => {
       val chaos = s"chaos(${(seed + run) & 0xffff})"
       Map("penstock.binder" -> chaos, "penstock.tasks" -> chaos)
@@ -76,6 +82,12 @@ object Engine {
     PenstockProvider,
     shards,
     isPenstock = true
+  )
+
+  private def keeping(provider: String, partitions: Int): Map[String, String] = Map(
+    ProviderKey -> provider,
+    PartitionsKey -> partitions.toString,
+    StatePartitionsKey -> partitions.toString
   )
 
   def isOurs(node: SparkPlan): Boolean = node.getClass.getName.startsWith("org.apache.spark.sql.penstock")

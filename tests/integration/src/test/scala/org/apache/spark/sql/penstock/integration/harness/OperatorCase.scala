@@ -1,17 +1,18 @@
 package org.apache.spark.sql.penstock.integration.harness
 
-import org.apache.spark.sql.{DataFrame, Dataset, classic}
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions.{col, timestamp_seconds}
 import org.apache.spark.sql.streaming.OutputMode
+import org.apache.spark.sql.{DataFrame, Dataset, classic}
 
 /** What a query definition may use. `run` counts the starts of the query on its checkpoint, from 0. */
 final class QueryInput(
     val session: classic.SparkSession,
     leftSource: MemoryStream[Event],
     rightSource: MemoryStream[Event],
-    val run: Int) {
+    val run: Int
+) {
 
   /** First input, with its event time as the timestamp `ts`. */
   def left: DataFrame = withTimestamp(leftSource)
@@ -24,7 +25,8 @@ final class QueryInput(
 
   def leftEvents: Dataset[Event] = leftSource.toDS()
 
-  private def withTimestamp(source: MemoryStream[Event]) = source.toDF().withColumn("ts", timestamp_seconds(col("time")))
+  private def withTimestamp(source: MemoryStream[Event]) =
+    source.toDF().withColumn("ts", timestamp_seconds(col("time")))
 }
 
 object QueryInput {
@@ -66,7 +68,8 @@ final case class OperatorCase(
     shards: Int = OperatorCase.Shards,
     twoInputs: Boolean = false,
     equivalence: Equivalence = Equivalence.SameRows,
-    check: SparkPlan => Unit = _ => ())(val query: QueryInput => DataFrame)
+    check: SparkPlan => Unit = _ => ()
+)(val query: QueryInput => DataFrame)
 
 object OperatorCase {
   val Shards = 32

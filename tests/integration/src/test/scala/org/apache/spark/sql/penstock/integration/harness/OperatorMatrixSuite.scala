@@ -21,7 +21,8 @@ abstract class OperatorMatrixSuite extends AnyFunSuite with PenstockApplication 
   protected def assertSameAnswers(
       test: OperatorCase,
       script: (Long, Boolean) => Seq[Step] = Script.standard,
-      disturb: DataFrame => DataFrame = identity): RunResult = {
+      disturb: DataFrame => DataFrame = identity
+  ): RunResult = {
     val seed = TestSeed.of(test.name)
     val steps = script(seed, test.twoInputs)
     withClue(s"${test.name}, ${TestSeed.clue}: ") {

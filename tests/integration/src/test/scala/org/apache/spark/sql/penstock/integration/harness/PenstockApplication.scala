@@ -24,6 +24,7 @@ trait PenstockApplication extends BeforeAndAfterAll with TestDirectory { this: S
       .config("spark.sql.session.timeZone", "UTC")
       .config("spark.sql.warehouse.dir", newDirectory("warehouse").toString)
       .config("spark.sql.streaming.numRecentProgressUpdates", "1000")
+      .config("spark.sql.streaming.checkpointFileManagerClass", "io.penstock.LocalCheckpointFileManager")
     applicationConf.foreach { case (key, value) => builder.config(key, value) }
     val session = builder.getOrCreate().asInstanceOf[classic.SparkSession]
     session.sparkContext.setLogLevel("OFF")

@@ -5,12 +5,12 @@ import java.nio.file.{Files, Path}
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.{DataFrame, Dataset, Encoder, Encoders, Row, classic}
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, StreamingQueryWrapper}
 import org.apache.spark.sql.execution.streaming.sources.ForeachBatchSink
 import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryProgress, Trigger}
+import org.apache.spark.sql.{DataFrame, Dataset, Encoder, Encoders, Row, classic}
 
 /**
  * What one run of a script gave.
@@ -31,12 +31,13 @@ final class QueryRun(
     engine: Engine,
     test: OperatorCase,
     checkpoint: Path,
-    disturb: DataFrame => DataFrame = identity) {
+    disturb: DataFrame => DataFrame = identity
+) {
 
   private val session = engine.session(application)
   test.conf.foreach { case (key, value) => session.conf.set(key, value) }
 
-  private implicit val eventEncoder: Encoder[Event] = Encoders.product[Event]
+  implicit private val eventEncoder: Encoder[Event] = Encoders.product[Event]
   private val left = MemoryStream[Event](session, QueryRun.MapTasks)
   private val right = MemoryStream[Event](session, QueryRun.MapTasks)
   private val clock = new TriggerClock
@@ -113,7 +114,9 @@ object QueryRun {
   /** Deletes the newest entry of the commit log, as if the driver had died before writing it. */
   def loseNewestCommit(checkpoint: Path): Unit = {
     val entries = Files.list(checkpoint.resolve("commits"))
-    val names = try entries.iterator().asScala.map(_.getFileName.toString).toList finally entries.close()
+    val names =
+      try entries.iterator().asScala.map(_.getFileName.toString).toList
+      finally entries.close()
     val newest = names.filter(_.forall(_.isDigit)).maxBy(_.toLong)
     Seq(newest, s".$newest.crc").foreach(name => Files.deleteIfExists(checkpoint.resolve("commits").resolve(name)))
   }
