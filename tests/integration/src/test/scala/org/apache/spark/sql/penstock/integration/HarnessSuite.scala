@@ -10,7 +10,7 @@ import org.scalatest.funsuite.AnyFunSuite
 /** The harness itself: it agrees where it should, and every kind of difference that it must see, it sees. */
 class HarnessSuite extends AnyFunSuite with PenstockApplication {
   private val reference = Engine.stock(Engine.HdfsBacked, 3)
-  private val control = Engine.stock(Engine.RocksDb, 5)
+  private val control = Engine.stock(Engine.RocksDb, 2)
   private val test0 = AggregationCases.appendMode
   private val script = Script.standard(seed = 7, twoInputs = false)
 

@@ -19,7 +19,11 @@ object GroupsWithStateCases {
 
   private type TimedRow = (Long, Long, Timestamp)
 
-  private def flatMap(name: String, timeout: GroupStateTimeout, mode: OutputMode) = OperatorCase(name, mode) { in =>
+  private def flatMap(name: String, timeout: GroupStateTimeout, mode: OutputMode) = OperatorCase(
+    name,
+    mode,
+    evidence = if (timeout == NoTimeout) Nil else Seq("timeout")
+  ) { in =>
     import in.session.implicits._
     timedRows(in, timeout)
       .as[TimedRow]

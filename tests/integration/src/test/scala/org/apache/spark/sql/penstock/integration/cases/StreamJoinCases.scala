@@ -10,6 +10,9 @@ import org.apache.spark.sql.streaming.OutputMode.Append
 /** Stream-stream joins of every type in every state format that Spark lets a new query use. */
 object StreamJoinCases {
   private val FormatKey = "spark.sql.streaming.join.stateFormatVersion"
+
+  /** Spark still hides format 4 behind this switch. */
+  private val Format4Key = "spark.sql.streaming.join.stateFormatV4.enabled"
   private val types = Seq("inner", "left_outer", "right_outer", "full_outer", "left_semi")
   private val formats = Seq(2, 3, 4)
 
@@ -29,7 +32,7 @@ object StreamJoinCases {
     s"$name, state format $version",
     Append(),
     stock = Engine.RocksDb,
-    conf = Map(FormatKey -> version.toString),
+    conf = Map(FormatKey -> version.toString) ++ Option.when(version == 4)(Format4Key -> "true"),
     twoInputs = true,
     check = usesFormat(version)
   )(query)
@@ -49,8 +52,13 @@ object StreamJoinCases {
 
   val fullOuter: OperatorCase = inDefaultFormat("full_outer")
 
+  val fullOuterNewestFormat: OperatorCase = rangedInFormat("full_outer", formats.max)
+
+  private def rangedInFormat(joinType: String, version: Int) =
+    inFormat(s"join, $joinType", version)(ranged(_, joinType))
+
   val all: Seq[OperatorCase] =
     Seq(inner, fullOuter) ++ Seq("left_outer", "right_outer", "left_semi").map(inDefaultFormat) ++
       formats.map(version => inFormat("join without watermark", version)(unbounded)) ++
-      types.flatMap(joinType => formats.map(inFormat(s"join, $joinType", _)(ranged(_, joinType))))
+      types.flatMap(joinType => formats.map(rangedInFormat(joinType, _)))
 }

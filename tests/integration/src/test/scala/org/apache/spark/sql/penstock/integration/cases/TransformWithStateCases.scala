@@ -34,28 +34,37 @@ object TransformWithStateCases {
   ): Dataset[StateReport] =
     rows.transformWithState(processor, time, mode)(Encoders.product[StateReport])
 
-  private def transform(name: String, conf: Map[String, String] = Map.empty, mode: OutputMode = Update())(
-      query: QueryInput => Dataset[_]
-  ) =
-    OperatorCase(s"transformWithState, $name", mode, stock = Engine.RocksDb, conf = conf)(in => query(in).toDF())
+  private def transform(
+      name: String,
+      conf: Map[String, String] = Map.empty,
+      mode: OutputMode = Update(),
+      evidence: Seq[String] = Nil
+  )(query: QueryInput => Dataset[_]) =
+    OperatorCase(s"transformWithState, $name", mode, stock = Engine.RocksDb, conf = conf, evidence = evidence)(in =>
+      query(in).toDF()
+    )
 
   private val variables = transform("value, list and map state")(in =>
     reports(byKey(in), new EveryVariable(Timers.None, NoTtl), TimeMode.None())
   )
 
-  private val processingTimers = transform("processing-time timers")(in =>
+  private val processingTimers = transform("processing-time timers", evidence = Seq("timers="))(in =>
     reports(byKey(in), new EveryVariable(Timers.ProcessingTime, NoTtl), TimeMode.ProcessingTime())
   )
 
-  val eventTimers: OperatorCase = transform("event-time timers")(in =>
+  val eventTimers: OperatorCase = transform("event-time timers", evidence = Seq("timers="))(in =>
     reports(byKeyWatermarked(in), new EveryVariable(Timers.EventTime, NoTtl), TimeMode.EventTime())
   )
 
-  private val appendMode = transform("event-time timers, append", mode = Append())(in =>
+  private val appendMode = transform("event-time timers, append", mode = Append(), evidence = Seq("timers="))(in =>
     reports(byKeyWatermarked(in), new EveryVariable(Timers.EventTime, NoTtl), TimeMode.EventTime(), Append())
   )
 
-  val timeToLive: OperatorCase = transform("time to live and processing-time timers")(in =>
+  val timeToLive: OperatorCase = transform(
+    "time to live and processing-time timers",
+    // A timer that finds nothing any more.
+    evidence = Seq("values= byRemainder= timers=")
+  )(in =>
     reports(byKey(in), new EveryVariable(Timers.ProcessingTime, Duration.ofSeconds(7)), TimeMode.ProcessingTime())
   )
 
@@ -76,7 +85,12 @@ object TransformWithStateCases {
     reports(byKey(in), new EveryVariable(Timers.ProcessingTime, NoTtl), TimeMode.ProcessingTime())
   )
 
-  private val schemaEvolution = transform("schema evolution at a restart", Avro)(in =>
+  private val schemaEvolution = transform(
+    "schema evolution at a restart",
+    Avro,
+    // A value that the first version wrote, and one that the second wrote, both read by the second.
+    evidence = Seq("v2 Some(None)", "v2 Some(Some(")
+  )(in =>
     reports(byKey(in), if (in.run == 0) new CountingV1 else new CountingV2, TimeMode.None())
   )
 

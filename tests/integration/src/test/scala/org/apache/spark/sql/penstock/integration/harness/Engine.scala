@@ -56,6 +56,9 @@ object Engine {
 
   /** Spark's own setting of the number of state partitions, which the plugin sets for the application. */
   private val StatePartitionsKey = "spark.sql.streaming.internal.stateStore.partitions"
+  /** Without it RocksDB writes a snapshot and starts a child process per store and batch. */
+  private val RocksDbChangelogKey = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+
   private val SparkState = "org.apache.spark.sql.execution.streaming.state"
   val RocksDb = s"$SparkState.RocksDBStateStoreProvider"
   val HdfsBacked = s"$SparkState.HDFSBackedStateStoreProvider"
@@ -64,7 +67,7 @@ object Engine {
   /** Plain Spark. */
   def stock(provider: String, partitions: Int): Engine = Engine(
     s"${provider.split('.').last} with $partitions partitions",
-    keeping(provider, partitions) + ("spark.penstock.mode" -> "off"),
+    keeping(provider, partitions) ++ Map("spark.penstock.mode" -> "off", RocksDbChangelogKey -> "true"),
     _ => Map.empty,
     provider,
     partitions,

@@ -57,6 +57,8 @@ object Equivalence {
  *   shards of the Penstock run
  * @param twoInputs
  *   whether the second source is fed
+ * @param evidence
+ *   texts that rows of the answer must hold, or the input did not reach what the case is about
  * @param check
  *   asserts that a run's last plan is the one the case is about
  */
@@ -68,6 +70,7 @@ final case class OperatorCase(
     shards: Int = OperatorCase.Shards,
     twoInputs: Boolean = false,
     equivalence: Equivalence = Equivalence.SameRows,
+    evidence: Seq[String] = Nil,
     check: SparkPlan => Unit = _ => ()
 )(val query: QueryInput => DataFrame)
 

@@ -6,13 +6,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 /**
  * Runs queries with plain Spark and with Penstock on the same seeded input and compares the rows of every batch.
- *
- * `-Dpenstock.test.subject=stock` puts another configuration of plain Spark in Penstock's place: every case must pass
- * there too, or it is the case that is not deterministic.
  */
 abstract class OperatorMatrixSuite extends AnyFunSuite with PenstockApplication {
-  import OperatorMatrixSuite._
-
   /** Registers one test per case. */
   protected def compareWithSpark(cases: Seq[OperatorCase]): Unit =
     cases.foreach(test => this.test(test.name)(assertSameAnswers(test)))
@@ -24,24 +19,18 @@ abstract class OperatorMatrixSuite extends AnyFunSuite with PenstockApplication 
       disturb: DataFrame => DataFrame = identity
   ): RunResult = {
     val seed = TestSeed.of(test.name)
+    val engines = EnginePair.of(test.stock, test.shards, seed)
     val steps = script(seed, test.twoInputs)
     withClue(s"${test.name}, ${TestSeed.clue}: ") {
-      val expected = run(reference(test), test, steps.filterNot(_ == Step.Replay), identity)
-      val found = run(subject(test, seed), test, steps, disturb)
+      val expected = run(engines.reference, test, steps.filterNot(_ == Step.Replay), identity)
+      val found = run(engines.subject, test, steps, disturb)
       BatchComparison.difference(expected, found, test.equivalence).foreach(fail(_))
+      val rows = expected.batches.values.flatten.flatten
+      test.evidence.foreach(text => assert(rows.exists(_.contains(text)), s"no row shows $text: the case proves less"))
       found
     }
   }
 
   private def run(engine: Engine, test: OperatorCase, steps: Seq[Step], disturb: DataFrame => DataFrame): RunResult =
     new QueryRun(application, engine, test, newDirectory("checkpoint"), disturb).play(steps)
-}
-
-object OperatorMatrixSuite {
-  private val subjectIsStock = sys.props.get("penstock.test.subject").contains("stock")
-
-  private def reference(test: OperatorCase): Engine = Engine.stock(test.stock, 3)
-
-  private def subject(test: OperatorCase, seed: Long): Engine =
-    if (subjectIsStock) Engine.stock(Engine.RocksDb, 5) else Engine.penstock(test.shards, seed)
 }

@@ -37,4 +37,10 @@ object Script {
     val steps = standard(seed, twoInputs)
     steps.take(2) ++ Seq(Replay) ++ steps.slice(2, 5) ++ Seq(Replay) ++ steps.drop(5)
   }
+
+  /** The standard script with a batch that is done three times, each time in a new run. */
+  def withReplaysInARow(seed: Long, twoInputs: Boolean): Seq[Step] = {
+    val steps = standard(seed, twoInputs)
+    steps.take(5) ++ Seq(Replay, Replay) ++ steps.drop(5)
+  }
 }

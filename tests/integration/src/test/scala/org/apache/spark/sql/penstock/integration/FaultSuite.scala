@@ -1,0 +1,57 @@
+package org.apache.spark.sql.penstock.integration
+
+import org.apache.spark.sql.penstock.integration.cases._
+import org.apache.spark.sql.penstock.integration.harness._
+
+/**
+ * Batches that are done again, tasks that fail and are retried, and stages that are computed again after a lost map
+ * output: the answers stay plain Spark's. Restarts are part of every case of the matrix.
+ */
+class FaultSuite extends OperatorMatrixSuite {
+
+  /** One case per kind of state: point access, eviction scans, prefix and range scans, lists, timers, several stores. */
+  private val cases = Seq(
+    AggregationCases.updateMode,
+    AggregationCases.appendMode,
+    DeduplicationCases.withinWatermark,
+    DeduplicationCases.thenAggregationByLess,
+    SessionWindowCases.appendMode,
+    StreamJoinCases.fullOuter,
+    StreamJoinCases.fullOuterNewestFormat,
+    GroupsWithStateCases.eventTime,
+    TransformWithStateCases.eventTimers,
+    TransformWithStateCases.timeToLive,
+    CompositionCases.aggregationsThenJoin,
+    CompositionCases.chainedWindowsOtherKey,
+    ExchangeCases.joinedBelow
+  )
+
+  cases.foreach { operatorCase =>
+    test(s"${operatorCase.name}: batches done again under another binding") {
+      val found = assertSameAnswers(operatorCase, Script.withReplays)
+      assert(found.batches.values.count(_.size > 1) == 2, "batches that were delivered twice")
+    }
+
+    test(s"${operatorCase.name}: tasks that fail and are retried") {
+      val (_, ends) = Faults.countingTaskEnds(application.sparkContext) {
+        assertSameAnswers(operatorCase, disturb = Faults.failTasksOnce)
+      }
+      assert(Faults.failures(ends) > 0)
+    }
+
+    test(s"${operatorCase.name}: a stage computed again after a lost map output") {
+      val (_, ends) = Faults.countingTaskEnds(application.sparkContext) {
+        assertSameAnswers(operatorCase, disturb = Faults.loseMapOutputOnce)
+      }
+      assert(Faults.fetchFailures(ends) > 0)
+    }
+  }
+
+  test("a batch done again whose tasks fail as well") {
+    assertSameAnswers(AggregationCases.appendMode, Script.withReplays, Faults.failTasksOnce)
+  }
+
+  test("several batches without a commit, one after the other") {
+    assertSameAnswers(GroupsWithStateCases.eventTime, Script.withReplaysInARow)
+  }
+}

@@ -1,0 +1,77 @@
+package org.apache.spark.sql.penstock.integration
+
+import java.nio.file.Path
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.functions._
+import org.apache.spark.sql.penstock.integration.cases._
+import org.apache.spark.sql.penstock.integration.harness._
+
+import org.scalatest.funsuite.AnyFunSuite
+
+/** `spark.read.format("statestore")` on a checkpoint of Penstock shows what it shows on one of plain Spark. */
+class StateReaderSuite extends AnyFunSuite with PenstockApplication {
+
+  private def checkpointOf(engine: Engine, operatorCase: OperatorCase, seed: Long): Path = {
+    val checkpoint = newDirectory("checkpoint")
+    new QueryRun(application, engine, operatorCase, checkpoint).play(Script.standard(seed, operatorCase.twoInputs))
+    checkpoint
+  }
+
+  private def read(checkpoint: Path, options: Map[String, String]): DataFrame =
+    application.newSession().read.format("statestore").options(options).load(checkpoint.toString)
+
+  private def content(state: DataFrame): Seq[String] =
+    state.drop("partition_id").collect().map(Rendering.of).sorted.toSeq
+
+  private def compare(operatorCase: OperatorCase)(options: Map[String, String]*): Unit = {
+    val seed = TestSeed.of(operatorCase.name)
+    val engines = EnginePair.of(operatorCase.stock, operatorCase.shards, seed)
+    lazy val expected = checkpointOf(engines.reference, operatorCase, seed)
+    lazy val found = checkpointOf(engines.subject, operatorCase, seed)
+    options.foreach { chosen =>
+      val label = if (chosen.isEmpty) "" else chosen.map { case (key, value) => s"$key=$value" }.mkString(", ", ", ", "")
+      test(operatorCase.name + label)(withClue(TestSeed.clue) {
+        val reference = content(read(expected, chosen))
+        assert(reference.nonEmpty)
+        assert(content(read(found, chosen)) == reference)
+        assertDividedByShard(read(found, chosen), engines.subject.partitions, reference.size)
+      })
+    }
+  }
+
+  /** Every row is in one shard, and reading a shard at a time gives all of them. */
+  private def assertDividedByShard(state: DataFrame, shards: Int, rows: Int): Unit = {
+    val perShard = state.groupBy("partition_id").count().collect().map(row => row.getInt(0) -> row.getLong(1)).toMap
+    assert(perShard.keys.forall(shard => shard >= 0 && shard < shards))
+    assert(perShard.size > shards / 4, "shards that hold a row")
+    assert(perShard.values.sum == rows)
+    assert(state.rdd.getNumPartitions == shards)
+  }
+
+  private def variable(name: String, flatten: Boolean = true) =
+    Map("stateVarName" -> name, "flattenCollectionTypes" -> flatten.toString)
+
+  compare(AggregationCases.updateMode)(Map.empty[String, String])
+  compare(DeduplicationCases.unbounded)(Map.empty[String, String])
+  compare(SessionWindowCases.appendMode)(Map.empty[String, String])
+  compare(GroupsWithStateCases.processingTime)(Map.empty[String, String])
+  compare(StreamJoinCases.inner)(Map("joinSide" -> "left"), Map("joinSide" -> "right"))
+  compare(TransformWithStateCases.eventTimers)(
+    variable("rowCount"),
+    variable("values"),
+    variable("byRemainder"),
+    variable("byRemainder", flatten = false),
+    Map("readRegisteredTimers" -> "true")
+  )
+
+  test("the shard of a row is the hash of its key") {
+    val operatorCase = AggregationCases.updateMode
+    val seed = TestSeed.of(operatorCase.name)
+    val engine = EnginePair.of(operatorCase.stock, operatorCase.shards, seed).subject
+    val state = read(checkpointOf(engine, operatorCase, seed), Map.empty)
+    val elsewhere = state.filter(expr(s"partition_id <> pmod(hash(key.key), ${engine.partitions})"))
+    assert(elsewhere.count() == 0)
+    assert(state.count() > 0)
+  }
+}

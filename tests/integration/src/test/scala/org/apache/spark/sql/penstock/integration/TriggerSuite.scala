@@ -1,0 +1,96 @@
+package org.apache.spark.sql.penstock.integration
+
+import java.nio.file.{Files, Path}
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row}
+import org.apache.spark.sql.functions._
+import org.apache.spark.sql.penstock.integration.harness._
+import org.apache.spark.sql.streaming.{DataStreamWriter, StreamingQuery, Trigger}
+
+import org.scalatest.funsuite.AnyFunSuite
+
+/** The same files in the same order under each trigger, with a restart in between. */
+class TriggerSuite extends AnyFunSuite with PenstockApplication {
+  private val filesPerRun = 3
+  private val engines = EnginePair.of(Engine.HdfsBacked, OperatorCase.Shards, TestSeed.of("triggers"))
+
+  test("available now: several batches in one run") {
+    assertSame(onlyBatchOf = false)(write => PublicRun.toTheEnd(write.trigger(Trigger.AvailableNow())))
+  }
+
+  test("processing time") {
+    assertSame(onlyBatchOf = false) { write =>
+      val query = write.trigger(Trigger.ProcessingTime("20 milliseconds")).start()
+      try query.processAllAvailable()
+      finally query.stop()
+      query
+    }
+  }
+
+  test("once: everything in one batch") {
+    assertSame(onlyBatchOf = true)(write => PublicRun.toTheEnd(write.trigger(Triggers.once)))
+  }
+
+  private def assertSame(onlyBatchOf: Boolean)(run: DataStreamWriter[Row] => StreamingQuery): Unit =
+    withClue(TestSeed.clue) {
+      val (expected, batches) = answer(engines.reference, run)
+      val (found, _) = answer(engines.subject, run)
+      assert(expected.nonEmpty)
+      assert(found == expected)
+      assert(if (onlyBatchOf) batches == 2 else batches >= 2 * filesPerRun)
+    }
+
+  /** All rows of two runs of the query, sorted, and the number of batches that had input. */
+  private def answer(engine: Engine, run: DataStreamWriter[Row] => StreamingQuery): (Seq[String], Int) = {
+    val generator = new EventGenerator(TestSeed.of("triggers"))
+    val source = newDirectory("source")
+    val checkpoint = newDirectory("checkpoint")
+    val rows = mutable.ArrayBuffer.empty[String]
+    val progress = (0 until 2).flatMap { runNumber =>
+      (0 until filesPerRun).foreach { file =>
+        val input = runNumber * filesPerRun + file
+        writeFile(source, input, generator.input(input, 60))
+      }
+      val writer = windows(engine, source).writeStream
+        .outputMode("append")
+        .option("checkpointLocation", checkpoint.toString)
+        .options(engine.queryOptions(runNumber))
+        .foreachBatch { (batch: Dataset[Row], _: Long) =>
+          rows ++= batch.collect().map(Rendering.of)
+          ()
+        }
+      run(writer).recentProgress
+    }
+    assert(Engine.recordedConf(checkpoint)(Engine.ProviderKey) == engine.provider)
+    (rows.sorted.toSeq, progress.filter(_.numInputRows > 0).map(_.batchId).distinct.size)
+  }
+
+  private def windows(engine: Engine, source: Path): DataFrame =
+    engine
+      .session(application)
+      .readStream
+      .schema(Encoders.product[Event].schema)
+      .option("maxFilesPerTrigger", 1)
+      .json(source.toString)
+      .withColumn("ts", timestamp_seconds(col("time")))
+      .withWatermark("ts", "3 seconds")
+      .groupBy(window(col("ts"), "5 seconds"), col("key"))
+      .agg(count("*").as("n"), sum("value").as("total"))
+
+  /** The file source reads in the order of modification times, which must therefore differ. */
+  private def writeFile(source: Path, number: Int, events: Seq[Event]): Unit = {
+    val file = Files.createTempFile(newDirectory("writing"), "input", ".json")
+    Files.write(
+      file,
+      events
+        .map(e => s"""{"key": ${e.key}, "value": ${e.value}, "time": ${e.time}, "batch": ${e.batch}}""")
+        .mkString("\n")
+        .getBytes
+    )
+    file.toFile.setLastModified(1600000000000L + number * 10000L)
+    Files.move(file, source.resolve(s"input-$number.json"))
+    ()
+  }
+}

@@ -1,0 +1,87 @@
+package org.apache.spark.sql.penstock.integration.harness
+
+import org.apache.spark.{FetchFailed, MapOutputTrackerMaster, SparkContext, SparkEnv, Success, TaskContext, TaskEndReason}
+import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
+import org.apache.spark.shuffle.FetchFailedException
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.functions.udf
+
+/** Faults that an expression on top of a query injects from inside its last stage. */
+object Faults {
+
+  /** Every task of the last stage fails on its third row, in its first attempt. */
+  def failTasksOnce(rows: DataFrame): DataFrame = inject(rows, new FailOnThirdRow)
+
+  /** The last task of the last stage, once others had time to commit, loses a map output that it has read. */
+  def loseMapOutputOnce(rows: DataFrame): DataFrame = inject(rows, new LoseMapOutput)
+
+  private def inject(rows: DataFrame, fault: RowFault): DataFrame = {
+    val pass = udf(() => fault.onRow()).asNondeterministic()
+    rows.filter(pass())
+  }
+
+  /** Runs `body` and counts how the tasks of the application end meanwhile. */
+  def countingTaskEnds[T](context: SparkContext)(body: => T): (T, Seq[TaskEndReason]) = {
+    val ends = new TaskEnds
+    context.addSparkListener(ends)
+    try {
+      val result = body
+      context.listenerBus.waitUntilEmpty()
+      (result, ends.reasons)
+    } finally context.removeSparkListener(ends)
+  }
+
+  def fetchFailures(reasons: Seq[TaskEndReason]): Int = reasons.count(_.isInstanceOf[FetchFailed])
+
+  def failures(reasons: Seq[TaskEndReason]): Int = reasons.count(_ != Success)
+}
+
+private class TaskEnds extends SparkListener {
+  private var ended = Vector.empty[TaskEndReason]
+
+  override def onTaskEnd(end: SparkListenerTaskEnd): Unit = synchronized(ended :+= end.reason)
+
+  def reasons: Seq[TaskEndReason] = synchronized(ended)
+}
+
+/** Called for every row; each task has a copy of its own. */
+sealed private trait RowFault extends Serializable {
+  private var rows = 0
+
+  final def onRow(): Boolean = {
+    rows += 1
+    strike(TaskContext.get(), rows)
+    true
+  }
+
+  protected def strike(context: TaskContext, row: Int): Unit
+}
+
+private class FailOnThirdRow extends RowFault {
+  override protected def strike(context: TaskContext, row: Int): Unit =
+    if (row == 3 && context.attemptNumber() == 0 && context.stageAttemptNumber() == 0) {
+      throw new IllegalStateException("a task that fails on purpose")
+    }
+}
+
+private class LoseMapOutput extends RowFault {
+  override protected def strike(context: TaskContext, row: Int): Unit =
+    if (row == 1 && context.stageAttemptNumber() == 0 && context.partitionId() == context.numPartitions() - 1) {
+      if (context.numPartitions() > 1) Thread.sleep(LoseMapOutput.HeadStartMillis)
+      newestMapOutput().foreach(throw _)
+    }
+
+  private def newestMapOutput(): Option[FetchFailedException] = {
+    val tracker = SparkEnv.get.mapOutputTracker.asInstanceOf[MapOutputTrackerMaster]
+    tracker.shuffleStatuses.keys.toSeq.sorted.reverseIterator.flatMap { shuffle =>
+      tracker.shuffleStatuses(shuffle).withMapStatuses(_.zipWithIndex.collectFirst {
+        case (status, index) if status != null =>
+          new FetchFailedException(status.location, shuffle, status.mapId, index, 0, "a map output lost on purpose")
+      })
+    }.nextOption()
+  }
+}
+
+private object LoseMapOutput {
+  private val HeadStartMillis = 150L
+}

@@ -1,0 +1,14 @@
+package org.apache.spark.sql.penstock.integration.harness
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.classic
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
+
+/** What a physical plan holds of Penstock, inside adaptive plans and subqueries as well. */
+object Plans extends AdaptiveSparkPlanHelper {
+  def ours(plan: SparkPlan): Seq[String] =
+    collectWithSubqueries(plan) { case node if Engine.isOurs(node) => node.nodeName }
+
+  def of(rows: DataFrame): SparkPlan = rows.asInstanceOf[classic.Dataset[_]].queryExecution.executedPlan
+}
