@@ -4,11 +4,11 @@ import java.nio.file.Path
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row, classic}
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.streaming.{DataStreamWriter, StreamingQueryProgress, Trigger}
+import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row, classic}
 
 import org.scalatest.funsuite.AnyFunSuite
 

@@ -30,7 +30,8 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
     lazy val expected = checkpointOf(engines.reference, operatorCase, seed)
     lazy val found = checkpointOf(engines.subject, operatorCase, seed)
     options.foreach { chosen =>
-      val label = if (chosen.isEmpty) "" else chosen.map { case (key, value) => s"$key=$value" }.mkString(", ", ", ", "")
+      val label =
+        if (chosen.isEmpty) "" else chosen.map { case (key, value) => s"$key=$value" }.mkString(", ", ", ", "")
       test(operatorCase.name + label)(withClue(TestSeed.clue) {
         val reference = content(read(expected, chosen))
         assert(reference.nonEmpty)

@@ -4,10 +4,10 @@ import java.nio.file.{Files, Path}
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row}
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.streaming.{DataStreamWriter, StreamingQuery, Trigger}
+import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row}
 
 import org.scalatest.funsuite.AnyFunSuite
 

@@ -2,11 +2,11 @@ package org.apache.spark.sql.penstock.integration
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row, classic}
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.streaming.Trigger
+import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row, classic}
 
 import org.scalatest.funsuite.AnyFunSuite
 

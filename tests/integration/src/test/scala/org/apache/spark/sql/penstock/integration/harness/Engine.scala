@@ -56,6 +56,7 @@ object Engine {
 
   /** Spark's own setting of the number of state partitions, which the plugin sets for the application. */
   private val StatePartitionsKey = "spark.sql.streaming.internal.stateStore.partitions"
+
   /** Without it RocksDB writes a snapshot and starts a child process per store and batch. */
   private val RocksDbChangelogKey = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 

@@ -1,10 +1,18 @@
 package org.apache.spark.sql.penstock.integration.harness
 
-import org.apache.spark.{FetchFailed, MapOutputTrackerMaster, SparkContext, SparkEnv, Success, TaskContext, TaskEndReason}
 import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
 import org.apache.spark.shuffle.FetchFailedException
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.functions.udf
+import org.apache.spark.{
+  FetchFailed,
+  MapOutputTrackerMaster,
+  SparkContext,
+  SparkEnv,
+  Success,
+  TaskContext,
+  TaskEndReason
+}
 
 /** Faults that an expression on top of a query injects from inside its last stage. */
 object Faults {

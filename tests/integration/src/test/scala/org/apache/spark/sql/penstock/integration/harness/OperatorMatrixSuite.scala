@@ -8,6 +8,7 @@ import org.scalatest.funsuite.AnyFunSuite
  * Runs queries with plain Spark and with Penstock on the same seeded input and compares the rows of every batch.
  */
 abstract class OperatorMatrixSuite extends AnyFunSuite with PenstockApplication {
+
   /** Registers one test per case. */
   protected def compareWithSpark(cases: Seq[OperatorCase]): Unit =
     cases.foreach(test => this.test(test.name)(assertSameAnswers(test)))
