@@ -64,9 +64,7 @@ final class ByteSource(val array: Array[Byte], start: Int, end: Int) {
 
   def getString(): String = {
     val n = getCount("length of a name", remaining)
-    val v = new String(array, position, n, UTF_8)
-    position += n
-    v
+    new String(array, skip(n), n, UTF_8)
   }
 
   /** Passes `count` bytes and returns the index in `array` where they begin. */

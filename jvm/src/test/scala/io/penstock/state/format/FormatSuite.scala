@@ -1,0 +1,200 @@
+package io.penstock.state.format
+
+import java.util.UUID
+
+import scala.util.Random
+
+import org.scalacheck.{Gen, Prop, Test => Check}
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.penstock.errors.PenstockException
+
+/** Files read back as written; damaged ones are refused, never misread. */
+class FormatSuite extends AnyFunSuite {
+
+  private val container: Gen[Container] = Gen.oneOf(
+    Gen.zip(Gen.choose(0L, 1L << 40), Gen.uuid).map { case (b, u) => Container.Changelog(b, u) },
+    Gen.zip(Gen.choose(0L, 1L << 40), Gen.uuid).map { case (v, u) => Container.Snapshots(v, u) },
+    Gen.zip(Gen.choose(0L, 50L), Gen.choose(0L, 3L)).map { case (b, g) => Container.InManifest(b, g) }
+  )
+  private val section: Gen[SectionRef] =
+    Gen.zip(container, Gen.choose(0L, 1L << 45), Gen.choose(0, 1 << 30), Gen.choose(Int.MinValue, Int.MaxValue)).map {
+      case (c, o, l, crc) => SectionRef(c, o, l, crc)
+    }
+  private val delta: Gen[DeltaRef] =
+    Gen.zip(Gen.choose(1L, 1L << 40), Gen.uuid, section).map { case (v, u, s) => DeltaRef(v, u, s) }
+  private val shard: Gen[ShardRefs] = for {
+    s <- Gen.option(Gen.zip(Gen.choose(1L, 1L << 40), Gen.uuid, section).map { case (v, u, r) => SnapshotRef(v, u, r) })
+    n <- Gen.choose(0, 4)
+    d <- Gen.listOfN(n, delta)
+  } yield ShardRefs(s, d.toVector)
+  private val manifest: Gen[Manifest] = for {
+    batch <- Gen.choose(0L, 1L << 40)
+    generation <- Gen.choose(0L, 9L)
+    run <- Gen.uuid
+    shards <- Gen.choose(1, 9)
+    stores <- Gen.mapOf(
+      Gen.zip(
+        Gen.zip(Gen.choose(0L, 9L), Gen.oneOf("default", "left-keyToNumValues", "ünïcode")).map { case (o, n) =>
+          StoreKey(o, n)
+        },
+        Gen.listOfN(shards, shard).map(_.toVector)))
+  } yield Manifest(batch, generation, run, 17L, shards, stores)
+
+  private def holds(p: Prop): Unit = {
+    val r = Check.check(Check.Parameters.default.withMinSuccessfulTests(200), p)
+    assert(r.passed, r.toString)
+  }
+
+  test("a manifest reads back as written") {
+    holds(Prop.forAll(manifest) { m =>
+      val own = Container.InManifest(m.batchId, m.generation)
+      val body = ManifestFormat.encode(m, own)
+      // Sections in the manifest's own payload come back with offsets from the start of the file.
+      val shift = FileFormat.HeaderBytes + body.length
+      def moved(s: SectionRef) = if (s.container == own) s.copy(offset = s.offset + shift) else s
+      val expected = m.copy(stores = m.stores.map { case (k, v) =>
+        k -> v.map(r =>
+          ShardRefs(
+            r.snapshot.map(s => s.copy(section = moved(s.section))),
+            r.deltas.map(d => d.copy(section = moved(d.section)))))
+      })
+      ManifestFormat.decode(body) == expected
+    })
+  }
+
+  test("no truncated or changed manifest is accepted") {
+    val r = new Random(11)
+    val m = Iterator.continually(manifest.sample).flatten.find(_.stores.size > 1).get
+    val file = FileFormat.frame(
+      FileFormat.Kind.Manifest,
+      ManifestFormat.encode(m, Container.InManifest(m.batchId, m.generation)))
+    def read(bytes: Array[Byte]): Manifest = FileFormat.reading("f")(
+      ManifestFormat.decode(FileFormat.readBody("f", FileFormat.Kind.Manifest, bytes)))
+    read(file)
+    (0 until file.length).foreach { n =>
+      val e = intercept[PenstockException](read(java.util.Arrays.copyOf(file, n)))
+      assert(e.errorClass === "PENSTOCK_CORRUPT_FILE" && e.getMessage.contains("f cannot be used"))
+    }
+    (0 until 2000).foreach { _ =>
+      val bad = file.clone()
+      bad(r.nextInt(bad.length)) = (bad(r.nextInt(bad.length)) ^ (1 << r.nextInt(8))).toByte
+      if (!java.util.Arrays.equals(bad, file)) {
+        val e = intercept[PenstockException](read(bad))
+        assert(Set("PENSTOCK_CORRUPT_FILE", "PENSTOCK_NEWER_FORMAT").contains(e.errorClass))
+      }
+    }
+  }
+
+  test("a body whose checksum is right but whose content is not is refused with the file's name") {
+    val r = new Random(5)
+    val m = Iterator.continually(manifest.sample).flatten.find(_.stores.size > 1).get
+    val body = ManifestFormat.encode(m, Container.InManifest(m.batchId, m.generation))
+    (0 until 2000).foreach { _ =>
+      val bad = java.util.Arrays.copyOf(body, r.nextInt(body.length))
+      (0 until 3).foreach(_ => if (bad.nonEmpty) bad(r.nextInt(bad.length)) = r.nextInt().toByte)
+      try FileFormat.reading("some-file")(ManifestFormat.decode(bad))
+      catch { case e: PenstockException => assert(e.getMessage.contains("some-file")) }
+    }
+  }
+
+  test("a file of a newer format is refused and says what to do") {
+    val file = FileFormat.frame(FileFormat.Kind.Format, Array[Byte](1, 0))
+    file(8) = (FileFormat.Version + 1).toByte
+    val e = intercept[PenstockException](FileFormat.readBody("x", FileFormat.Kind.Format, file))
+    assert(e.errorClass === "PENSTOCK_NEWER_FORMAT")
+    assert(e.getMessage.contains("run the query with the Penstock version that wrote the checkpoint"))
+  }
+
+  test("a section table reads back as written") {
+    val sections = Seq(Section(StoreKey(1, "a"), 3, 0, 10, -7), Section(StoreKey(2, "b"), 255, 10, 0, 9))
+    assert(SectionTable.decode(SectionTable.encode(sections)) === sections)
+  }
+
+  test("a change set is applied in the order in which it was written, and nonsense is refused") {
+    val out = new ByteSink
+    val w = new ChangeSet.Writer(out)
+    def bytes(s: String) = s.getBytes("UTF-8")
+    val at = org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET.toLong
+    w.removeFamily("old")
+    w.family("f", FamilyTraits(ordered = true, multiValued = false))
+    w.put(bytes("k"), at, 1, bytes("value"), at, 5)
+    w.remove(bytes("gone"), at, 4)
+    w.family("m", FamilyTraits(ordered = false, multiValued = true))
+    w.append(bytes("k2"), at, 2, bytes("vv"), at, 2)
+    val length = w.finish()
+    class Log extends ChangeSink {
+      val lines = Vector.newBuilder[String]
+      private def text(b: AnyRef, a: Long, n: Int) = new String(b.asInstanceOf[Array[Byte]], (a - at).toInt, n)
+      override def removeFamily(name: String): Unit = lines += s"drop $name"
+      override def family(name: String, t: FamilyTraits): FamilyChangeSink = new FamilyChangeSink {
+        override def put(k: AnyRef, ka: Long, kn: Int, v: AnyRef, va: Long, vn: Int): Unit =
+          lines += s"$name put ${text(k, ka, kn)}=${text(v, va, vn)} $t"
+        override def append(k: AnyRef, ka: Long, kn: Int, v: AnyRef, va: Long, vn: Int): Unit =
+          lines += s"$name append ${text(k, ka, kn)}=${text(v, va, vn)} $t"
+        override def remove(k: AnyRef, ka: Long, kn: Int): Unit = lines += s"$name remove ${text(k, ka, kn)}"
+      }
+    }
+    val log = new Log
+    ChangeSet.read(out.array, 0, length, log)
+    assert(
+      log.lines.result() === Seq(
+        "drop old",
+        "f put k=value FamilyTraits(true,false)",
+        "f remove gone",
+        "m append k2=vv FamilyTraits(false,true)"))
+    val r = new Random(3)
+    (0 until 5000).foreach { _ =>
+      val bad = java.util.Arrays.copyOf(out.array, 1 + r.nextInt(length))
+      (0 until 1 + r.nextInt(3)).foreach(_ => bad(r.nextInt(bad.length)) = r.nextInt().toByte)
+      try ChangeSet.read(bad, 0, bad.length, new Log)
+      catch { case _: MalformedData => }
+    }
+  }
+
+  test("only what no retained batch needs is garbage, under random histories") {
+    val r = new Random(17)
+    (0 until 200).foreach { _ =>
+      val retain = 1 + r.nextInt(5)
+      var shards = Vector.fill(4)(ShardRefs.Empty)
+      var manifests = Map.empty[(Long, Long), Manifest]
+      var files = Map.empty[String, Reachability.Listed]
+      val batches = 5 + r.nextInt(30)
+      def listed(c: Container, batch: Long): Unit =
+        files += c.path -> Reachability.Listed(c.path, batch, r.nextInt(1000).toLong)
+      (0 until batches).foreach { b =>
+        val base = shards
+        (0L to r.nextInt(2).toLong).foreach { generation =>
+          val log = Container.Changelog(b.toLong, new UUID(r.nextLong(), r.nextLong()))
+          listed(log, b.toLong)
+          shards = base.map { s =>
+            if (r.nextInt(3) == 0) s
+            else s.copy(deltas = s.deltas :+ DeltaRef(b + 1L, log.uuid, SectionRef(log, 0, 1, 0)))
+          }
+          if (r.nextInt(3) == 0) {
+            val file = Container.Snapshots(b.toLong, new UUID(r.nextLong(), r.nextLong()))
+            listed(file, b.toLong)
+            shards = shards.map(s =>
+              if (r.nextBoolean()) s
+              else s.withSnapshot(SnapshotRef(b + 1L, s.lineage, SectionRef(file, 0, 1, 0))).getOrElse(s))
+          }
+          val m = Manifest(b.toLong, generation, log.uuid, 0L, 4, Map(StoreKey(0, "default") -> shards))
+          manifests += (b.toLong, generation) -> m
+          listed(Container.InManifest(b.toLong, generation), b.toLong)
+        }
+        val keep = Reachability.retained(manifests.keys.toSeq, b.toLong, retain)
+        val needed = keep.flatMap(k => manifests(k).containers).toSet
+        val gone = Reachability.garbage(files.values.toSeq, keep, needed, nowMs = 1000L, graceMs = 500L).map(_.path).toSet
+        // Every retained batch can still be rebuilt, and its manifest is there.
+        keep.foreach { k =>
+          assert(!gone(Container.InManifest(k._1, k._2).path))
+          manifests(k).containers.foreach(c => assert(!gone(c.path)))
+        }
+        assert(keep.map(_._1) === (math.max(0L, b - retain + 1L) to b.toLong))
+        files --= gone
+        val oldest = keep.head._1
+        files.values.foreach(f => assert(f.batchId >= oldest || needed.exists(_.path == f.path)))
+      }
+    }
+  }
+}

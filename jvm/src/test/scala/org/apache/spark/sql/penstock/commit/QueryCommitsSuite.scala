@@ -1,0 +1,213 @@
+package org.apache.spark.sql.penstock.commit
+
+import java.nio.file.{Files, Path}
+import java.util.UUID
+
+import scala.util.Random
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.penstock.lease._
+import org.apache.spark.sql.penstock.state.{ShardLoader, StateDirectory}
+import org.apache.spark.unsafe.Platform
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.penstock.errors.PenstockException
+import io.penstock.state.engine.KeyBytes
+import io.penstock.state.format._
+
+/** The commit protocol on real files: which attempts count, what is durable when, and what is refused. */
+class QueryCommitsSuite extends AnyFunSuite {
+  private val shardCount = 4
+  private val store = StoreKey(0L, "default")
+  private val region = RegionSpec(0L, single = false, Seq(OperatorLease(0L, OperatorKind.WholeKey, Seq("default"))))
+  private val hadoop = new Configuration()
+  hadoop.set("spark.sql.streaming.checkpointFileManagerClass", "io.penstock.LocalCheckpointFileManager")
+
+  private def root(): String = Files.createTempDirectory("penstock-commit").resolve("state").toString
+  private def commits(root: String, shards: Int = shardCount) = new QueryCommits(UUID.randomUUID(), root, shards, hadoop)
+  private def open(c: QueryCommits, batch: Long): RegionLease =
+    c.open(BatchSpec(c.runId, c.stateRoot, batch, shardCount, Seq(region)))(0L)
+
+  /** An attempt that puts one key into each of its shards, inline or in a changelog of its own. */
+  private def commit(c: QueryCommits, batch: Long, shards: Seq[Int], text: String, inline: Boolean = true): UUID = {
+    val lineage = UUID.randomUUID()
+    val out = new ByteSink
+    val w = new ChangeSet.Writer(out)
+    val at = Platform.BYTE_ARRAY_OFFSET.toLong
+    val sections = shards.map { s =>
+      val start = out.size
+      w.family("default", FamilyTraits(ordered = false, multiValued = false))
+      val k = s"k$batch".getBytes
+      val v = s"$text-$s".getBytes
+      w.put(k, at, k.length, v, at, v.length)
+      val n = w.finish()
+      Section(store, s, start, n, FileFormat.crc(out.array, start, n))
+    }
+    val payloadAt =
+      if (inline) 0L
+      else {
+        val body = SectionTable.encode(sections)
+        new StateDirectory(c.stateRoot, hadoop).write(
+          Container.Changelog(batch, lineage).path,
+          FileFormat.Kind.Changelog,
+          body,
+          out.array,
+          out.size)
+        FileFormat.HeaderBytes.toLong + body.length
+      }
+    c.committed(
+      TaskCommitted(
+        c.runId,
+        batch,
+        0L,
+        s"executor_h_$text",
+        lineage,
+        if (inline) out.toByteArray else null,
+        payloadAt,
+        Seq(StoreCommit(store, shards.toArray, sections.toArray))))
+    lineage
+  }
+
+  private def content(root: String, batch: Long): Seq[Map[String, String]] = {
+    val d = new StateDirectory(root, hadoop)
+    val m = d.readManifest(batch, d.newestGeneration(batch).get)
+    val out = Array.fill(shardCount)(Map.empty[String, String])
+    new ShardLoader(d).load(m, store, 0 until shardCount) { (s, l) =>
+      val t = l.content.familyOrNull("default")
+      if (t != null) {
+        out(s) = (0L to batch).flatMap { b =>
+          val ref = t.table.find(new KeyBytes().set(s"k$b".getBytes))
+          if (ref < 0) None
+          else {
+            val at = (t.table.valueAt(ref) - Platform.BYTE_ARRAY_OFFSET).toInt
+            Some(s"k$b" -> new String(t.table.page(ref), at, t.table.valueLength(ref)))
+          }
+        }.toMap
+      }
+    }
+    out.toSeq
+  }
+
+  private def manifests(root: String): Seq[String] = {
+    val d = Path.of(root, "_penstock", "manifests")
+    if (!Files.exists(d)) Nil else d.toFile.list.toSeq.filterNot(_.startsWith(".")).sorted
+  }
+
+  test("a batch is durable with its last commit, not before") {
+    val c = commits(root())
+    open(c, 0)
+    commit(c, 0, Seq(0, 1), "a")
+    assert(manifests(c.stateRoot).isEmpty)
+    commit(c, 0, Seq(2, 3), "b", inline = false)
+    assert(manifests(c.stateRoot) === Seq("0.0"))
+    assert(content(c.stateRoot, 0) === Seq("a-0", "a-1", "b-2", "b-3").map(v => Map("k0" -> v)))
+  }
+
+  test("a later attempt takes the place of an earlier one, before and after the manifest") {
+    val c = commits(root())
+    open(c, 0)
+    commit(c, 0, Seq(0, 1), "first")
+    commit(c, 0, Seq(0, 1), "second")
+    commit(c, 0, Seq(2, 3), "other")
+    assert(content(c.stateRoot, 0).map(_("k0")) === Seq("second-0", "second-1", "other-2", "other-3"))
+    val lineage = commit(c, 0, Seq(0, 1), "third", inline = false)
+    assert(manifests(c.stateRoot) === Seq("0.0", "0.1"))
+    assert(content(c.stateRoot, 0).map(_("k0")) === Seq("third-0", "third-1", "other-2", "other-3"))
+    val next = open(c, 1).base
+    assert(next.generation === 1)
+    assert(new UUID(next.lineages((0L, "default"))(0), next.lineages((0L, "default"))(1)) === lineage)
+  }
+
+  test("an attempt of a batch that is over is refused and changes nothing") {
+    val c = commits(root())
+    open(c, 0)
+    commit(c, 0, 0 until 4, "a")
+    open(c, 1)
+    val e = intercept[PenstockException](commit(c, 0, 0 until 4, "zombie"))
+    assert(e.errorClass === "PENSTOCK_BATCH_CLOSED")
+    assert(content(c.stateRoot, 0).map(_("k0")) === (0 until 4).map(s => s"a-$s"))
+  }
+
+  test("a batch that ended incomplete stops the query and says what to do") {
+    val c = commits(root())
+    open(c, 0)
+    commit(c, 0, Seq(0, 1, 2), "a")
+    val e = intercept[PenstockException](open(c, 1))
+    assert(e.errorClass === "PENSTOCK_STATE_INCOMPLETE")
+    assert(e.getMessage.contains("1 of 4 shards of operator 0") && e.getMessage.contains("remove commits/0"))
+  }
+
+  test("a new run goes on from the newest generation; a batch that is run again gets a higher one") {
+    val at = root()
+    val first = commits(at)
+    open(first, 0)
+    commit(first, 0, 0 until 4, "a")
+    open(first, 1)
+    commit(first, 1, 0 until 4, "lost", inline = false)
+    val second = commits(at)
+    open(second, 1)
+    commit(second, 1, 0 until 2, "again", inline = false)
+    commit(second, 1, 2 until 4, "again")
+    assert(manifests(at) === Seq("0.0", "1.0", "1.1"))
+    assert(content(at, 1).map(_("k1")) === (0 until 4).map(s => s"again-$s"))
+    assert(content(at, 1).map(_("k0")) === (0 until 4).map(s => s"a-$s"))
+  }
+
+  test("another number of shards and a missing manifest are refused") {
+    val at = root()
+    val c = commits(at)
+    open(c, 0)
+    commit(c, 0, 0 until 4, "a")
+    val other = commits(at, shards = 8)
+    val e = intercept[PenstockException](
+      other.open(BatchSpec(other.runId, at, 1L, 8, Seq(region))))
+    assert(e.errorClass === "PENSTOCK_SHARDS_CHANGED" && e.getMessage.contains("spark.penstock.shards=4"))
+    val gap = intercept[PenstockException](open(commits(at), 7))
+    assert(gap.errorClass === "PENSTOCK_STATE_MISSING" && gap.getMessage.contains("no manifest of that batch"))
+  }
+
+  test("a snapshot of the state's history shortens the chain; one of an attempt that lost does not") {
+    val c = commits(root())
+    (0L until 5L).foreach { b =>
+      open(c, b)
+      commit(c, b, 0 until 4, s"v$b")
+    }
+    open(c, 5)
+    val d = new StateDirectory(c.stateRoot, hadoop)
+    val before = d.readManifest(4, 0).stores(store)
+    val out = new ByteSink
+    var loaded: ShardLoader => Unit = null
+    loaded = l => l.load(d.readManifest(4, 0), store, Seq(1))((_, x) => x.content.writeTo(out): Unit)
+    loaded(new ShardLoader(d))
+    val file = Container.Snapshots(5, UUID.randomUUID())
+    def entry(shard: Int, lineage: UUID) =
+      SnapshotEntry(5L, lineage, Section(store, shard, 0, out.size, FileFormat.crc(out.array, 0, out.size)))
+    val entries = Seq(entry(1, before(1).lineage), entry(2, UUID.randomUUID()))
+    val body = SectionTable.encode(entries.map(_.section))
+    d.write(file.path, FileFormat.Kind.Snapshots, body, out.array, out.size)
+    c.snapshotsWritten(SnapshotsWritten(c.runId, file, FileFormat.HeaderBytes.toLong + body.length, entries))
+    commit(c, 5, 0 until 4, "v5")
+    val after = d.readManifest(5, 0).stores(store)
+    assert(after(1).snapshot.map(_.section.container) === Some(file) && after(1).deltas.size === 1)
+    assert(after(2).snapshot.isEmpty && after(2).deltas.size === 6)
+    assert(content(c.stateRoot, 5)(1) === (0 to 5).map(b => s"k$b" -> s"v$b-1").toMap)
+  }
+
+  test("the cleaner leaves every retained batch whole, whatever was written in which order") {
+    val r = new Random(23)
+    val c = commits(root())
+    val d = new StateDirectory(c.stateRoot, hadoop)
+    (0L until 30L).foreach { b =>
+      open(c, b)
+      (0 until 1 + r.nextInt(2)).foreach { g =>
+        commit(c, b, Seq(0, 1), s"g$g", inline = r.nextBoolean())
+        commit(c, b, Seq(2, 3), s"g$g", inline = r.nextBoolean())
+      }
+    }
+    new StateCleaner(d, retain = 5).clean(29L, System.currentTimeMillis())
+    assert(d.manifests().map(_._1).filter(_ >= 25).toSet === (25L to 29L).toSet)
+    (25L to 29L).foreach(b => assert(content(c.stateRoot, b).forall(_.size === b + 1)))
+    new StateCleaner(d, retain = 5).clean(29L, System.currentTimeMillis() + 7200000L)
+    (25L to 29L).foreach(b => assert(content(c.stateRoot, b).forall(_.size === b + 1)))
+  }
+}
