@@ -30,11 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module_info in pkgutil.iter_modules(__path__):
         if not module_info.name.startswith("_"):
-            module = import_module(f"{__name__}.{module_info.name}")
-            summary = (module.__doc__ or "").partition("\n")[0].rstrip(".")
-            command = commands.add_parser(module_info.name, help=summary, description=module.__doc__)
-            module.add_arguments(command)
-            command.set_defaults(run=module.run)
+            _add(commands, module_info.name)
     parsed = parser.parse_args(arguments)
     try:
         status: int = parsed.run(parsed)
@@ -42,3 +38,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     return status
+
+
+def _add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str) -> None:
+    """Add a subcommand; one that needs a package that is not installed is listed, and refused when it is run."""
+    try:
+        module = import_module(f"{__name__}.{name}")
+    except ModuleNotFoundError as error:
+        lacking = error.name
+        command = commands.add_parser(name, help=f"(not available: {lacking} is not installed)")
+        command.add_argument("arguments", nargs=argparse.REMAINDER)
+        command.set_defaults(run=lambda _: _refuse(name, lacking))
+        return
+    summary = (module.__doc__ or "").partition("\n")[0].rstrip(".")
+    command = commands.add_parser(name, help=summary, description=module.__doc__)
+    module.add_arguments(command)
+    command.set_defaults(run=module.run)
+
+
+def _refuse(command: str, package: str | None) -> int:
+    raise PenstockError(
+        "PENSTOCK_MISSING_PACKAGE",
+        f"`penstock {command}` needs the package {package}, which is not installed. pip install 'penstock[pyspark]'.",
+    )

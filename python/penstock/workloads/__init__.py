@@ -1,0 +1,1 @@
+"""Streaming queries on real data, for demonstrations and benchmarks."""
