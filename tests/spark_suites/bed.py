@@ -12,6 +12,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 RUNNER = HERE / "runner"
 WRAPPERS = HERE / "wrappers"
+STANDALONE_PROVIDER = (
+    HERE.parents[1] / "jvm/src/test/scala/org/apache/spark/sql/penstock/state/StandaloneProvider.scala"
+)
+"""The provider that needs no query, from the unit tests: the plugin jar does not hold it."""
 
 PREREQUISITES = {"java": "openjdk-17-jdk-headless", "javac": "openjdk-17-jdk-headless", "mvn": "maven"}
 """Commands that must be there, with the Debian package that brings each."""
@@ -99,14 +103,14 @@ def prepare(work: Path, spark: str) -> Bed:
 
 
 def compile_wrappers(bed: Bed, plugin: Path) -> None:
-    """Compiles our own suites against Spark's tests and the plugin, with the Scala compiler of the class path.
+    """Compiles our own suites, and the provider they test, against Spark's tests and the plugin.
 
     Raises
     ------
     SetupError
         They do not compile.
     """
-    sources = sorted(WRAPPERS.glob("*.scala"))
+    sources = [*sorted(WRAPPERS.glob("*.scala")), STANDALONE_PROVIDER]
     stamp = bed.work / "wrappers.ok"
     if _newer(stamp, [*sources, plugin]):
         return

@@ -22,7 +22,7 @@ class Mode(Enum):
     """Every use of that type becomes ours: the suite also makes providers itself."""
 
     STANDALONE = "standalone"
-    """As TYPES, with the provider that needs no query: the suite opens stores without a plan."""
+    """As TYPES, with the provider that needs no query plan: the suite opens stores itself."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ SPARK = "4.2.0"
 """The newest Spark whose test jars are published."""
 
 PROVIDER = "io.penstock.PenstockStateStoreProvider"
-STANDALONE = "io.penstock.StandaloneStateStoreProvider"
+STANDALONE = "org.apache.spark.sql.penstock.state.StandaloneProvider"
 PROVIDER_SETTING = "spark.sql.streaming.stateStore.providerClass"
 
 PLUGIN_CONF = {"spark.plugins": "io.penstock.PenstockPlugin,ShufflePartitionsDecide"}

@@ -4,12 +4,12 @@ import java.util.UUID
 
 import scala.util.{Random, Try}
 
-import io.penstock.StandaloneStateStoreProvider
 import org.apache.hadoop.conf.Configuration
 import org.scalatest.BeforeAndAfter
 
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.penstock.state.StandaloneProvider
 import org.apache.spark.sql.test.SharedSparkSession
 import org.apache.spark.sql.types.StructType
 
@@ -80,7 +80,7 @@ class PenstockStateStoreSuite
   override def newStoreProviderWithClonedConf(storeId: StateStoreId): StateStoreProvider =
     make(storeId, sqlConf = cloneSQLConf())
 
-  override def newStoreProviderNoInit(): StateStoreProvider = new StandaloneStateStoreProvider
+  override def newStoreProviderNoInit(): StateStoreProvider = new StandaloneProvider
 
   /** The newest version is found by trying: the contract has no call for it. */
   override def getLatestData(provider: StateStoreProvider, useColumnFamilies: Boolean): Set[((String, Int), Int)] = {
