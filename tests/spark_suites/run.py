@@ -23,6 +23,7 @@ SPARK = "4.2.0"
 
 PROVIDER = "io.penstock.PenstockStateStoreProvider"
 STANDALONE = "org.apache.spark.sql.penstock.state.StandaloneProvider"
+STORE = "ShardedStateStore"
 PROVIDER_SETTING = "spark.sql.streaming.stateStore.providerClass"
 
 PLUGIN_CONF = {"spark.plugins": "io.penstock.PenstockPlugin,ShufflePartitionsDecide"}
@@ -30,8 +31,8 @@ PLUGIN_CONF = {"spark.plugins": "io.penstock.PenstockPlugin,ShufflePartitionsDec
 AGENT = {
     Mode.PLUGIN: "",
     Mode.LITERALS: f"literals={PROVIDER}",
-    Mode.TYPES: f"types={PROVIDER}",
-    Mode.STANDALONE: f"types={STANDALONE}",
+    Mode.TYPES: f"types={PROVIDER},{STORE}",
+    Mode.STANDALONE: f"types={STANDALONE},{STORE}",
 }
 
 

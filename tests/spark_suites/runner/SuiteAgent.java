@@ -2,6 +2,7 @@ import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
 import java.security.CodeSource;
 import java.security.ProtectionDomain;
+import java.util.Map;
 import org.apache.xbean.asm9.ClassReader;
 import org.apache.xbean.asm9.ClassVisitor;
 import org.apache.xbean.asm9.ClassWriter;
@@ -16,12 +17,14 @@ import org.apache.xbean.asm9.commons.SimpleRemapper;
  * RocksDB's. Only classes out of Spark's test jars are rewritten, never Spark itself.
  *
  * <p>Argument: empty, {@code literals=CLASS} (class literals and equal strings become CLASS: what suites put into the
- * provider setting) or {@code types=CLASS} (every use of the type, constructors included: suites that make a provider
- * themselves). In any case a LinkageError fails the test that met it; ScalaTest alone would end the whole run.
+ * provider setting) or {@code types=CLASS,STORE} (every use of the type, constructors included: suites that make a
+ * provider themselves; and the string by which they know stores with RocksDB's iterators becomes STORE). In any case a
+ * LinkageError fails the test that met it; ScalaTest alone would end the whole run.
  */
 public final class SuiteAgent {
   private static final String ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider";
   private static final String ROCKSDB_PATH = ROCKSDB.replace('.', '/');
+  private static final String ROCKSDB_STORE = "RocksDBStateStore";
 
   private SuiteAgent() {}
 
@@ -35,19 +38,17 @@ public final class SuiteAgent {
     if (argument == null || argument.isEmpty()) {
       return;
     }
-    String[] parts = argument.split("=", 2);
+    String[] parts = argument.split("[=,]");
     String provider = parts[1];
-    switch (parts[0]) {
-      case "literals":
-        instrumentation.addTransformer(new TestClasses(out -> new Literals(out, provider)));
-        break;
-      case "types":
-        SimpleRemapper types = new SimpleRemapper(ROCKSDB_PATH, provider.replace('.', '/'));
-        instrumentation.addTransformer(
-            new TestClasses(out -> new ClassRemapper(new Literals(out, provider), types)));
-        break;
-      default:
-        throw new IllegalArgumentException("SuiteAgent: expected literals=CLASS or types=CLASS, found " + argument);
+    if (parts[0].equals("literals") && parts.length == 2) {
+      Map<String, String> strings = Map.of(ROCKSDB, provider);
+      instrumentation.addTransformer(new TestClasses(out -> new Literals(out, strings)));
+    } else if (parts[0].equals("types") && parts.length == 3) {
+      Map<String, String> strings = Map.of(ROCKSDB, provider, ROCKSDB_STORE, parts[2]);
+      SimpleRemapper types = new SimpleRemapper(ROCKSDB_PATH, provider.replace('.', '/'));
+      instrumentation.addTransformer(new TestClasses(out -> new ClassRemapper(new Literals(out, strings), types)));
+    } else {
+      throw new IllegalArgumentException("expected literals=CLASS or types=CLASS,STORE, found " + argument);
     }
   }
 
@@ -65,7 +66,7 @@ public final class SuiteAgent {
         return null;
       }
       String text = new String(bytes, java.nio.charset.StandardCharsets.ISO_8859_1);
-      if (!text.contains(ROCKSDB_PATH) && !text.contains(ROCKSDB)) {
+      if (!text.contains(ROCKSDB_PATH) && !text.contains(ROCKSDB) && !text.contains(ROCKSDB_STORE)) {
         return null;
       }
       ClassWriter writer = new ClassWriter(0);
@@ -79,13 +80,13 @@ public final class SuiteAgent {
     }
   }
 
-  /** Replaces the class literal and the string that names it; casts, type tests and constructors stay. */
+  /** Replaces strings, and class literals by their names; casts, type tests and constructors stay. */
   private static final class Literals extends ClassVisitor {
-    private final String provider;
+    private final Map<String, String> strings;
 
-    Literals(ClassVisitor out, String provider) {
+    Literals(ClassVisitor out, Map<String, String> strings) {
       super(Opcodes.ASM9, out);
-      this.provider = provider;
+      this.strings = strings;
     }
 
     @Override
@@ -93,10 +94,11 @@ public final class SuiteAgent {
       return new MethodVisitor(Opcodes.ASM9, super.visitMethod(access, name, descriptor, signature, thrown)) {
         @Override
         public void visitLdcInsn(Object value) {
-          if (value instanceof Type && ((Type) value).getClassName().equals(ROCKSDB)) {
-            super.visitLdcInsn(Type.getObjectType(provider.replace('.', '/')));
+          if (value instanceof Type && strings.containsKey(((Type) value).getClassName())) {
+            String type = strings.get(((Type) value).getClassName());
+            super.visitLdcInsn(Type.getObjectType(type.replace('.', '/')));
           } else {
-            super.visitLdcInsn(ROCKSDB.equals(value) ? provider : value);
+            super.visitLdcInsn(value instanceof String ? strings.getOrDefault(value, (String) value) : value);
           }
         }
       };

@@ -4,14 +4,30 @@ import java.util.UUID
 
 import scala.util.{Random, Try}
 
+import io.penstock.errors.PenstockException
 import org.apache.hadoop.conf.Configuration
 import org.scalatest.BeforeAndAfter
 
+import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.state.StandaloneProvider
 import org.apache.spark.sql.test.SharedSparkSession
 import org.apache.spark.sql.types.StructType
+
+/** Names a version that does not exist as Spark does: its suite asserts that error's class. */
+class SparkErrorsProvider extends StandaloneProvider {
+  override def getStore(
+      version: Long,
+      stateStoreCkptId: Option[String],
+      forceSnapshotOnCommit: Boolean,
+      loadEmpty: Boolean): StateStore =
+    try super.getStore(version, stateStoreCkptId, forceSnapshotOnCommit, loadEmpty)
+    catch {
+      case e: PenstockException if e.errorClass == "PENSTOCK_STATE_MISSING" =>
+        throw QueryExecutionErrors.failedToReadStreamingStateFileError(stateStoreId.storeCheckpointLocation(), e)
+    }
+}
 
 /** Spark's contract of a state store provider, [[StateStoreSuiteBase]], for Penstock's engine outside of a query. */
 class PenstockStateStoreSuite
@@ -80,7 +96,7 @@ class PenstockStateStoreSuite
   override def newStoreProviderWithClonedConf(storeId: StateStoreId): StateStoreProvider =
     make(storeId, sqlConf = cloneSQLConf())
 
-  override def newStoreProviderNoInit(): StateStoreProvider = new StandaloneProvider
+  override def newStoreProviderNoInit(): StateStoreProvider = new SparkErrorsProvider
 
   /** The newest version is found by trying: the contract has no call for it. */
   override def getLatestData(provider: StateStoreProvider, useColumnFamilies: Boolean): Set[((String, Int), Int)] = {
