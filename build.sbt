@@ -111,4 +111,11 @@ lazy val integration = project
   .settings(common)
   .settings(name := "penstock-integration", publish / skip := true)
 
-lazy val root = project.in(file(".")).aggregate(jvm, bridge, plugin, integration).settings(publish / skip := true)
+/** The measuring programs of `penstock bench`. */
+lazy val benchmarks = project
+  .in(file("benchmarks"))
+  .dependsOn(plugin)
+  .settings(common)
+  .settings(name := s"penstock-benchmarks-spark-$sparkMinor", publish / skip := true)
+
+lazy val root = project.in(file(".")).aggregate(jvm, bridge, plugin, integration, benchmarks).settings(publish / skip := true)

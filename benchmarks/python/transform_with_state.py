@@ -1,0 +1,64 @@
+"""What a batch of transformWithState in Python costs: the PySpark side of `penstock bench overhead`.
+
+Started by spark-submit with the options of the Scala program; the queries are made here, the turns are taken there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.functions import col, lit, pmod
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+OPERATOR = "transformWithState-python"
+
+
+class Counter(StatefulProcessor):
+    """Counts the rows of each key."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.seen = handle.getValueState("count", "n long")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+        before = self.seen.get()
+        n = (before[0] if before is not None else 0) + sum(1 for _ in rows)
+        self.seen.update((n,))
+        yield Row(k=key[0], count=n)
+
+    def close(self) -> None:
+        pass
+
+
+def main(arguments: list[str]) -> None:
+    spark = SparkSession.builder.getOrCreate()
+    context = spark.sparkContext
+    bench = context._jvm.io.penstock.benchmarks.PythonOverhead(spark._jsparkSession, arguments)
+    try:
+        for manager in bench.managers():
+            for lane in bench.lanes(OPERATOR, manager):
+                session = SparkSession(context, jsparkSession=lane.session(spark._jsparkSession))
+                numbers = DataFrame(bench.numbers(lane, session._jsparkSession), session)
+                counts = (
+                    numbers.select(pmod(col("value"), lit(bench.keys())).alias("k"))
+                    .groupBy("k")
+                    .transformWithState(Counter(), "k long, count long", "Update", "None")
+                )
+                query = (
+                    counts.writeStream.format("noop")
+                    .outputMode("update")
+                    .options(**dict(lane.optionsForPython()))
+                    .option("checkpointLocation", lane.checkpoint().toString())
+                    .start()
+                )
+                bench.add(lane, query._jsq)
+            bench.compare()
+    finally:
+        bench.close()
+        spark.stop()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

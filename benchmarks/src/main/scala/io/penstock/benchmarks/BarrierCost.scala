@@ -1,0 +1,27 @@
+package io.penstock.benchmarks
+
+import org.apache.spark.sql.SparkSession
+
+import io.penstock.benchmarks.work.Operators
+
+/** What binding at the barrier costs where nothing is gained by it: uniform keys, against a table made when planning. */
+object BarrierCost {
+  private val Shards = 256
+
+  def run(spark: SparkSession, args: Arguments, watch: StageWatch, report: Report): Unit = {
+    val cores = spark.sparkContext.defaultParallelism
+    val sides = Seq("planning", "barrier").map { when =>
+      Side.penstock(when, Shards, cores, Map("penstock.binding" -> when))
+    }
+    val (rows, keys) = (args.int("rows", 10000), args.int("keys", 10000))
+    for (manager <- FileManager.named(args.text("file-manager", "local"))) {
+      val starts = for (mapTasks <- Seq(2, 8); side <- sides if args.wants(side)) yield () => {
+        val lane =
+          new Lane(side, manager, Map("mapTasks" -> mapTasks.toString), every = 1, Comparison.checkpoints(args))
+        val numbers = lane.numbers(lane.session(spark), rows, mapTasks)
+        lane.start(Operators.Aggregation.over(numbers, rows, keys), Operators.Aggregation.mode)
+      }
+      Comparison.run(watch, report, args, "barrier-cost", starts)
+    }
+  }
+}

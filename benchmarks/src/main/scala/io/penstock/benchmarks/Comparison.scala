@@ -1,0 +1,33 @@
+package io.penstock.benchmarks
+
+import java.nio.file.{Files, Path, Paths}
+
+/** One comparison from start to report: its queries live at the same time and take turns. */
+object Comparison {
+
+  /** Where checkpoints are written: below `--checkpoints`, by default below the system's folder of temporary files. */
+  def checkpoints(args: Arguments): Path =
+    Files.createDirectories(Paths.get(args.text("checkpoints", System.getProperty("java.io.tmpdir"))))
+
+  /**
+   * @param starts
+   *   each starts one contender
+   * @param extra
+   *   further figures of a contender's batches, by name, from the number of the batch
+   */
+  def run(
+      watch: StageWatch,
+      report: Report,
+      args: Arguments,
+      bench: String,
+      starts: Seq[() => Contender],
+      extra: (Contender, Long) => Map[String, Any] = (_, _) => Map.empty
+  ): Unit = {
+    val contenders = starts.map(_.apply())
+    try {
+      val results = Rounds.run(contenders, watch, args.int("warm-up", 10), args.int("rounds", 40))
+      for ((contender, samples) <- results)
+        report.write(bench, contender, samples, samples.map(s => extra(contender, s.progress.batchId)))
+    } finally contenders.foreach(_.stop())
+  }
+}

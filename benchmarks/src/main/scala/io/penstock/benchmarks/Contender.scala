@@ -1,0 +1,69 @@
+package io.penstock.benchmarks
+
+import java.nio.file.Path
+
+import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryProgress}
+
+import io.penstock.benchmarks.source.Gate
+
+/**
+ * A running query of one side, which computes a batch when told to.
+ *
+ * @param label
+ *   what tells this case from the others of its comparison
+ * @param every
+ *   takes part in one round out of `every`: slow sides need fewer batches. Odd, so that the order of its turns changes
+ */
+final class Contender(
+    val side: Side,
+    val label: Map[String, String],
+    query: StreamingQuery,
+    val gate: String,
+    checkpoint: Path,
+    val every: Int
+) {
+  private var next = 0L
+
+  /**
+   * Runs one batch to its end.
+   *
+   * @throws IllegalStateException
+   *   where the side is not what its name says, or where one turn was more than one batch
+   * @throws java.util.concurrent.TimeoutException
+   *   where the batch takes more than five minutes
+   */
+  def step(watch: StageWatch): Sample = {
+    Gate.open(gate)
+    val progress = await(next)
+    if (Gate.batches(gate) != next + 1) throw new IllegalStateException(s"${side.name}: another user of gate $gate")
+    val stages = watch.of(query.id.toString, next)
+    val stage = stages.filter(_.readsShuffle).last
+    Evidence.check(side, checkpoint, progress, stage)
+    next += 1
+    Sample(progress, stages, stage)
+  }
+
+  def stop(): Unit = query.stop()
+
+  private def await(batch: Long): StreamingQueryProgress = {
+    val deadline = System.nanoTime() + 300L * 1000 * 1000 * 1000
+    var found = Option.empty[StreamingQueryProgress]
+    while (found.isEmpty) {
+      query.exception.foreach(throw _)
+      if (System.nanoTime() > deadline)
+        throw new java.util.concurrent.TimeoutException(s"${side.name}: batch $batch did not end within 300 s")
+      Thread.sleep(5)
+      // An idle query reports as well, with the next batch's number: rows tell the two apart.
+      found = query.recentProgress.reverseIterator.find(p => p.batchId == batch && p.numInputRows > 0)
+    }
+    found.get
+  }
+}
+
+/**
+ * One measured batch.
+ *
+ * @param stage
+ *   the one that ran the stateful operators
+ */
+final case class Sample(progress: StreamingQueryProgress, stages: Seq[StageWatch.Stage], stage: StageWatch.Stage)

@@ -1,0 +1,38 @@
+package io.penstock.benchmarks
+
+import java.nio.file.{Files, Path}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.streaming.StreamingQueryProgress
+
+/** Checks that a side is what its name says, from what Spark wrote and measured. A wrong side ends the benchmark. */
+object Evidence {
+
+  /**
+   * @param checkpoint
+   *   of the query: its offset log names the provider and the number of state partitions
+   * @param stage
+   *   the stage that ran the stateful operators
+   * @throws IllegalStateException
+   *   where the side is something else
+   */
+  def check(side: Side, checkpoint: Path, progress: StreamingQueryProgress, stage: StageWatch.Stage): Unit = {
+    def must(what: String, found: Any, expected: Any): Unit =
+      if (found != expected)
+        throw new IllegalStateException(
+          s"side ${side.name}, batch ${progress.batchId}: $what is $found, expected $expected. What was measured is " +
+            s"not what the name says; batch: ${progress.json}"
+        )
+    if (progress.batchId == 0) {
+      val log = Files.readAllLines(checkpoint.resolve("offsets").resolve("0")).asScala.mkString
+      must("provider in the offset log", log.contains(s"\"${side.providerClass}\""), true)
+    }
+    must("number of stateful operators > 0", progress.stateOperators.nonEmpty, true)
+    progress.stateOperators.foreach(o =>
+      must("number of state partitions", o.numShufflePartitions, side.statePartitions)
+    )
+    must("number of tasks of the stateful stage", stage.tasks, side.tasks)
+    must("presence of Penstock's metrics", progress.observedMetrics.containsKey("penstock"), side.penstock)
+  }
+}

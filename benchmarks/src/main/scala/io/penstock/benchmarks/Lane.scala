@@ -1,0 +1,77 @@
+package io.penstock.benchmarks
+
+import java.nio.file.{Files, Path}
+import java.util.UUID
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.streaming.{OutputMode, StreamingQuery}
+import org.apache.spark.sql.{DataFrame, SparkSession}
+
+import io.penstock.benchmarks.source.GatedSource
+
+/**
+ * Everything that a side's query needs to start: its session's settings, its gate, its checkpoint.
+ *
+ * @param label
+ *   what tells this case from the others of its comparison, besides the side and the file manager
+ * @param every
+ *   the side takes part in one round out of `every`
+ */
+final class Lane(
+    val side: Side,
+    manager: FileManager,
+    label: Map[String, String],
+    every: Int,
+    checkpoints: Path
+) {
+  val gate: String = s"${side.name}-${UUID.randomUUID()}"
+  val checkpoint: Path = Files.createTempDirectory(checkpoints, s"${side.name}-")
+
+  /** Settings of the side's session. */
+  val settings: Map[String, String] = Lane.common ++ manager.settings ++ side.settings
+
+  /** A session that differs from `spark` by the side's settings only. */
+  def session(spark: SparkSession): SparkSession = {
+    val own = spark.newSession()
+    settings.foreach { case (k, v) => own.conf.set(k, v) }
+    own
+  }
+
+  /** The numbers 0, 1, 2, ...: `rows` in each batch, made by `partitions` map tasks. */
+  def numbers(session: SparkSession, rows: Int, partitions: Int): DataFrame =
+    session.readStream
+      .format(classOf[GatedSource].getName)
+      .option("gate", gate)
+      .option("rows", rows.toLong)
+      .option("partitions", partitions.toLong)
+      .load()
+
+  /** Starts a query; its sink takes the rows and does nothing. */
+  def start(frame: DataFrame, mode: OutputMode): Contender =
+    contender(
+      frame.writeStream
+        .format("noop")
+        .outputMode(mode)
+        .options(side.options)
+        .option("checkpointLocation", checkpoint.toString)
+        .start()
+    )
+
+  /** The contender of a query that was started elsewhere with this lane's settings, gate and checkpoint. */
+  def contender(query: StreamingQuery): Contender =
+    new Contender(side, label + ("manager" -> manager.name) + ("side" -> side.name), query, gate, checkpoint, every)
+
+  /** For PySpark. */
+  def optionsForPython: java.util.Map[String, String] = side.options.asJava
+}
+
+object Lane {
+
+  /** Idle queries poll rarely, and a batch without data never runs between two turns. */
+  private val common = Map(
+    "spark.sql.streaming.pollingDelay" -> "100ms",
+    "spark.sql.streaming.noDataMicroBatches.enabled" -> "false",
+    "spark.sql.session.timeZone" -> "UTC"
+  )
+}

@@ -1,0 +1,54 @@
+package io.penstock.benchmarks
+
+import org.apache.spark.sql.SparkSession
+
+import io.penstock.benchmarks.work.Operators
+
+/** What a batch costs: 256 shards on as many tasks as there are cores, against plain Spark's providers. */
+object Overhead {
+  private val Shards = 256
+  private val Many = 200
+
+  def run(spark: SparkSession, args: Arguments, watch: StageWatch, report: Report): Unit = {
+    val operator = Operators.named(args.text("op", Operators.Aggregation.name))
+    val many = operator == Operators.Aggregation
+    for (manager <- FileManager.named(args.text("file-manager", "both"))) {
+      val starts = lanes(spark, args, manager, operator.name, operator.rocksDbOnly, many).map { lane => () =>
+        val numbers = lane.numbers(lane.session(spark), rows(args), mapTasks(spark, args))
+        lane.start(operator.over(numbers, rows(args), keys(args)), operator.mode)
+      }
+      Comparison.run(watch, report, args, "overhead", starts)
+    }
+  }
+
+  def rows(args: Arguments): Int = args.int("rows", 10000)
+  def keys(args: Arguments): Int = args.int("keys", 10000)
+  def mapTasks(spark: SparkSession, args: Arguments): Int = args.int("map-tasks", spark.sparkContext.defaultParallelism)
+
+  /**
+   * The lanes of one operator: Penstock, plain Spark with a partition per core and, where wanted, plain Spark with 200.
+   *
+   * @param rocksDbOnly
+   *   plain Spark runs the operator with the RocksDB provider only
+   * @param many
+   *   whether to compare with 200 partitions as well
+   */
+  def lanes(
+      spark: SparkSession,
+      args: Arguments,
+      manager: FileManager,
+      operator: String,
+      rocksDbOnly: Boolean,
+      many: Boolean
+  ): Seq[Lane] = {
+    val cores = spark.sparkContext.defaultParallelism
+    def stock(n: Int) = (if (rocksDbOnly) Nil else Seq(Side.hdfs(n))) ++ Seq(Side.rocksdb(n), Side.rocksdbChangelog(n))
+    val few = Side.penstock("penstock", Shards, cores) +: stock(cores)
+    val slow = if (many) stock(Many) else Nil
+    for (side <- few ++ slow if args.wants(side)) yield {
+      // A batch with 200 partitions takes as long as ten with two: fewer of them are enough.
+      val every = if (slow.contains(side)) args.int("slow-every", 9) else 1
+      new Lane(side, manager, Map("operator" -> operator), every, Comparison.checkpoints(args))
+    }
+  }
+}

@@ -1,0 +1,54 @@
+package io.penstock.benchmarks
+
+import java.io.PrintWriter
+import java.nio.file.{Files, Path}
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.ObjectMapper
+
+/** Writes what was measured: one line of JSON per case, with every batch in it. Statistics are made elsewhere. */
+final class Report(file: Path) extends AutoCloseable {
+  private val mapper = new ObjectMapper()
+  private val out = new PrintWriter(Files.newBufferedWriter(file))
+
+  /**
+   * @param extra
+   *   further figures of each batch, in the order of the samples
+   */
+  def write(bench: String, contender: Contender, samples: Seq[Sample], extra: Seq[Map[String, Any]] = Nil): Unit = {
+    val batches = samples.zipAll(extra, null, Map.empty[String, Any]).map { case (s, e) => batch(s) ++ e }
+    out.println(mapper.writeValueAsString(java(Map(
+      "case" -> (contender.label + ("bench" -> bench)),
+      "batches" -> batches
+    ))))
+    out.flush()
+  }
+
+  override def close(): Unit = out.close()
+
+  private def batch(s: Sample): Map[String, Any] = Map(
+    "batch" -> s.progress.batchId,
+    "ms" -> s.progress.durationMs.asScala.toMap,
+    "stages" -> s.stages.map(g => Map[String, Any]("tasks" -> g.tasks, "ms" -> g.ms)),
+    "stage" -> s.stage.ms,
+    "rows" -> s.stage.rows,
+    "operators" -> s.progress.stateOperators.toSeq.map(o =>
+      Map[String, Any](
+        "rows" -> o.numRowsTotal,
+        "updated" -> o.numRowsUpdated,
+        "removed" -> o.numRowsRemoved,
+        "updatesMs" -> o.allUpdatesTimeMs,
+        "removalsMs" -> o.allRemovalsTimeMs,
+        "commitMs" -> o.commitTimeMs,
+        "memory" -> o.memoryUsedBytes
+      )
+    )
+  )
+
+  private def java(value: Any): Any = value match {
+    case m: Map[_, _] => m.map { case (k, v) => k.toString -> java(v) }.asJava
+    case s: Seq[_] => s.map(java).asJava
+    case other => other
+  }
+}

@@ -1,0 +1,61 @@
+package io.penstock.benchmarks
+
+/**
+ * One side of a comparison: who keeps the state, in how many state partitions, run by how many tasks.
+ *
+ * @param settings
+ *   of the side's session
+ * @param options
+ *   of the side's `writeStream`
+ * @param providerClass
+ *   that the checkpoint must name
+ */
+final case class Side(
+    name: String,
+    providerClass: String,
+    statePartitions: Int,
+    tasks: Int,
+    penstock: Boolean,
+    settings: Map[String, String],
+    options: Map[String, String]
+)
+
+object Side {
+  private val ProviderKey = "spark.sql.streaming.stateStore.providerClass"
+  private val SparkState = "org.apache.spark.sql.execution.streaming.state"
+
+  /** Plain Spark with the HDFS-backed provider, its default one. */
+  def hdfs(partitions: Int): Side = stock(s"hdfs-$partitions", s"$SparkState.HDFSBackedStateStoreProvider", partitions)
+
+  /** Plain Spark with the RocksDB provider as Spark configures it. */
+  def rocksdb(partitions: Int): Side =
+    stock(s"rocksdb-$partitions", s"$SparkState.RocksDBStateStoreProvider", partitions)
+
+  /** Plain Spark with the RocksDB provider and changelog checkpoints, which write less in every batch. */
+  def rocksdbChangelog(partitions: Int): Side = {
+    val s = rocksdb(partitions)
+    s.copy(
+      name = s"rocksdb-changelog-$partitions",
+      settings = s.settings + ("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled" -> "true")
+    )
+  }
+
+  /**
+   * Penstock as `spark.plugins` alone sets it up.
+   *
+   * @param options
+   *   of the query, `penstock.*`
+   */
+  def penstock(name: String, shards: Int, tasks: Int, options: Map[String, String] = Map.empty): Side =
+    Side(name, "io.penstock.PenstockStateStoreProvider", shards, tasks, penstock = true, Map.empty, options)
+
+  private def stock(name: String, provider: String, partitions: Int): Side = Side(
+    name,
+    provider,
+    partitions,
+    partitions,
+    penstock = false,
+    Map(ProviderKey -> provider, "spark.sql.shuffle.partitions" -> partitions.toString, "spark.penstock.mode" -> "off"),
+    Map.empty
+  )
+}

@@ -1,0 +1,57 @@
+package io.penstock.benchmarks.source
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter
+import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset}
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
+
+/** The stream of a [[GatedSource]]; its offset is the number of batches. */
+class GatedStream(gate: String, rows: Long, partitions: Int) extends MicroBatchStream {
+  import GatedStream._
+
+  override def initialOffset(): Offset = Batches(0)
+
+  // Without a batch there is no offset: Spark would run an empty batch for offset zero.
+  override def latestOffset(): Offset = Some(Gate.batches(gate)).filter(_ > 0).map(Batches(_)).orNull
+  override def deserializeOffset(json: String): Offset = Batches(json.toLong)
+
+  override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = {
+    val (from, until) = (number(start) * rows, number(end) * rows)
+    def cut(i: Long) = from + (until - from) * i / partitions
+    Array.tabulate(partitions)(i => Range(cut(i.toLong), cut(i + 1L)))
+  }
+
+  override def createReaderFactory(): PartitionReaderFactory = Readers
+  override def commit(end: Offset): Unit = ()
+  override def stop(): Unit = ()
+}
+
+object GatedStream {
+  final private case class Batches(n: Long) extends Offset { override def json(): String = n.toString }
+  final private case class Range(from: Long, until: Long) extends InputPartition
+
+  private def number(o: Offset): Long = o match {
+    case Batches(n) => n
+    case other => other.json().toLong
+  }
+
+  private object Readers extends PartitionReaderFactory {
+    override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
+      case Range(from, until) => new Numbers(from, until)
+      case other => throw new IllegalArgumentException(s"not a range of numbers: $other")
+    }
+  }
+
+  final private class Numbers(from: Long, until: Long) extends PartitionReader[InternalRow] {
+    private val writer = new UnsafeRowWriter(1)
+    private var current = from - 1
+
+    override def next(): Boolean = { current += 1; current < until }
+    override def get(): InternalRow = {
+      writer.reset()
+      writer.write(0, current)
+      writer.getRow
+    }
+    override def close(): Unit = ()
+  }
+}
