@@ -20,19 +20,22 @@ class Counter(StatefulProcessor):
     """Counts the rows of each key."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
+        """Declare the state: one number."""
         self.seen = handle.getValueState("count", "n long")
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+        """Count a key's rows."""
         before = self.seen.get()
         n = (before[0] if before is not None else 0) + sum(1 for _ in rows)
         self.seen.update((n,))
         yield Row(k=key[0], count=n)
 
     def close(self) -> None:
-        pass
+        """Release nothing: there is only state."""
 
 
 def main(arguments: list[str]) -> None:
+    """Start a query in every lane, and let them take turns."""
     spark = SparkSession.builder.getOrCreate()
     context = spark.sparkContext
     bench = context._jvm.io.penstock.benchmarks.PythonOverhead(spark._jsparkSession, arguments)

@@ -1,23 +1,21 @@
 package io.penstock.benchmarks
 
 /**
- * The options of a benchmark, `--name value`.
+ * The options of a benchmark, `--name=value`.
  *
  * @throws IllegalArgumentException
- *   where an option has no value
+ *   for an argument of another form
  */
 final class Arguments(args: Seq[String]) {
-  private val values: Map[String, String] = args
-    .grouped(2)
-    .map {
-      case Seq(name, value) if name.startsWith("--") => name.drop(2) -> value
-      case other => throw new IllegalArgumentException(s"expected --name value, found: ${other.mkString(" ")}")
+  private val values: Map[String, String] = args.map { arg =>
+    arg.split("=", 2) match {
+      case Array(name, value) if name.startsWith("--") => name.drop(2) -> value
+      case _ => throw new IllegalArgumentException(s"expected --name=value, found: $arg")
     }
-    .toMap
+  }.toMap
 
   def text(name: String, default: String): String = values.getOrElse(name, default)
   def int(name: String, default: Int): Int = values.get(name).map(_.toInt).getOrElse(default)
-  def get(name: String): Option[String] = values.get(name)
 
   /**
    * @throws IllegalArgumentException

@@ -7,7 +7,7 @@ import org.apache.spark.sql.SparkSession
 /**
  * Runs one benchmark and writes what it measured. Started by `penstock bench`.
  *
- * Arguments: the benchmark's name (`overhead`, `barrier`, `barrier-cost`), `--out FILE`, and the benchmark's options.
+ * Arguments: the benchmark's name (`overhead`, `barrier`, `barrier-cost`), `--out=FILE`, and the benchmark's options.
  */
 object Main {
   def main(args: Array[String]): Unit = {

@@ -55,7 +55,13 @@ object Side {
     partitions,
     partitions,
     penstock = false,
-    Map(ProviderKey -> provider, "spark.sql.shuffle.partitions" -> partitions.toString, "spark.penstock.mode" -> "off"),
+    Map(
+      ProviderKey -> provider,
+      "spark.sql.shuffle.partitions" -> partitions.toString,
+      // Spark's own key, which the plugin sets for the application.
+      "spark.sql.streaming.internal.stateStore.partitions" -> partitions.toString,
+      "spark.penstock.mode" -> "off"
+    ),
     Map.empty
   )
 }

@@ -1,0 +1,139 @@
+"""The result of a benchmark, as JSON, as a table for a terminal and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from penstock.benchmarks.samples import Series, Summary, summarise
+from penstock.benchmarks.targets import MEASURES, Target
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of the result: what was measured, where, and its statistics."""
+
+    name: str
+    unit: str
+    summary: Summary
+
+
+@dataclass(frozen=True)
+class Result:
+    """All that is published of one run.
+
+    Parameters
+    ----------
+    spark
+        Version of Spark.
+    machine
+        What it ran on, in words.
+    command
+        That repeats the run.
+    """
+
+    name: str
+    spark: str
+    machine: str
+    command: str
+    cases: Sequence[Case]
+    targets: Sequence[Target]
+
+    @property
+    def met(self) -> bool:
+        """Whether every target is met."""
+        return all(t.met for t in self.targets)
+
+
+def cases(bench: str, series: Sequence[Series]) -> list[Case]:
+    """Make the cases of a benchmark: each measure of each side."""
+    made = []
+    for name, unit, measure in MEASURES[bench]:
+        for s in series:
+            if values := s.values(measure):
+                made.append(Case(f"{_labels(s)}: {name}", unit, summarise(values)))
+    return made
+
+
+def _labels(series: Series) -> str:
+    words = {
+        "operator": "{}",
+        "hot": "hot keys {}",
+        "mapTasks": "{} map tasks",
+        "manager": "{} file manager",
+        "side": "{}",
+    }
+    return ", ".join(text.format(series.labels[key]) for key, text in words.items() if key in series.labels)
+
+
+def to_json(result: Result) -> dict[str, Any]:
+    """Make the JSON object that `penstock bench --json` writes."""
+    return {
+        "name": result.name,
+        "spark": result.spark,
+        "machine": result.machine,
+        "command": result.command,
+        "cases": [{"case": c.name, "unit": c.unit, **_rounded(c.summary)} for c in result.cases],
+        "targets": [
+            {
+                "name": t.name,
+                "value": None if t.value is None else round(t.value, 4),
+                "target": t.target,
+                "met": t.met,
+            }
+            for t in result.targets
+        ],
+    }
+
+
+def _rounded(summary: Summary) -> dict[str, float]:
+    return {k: v if k == "n" else round(v, 4) for k, v in asdict(summary).items()}
+
+
+def rows(result: Result) -> tuple[list[list[str]], list[list[str]]]:
+    """Make the two tables, cases and targets, each with its head as first row."""
+    measured = [["case", "unit", "median", "p10", "p90", "n"]]
+    for c in result.cases:
+        s = c.summary
+        measured.append([c.name, c.unit, *(_number(v, c.unit) for v in (s.median, s.p10, s.p90)), str(s.n)])
+    checked = [["target", "reached", "must reach", "met"]]
+    for t in result.targets:
+        bound = f"{'at least' if t.at_least else 'at most'} {t.target:g}"
+        reached = "not measured" if t.value is None else f"{t.value:.3f}"
+        checked.append([_without_bound(t.name), reached, bound, "yes" if t.met else "NO"])
+    return measured, checked
+
+
+def _number(value: float, unit: str) -> str:
+    return f"{value:.0f}" if unit == "ms" else f"{value:.3f}"
+
+
+def _without_bound(name: str) -> str:
+    return name.removesuffix(", at most").removesuffix(", at least")
+
+
+def to_text(result: Result) -> str:
+    """Make the table for a terminal."""
+    return "\n\n".join([f"{result.name}, Spark {result.spark}\n{result.machine}", *map(_aligned, rows(result))])
+
+
+def _aligned(table: list[list[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = []
+    for row in table:
+        first = row[0].ljust(widths[0])
+        lines.append("  ".join([first, *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))]))
+    return "\n".join(lines)
+
+
+def to_markdown(result: Result) -> str:
+    """Make the page that is published beside the JSON."""
+    head = f"# {result.name}\n\nSpark {result.spark}; {result.machine}\n\n    {result.command}\n"
+    return "\n".join([head, *(_markdown_table(t) for t in reversed(rows(result)))])
+
+
+def _markdown_table(table: list[list[str]]) -> str:
+    head, *body = table
+    line = "|".join(["---", *["---:"] * (len(head) - 1)])
+    return "\n".join([f"| {' | '.join(head)} |", f"|{line}|", *(f"| {' | '.join(r)} |" for r in body)]) + "\n"

@@ -1,0 +1,94 @@
+"""What the measuring programs wrote, and the statistics of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Batch = Mapping[str, Any]
+Measure = Callable[[Batch], "float | None"]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One side of a comparison: its labels, and its measured batches in their order."""
+
+    labels: Mapping[str, str]
+    batches: Sequence[Batch]
+
+    def values(self, measure: Measure) -> list[float]:
+        """Measure every batch; batches where there is nothing to measure are left out."""
+        return [v for v in map(measure, self.batches) if v is not None]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Median and spread of ``n`` values."""
+
+    median: float
+    p10: float
+    p90: float
+    n: int
+
+
+def read(lines: Iterable[str]) -> list[Series]:
+    """Read a report of the measuring programs, a JSON object per line."""
+    parsed = (json.loads(line) for line in lines if line.strip())
+    return [Series(p["case"], p["batches"]) for p in parsed]
+
+
+def find(series: Sequence[Series], **labels: str) -> Series | None:
+    """Find the series with these labels; None where it was not measured, or has no batch."""
+    found = [s for s in series if s.batches and all(s.labels.get(k) == v for k, v in labels.items())]
+    return found[0] if found else None
+
+
+def quantile(values: Sequence[float], q: float) -> float:
+    """Estimate a quantile by linear interpolation between the two nearest values.
+
+    Parameters
+    ----------
+    values
+        At least one, in any order.
+    q
+        From 0, the smallest, to 1, the largest.
+    """
+    ordered = sorted(values)
+    at = q * (len(ordered) - 1)
+    below = int(at)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (at - below)
+
+
+def summarise(values: Sequence[float]) -> Summary:
+    """Summarise at least one value."""
+    return Summary(quantile(values, 0.5), quantile(values, 0.1), quantile(values, 0.9), len(values))
+
+
+def batch_ms(batch: Batch) -> float:
+    """Whole time of a batch, in ms: from Spark's decision to run it to its commit."""
+    return float(batch["ms"]["triggerExecution"])
+
+
+def add_batch_ms(batch: Batch) -> float:
+    """Time that the batch's plan ran, in ms: planning of the physical plan and all stages."""
+    return float(batch["ms"]["addBatch"])
+
+
+def stage_ms(batch: Batch) -> float:
+    """Time of the stateful stage, in ms: from its submission to its end."""
+    return float(batch["stage"])
+
+
+def busiest_over_mean(batch: Batch) -> float:
+    """Rows of the busiest task of the stateful stage over the mean of its tasks."""
+    rows = batch["rows"]
+    return float(max(rows) * len(rows) / sum(rows))
+
+
+def moved(batch: Batch) -> float | None:
+    """Share of the shards that another task runs than in the batch before; None where that is not known."""
+    share = batch.get("moved")
+    return None if share is None else float(share)

@@ -1,0 +1,134 @@
+"""What each benchmark must reach. Pure functions of what was measured; a target that was not measured is not met."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from penstock.benchmarks import samples
+from penstock.benchmarks.samples import Measure, Series, find
+
+AGGREGATION = "aggregation"
+
+
+@dataclass(frozen=True)
+class Target:
+    """One target: met where ``value`` is at most, or at least, ``target``; None where it was not measured."""
+
+    name: str
+    value: float | None
+    target: float
+    at_least: bool = False
+
+    @property
+    def met(self) -> bool:
+        """Whether the target is met."""
+        if self.value is None:
+            return False
+        return self.value >= self.target if self.at_least else self.value <= self.target
+
+
+def _median(series: Series | None, measure: Measure) -> float | None:
+    values = series.values(measure) if series is not None else []
+    return samples.summarise(values).median if values else None
+
+
+def _ratio(above: float | None, below: float | None) -> float | None:
+    return above / below if above is not None and below is not None else None
+
+
+def _is_stock(side: str, partitions: int) -> bool:
+    """Plain Spark's sides are named by provider and number of partitions."""
+    provider, _, count = side.rpartition("-")
+    return provider != "" and count == str(partitions)
+
+
+def fastest_stock(series: Sequence[Series], manager: str, partitions: int) -> float | None:
+    """Median batch time, in ms, of the fastest of plain Spark's providers with this number of partitions."""
+    medians = [
+        _median(s, samples.batch_ms)
+        for s in series
+        if s.labels["manager"] == manager and _is_stock(s.labels["side"], partitions)
+    ]
+    return min((m for m in medians if m is not None), default=None)
+
+
+def overhead(series: Sequence[Series], operator: str, managers: Iterable[str], cores: int) -> list[Target]:
+    """Targets of `overhead`: ours at most 1.1 x (aggregation) or 1.15 x plain Spark with a partition per core.
+
+    The aggregation is compared with 200 partitions as well: there ours must be 5 x as fast with the local file manager
+    and 15 x with Spark's default one.
+    """
+    targets = []
+    for manager in managers:
+        ours = _median(find(series, manager=manager, side="penstock"), samples.batch_ms)
+        few = fastest_stock(series, manager, cores)
+        limit = 1.1 if operator == AGGREGATION else 1.15
+        name = f"{operator}, {manager} file manager: batch time over the fastest plain Spark's"
+        targets.append(Target(f"{name}, {cores} partitions, at most", _ratio(ours, few), limit))
+        if operator == AGGREGATION:
+            many = fastest_stock(series, manager, 200)
+            name = f"{operator}, {manager} file manager: times as fast as the fastest plain Spark"
+            least = 15.0 if manager == "default" else 5.0
+            targets.append(Target(f"{name}, 200 partitions, at least", _ratio(many, ours), least, at_least=True))
+    return targets
+
+
+def barrier(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
+    """Targets of `barrier`: balance in every batch, few moves under drift, and the stage's time."""
+    targets = []
+    for manager in managers:
+        for hot in ("fixed", "moving"):
+            sticky = find(series, manager=manager, hot=hot, side="sticky")
+            plain = find(series, manager=manager, hot=hot, side="plain")
+            keys = f"hot keys {hot}"
+            worst = max(sticky.values(samples.busiest_over_mean)) if sticky else None
+            targets.append(Target(f"{keys}: busiest task over mean, worst batch, at most", worst, 1.05))
+            if hot == "moving":
+                shares = sticky.values(samples.moved) if sticky else []
+                mean = sum(shares) / len(shares) if shares else None
+                targets.append(Target(f"{keys}: share of shards that change task, mean, at most", mean, 0.05))
+            ratio = _ratio(_median(sticky, samples.stage_ms), _median(plain, samples.stage_ms))
+            targets.append(Target(f"{keys}: stage time over plain Spark's, at most", ratio, 0.75))
+    return targets
+
+
+def barrier_cost(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
+    """Targets of `barrier --cost`: how much longer a batch takes than with a table made when planning."""
+    limits = {"2": 0.03, "8": 0.12}
+    targets = []
+    for manager in managers:
+        for map_tasks, limit in limits.items():
+            late, early = (
+                _median(find(series, manager=manager, mapTasks=map_tasks, side=side), samples.batch_ms)
+                for side in ("barrier", "planning")
+            )
+            ratio = _ratio(late, early)
+            name = f"{map_tasks} map tasks, {manager} file manager: share of batch time, at most"
+            targets.append(Target(name, None if ratio is None else ratio - 1, limit))
+    return targets
+
+
+Measures = Sequence[tuple[str, str, Measure]]
+
+#: What is shown of every case of a benchmark: name, unit, measure.
+MEASURES: dict[str, Measures] = {
+    "overhead": [
+        ("batch", "ms", samples.batch_ms),
+        ("addBatch", "ms", samples.add_batch_ms),
+        ("stateful stage", "ms", samples.stage_ms),
+    ],
+    "barrier": [
+        ("stateful stage", "ms", samples.stage_ms),
+        ("batch", "ms", samples.batch_ms),
+        ("busiest task over mean", "ratio", samples.busiest_over_mean),
+        ("shards that change task", "share", samples.moved),
+    ],
+    "barrier-cost": [
+        ("batch", "ms", samples.batch_ms),
+        ("addBatch", "ms", samples.add_batch_ms),
+        ("stateful stage", "ms", samples.stage_ms),
+    ],
+}
+
+TargetsOf = Callable[[Sequence[Series]], list[Target]]

@@ -1,0 +1,148 @@
+"""Measure speed and size against plain Spark.
+
+All sides of a comparison run in the same process and take turns, batch by batch. `benchmarks/README.md` says what each
+benchmark measures and how to read it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.benchmarks import launch, machine, report, samples, targets
+from penstock.benchmarks.samples import Series
+from penstock.benchmarks.targets import Target
+
+PYTHON_OPERATOR = "transformWithState-python"
+OPERATORS = (
+    targets.AGGREGATION,
+    "dedup",
+    "session",
+    "join",
+    "flatMapGroupsWithState",
+    "transformWithState",
+    PYTHON_OPERATOR,
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a benchmark is run: its name, the cores of its session, and rounds dropped and kept."""
+
+    name: str
+    cores: int
+    warm_up: int
+    rounds: int
+    file_managers: str
+
+
+def plan(arguments: argparse.Namespace) -> Plan:
+    """Choose what to run; what the command line does not say has a default per benchmark."""
+    if arguments.name == "barrier":
+        chosen = Plan("barrier-cost", 2, 40, 160, "local") if arguments.cost else Plan("barrier", 16, 2, 6, "local")
+    elif arguments.op == PYTHON_OPERATOR:
+        chosen = Plan("overhead", 2, 6, 20, "both")
+    else:
+        chosen = Plan("overhead", 2, 18, 54, "both")
+    return Plan(
+        chosen.name,
+        arguments.cores or chosen.cores,
+        chosen.warm_up if arguments.warm_up is None else arguments.warm_up,
+        arguments.rounds or chosen.rounds,
+        arguments.file_manager or chosen.file_managers,
+    )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("name", choices=("overhead", "barrier"), help="which benchmark")
+    parser.add_argument("--op", choices=OPERATORS, default=targets.AGGREGATION, help="of overhead: which operator")
+    parser.add_argument("--cost", action="store_true", help="of barrier: what it costs, not what it gains")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result here")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the result as a page here")
+    parser.add_argument("--samples", type=Path, metavar="FILE", help="keep every single batch here, a case per line")
+    parser.add_argument("--check", action="store_true", help="exit with status 1 where a target is not met")
+    parser.add_argument("--file-manager", choices=("default", "local", "both"), help="who writes the checkpoints")
+    parser.add_argument("--rounds", type=int, metavar="N", help="rounds that are kept")
+    parser.add_argument("--warm-up", type=int, metavar="N", help="rounds that are dropped first")
+    parser.add_argument("--cores", type=int, metavar="N", help="of the session; 2, for barrier 16 that only wait")
+    parser.add_argument("--rows", type=int, metavar="N", help="in a batch")
+    parser.add_argument("--sides", metavar="REGEX", help="which sides take part; targets of others are not measured")
+    parser.add_argument("--checkpoints", type=Path, metavar="DIR", help="where checkpoints are written")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run a benchmark, print its tables and write its result."""
+    chosen = plan(arguments)
+    with tempfile.TemporaryDirectory(prefix="penstock-bench-", dir=arguments.checkpoints) as folder:
+        raw = arguments.samples or Path(folder) / "samples.jsonl"
+        launch.run(_command(arguments, chosen, Path(folder), raw))
+        series = samples.read(raw.read_text().splitlines())
+    result = report.Result(
+        _title(arguments),
+        _spark_version(),
+        machine.describe(),
+        _own_command(arguments),
+        report.cases(chosen.name, series),
+        _targets(chosen, arguments.op, series),
+    )
+    print(report.to_text(result))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(report.to_json(result), indent=1) + "\n")
+    if arguments.markdown:
+        arguments.markdown.write_text(report.to_markdown(result))
+    return 1 if arguments.check and not result.met else 0
+
+
+def _title(arguments: argparse.Namespace) -> str:
+    if arguments.name == "barrier":
+        return "barrier --cost" if arguments.cost else "barrier"
+    return "overhead" if arguments.op == targets.AGGREGATION else f"overhead --op {arguments.op}"
+
+
+def _targets(chosen: Plan, operator: str, series: Sequence[Series]) -> list[Target]:
+    managers = ("default", "local") if chosen.file_managers == "both" else (chosen.file_managers,)
+    if chosen.name == "barrier":
+        return targets.barrier(series, managers)
+    if chosen.name == "barrier-cost":
+        return targets.barrier_cost(series, managers)
+    return targets.overhead(series, operator, managers, chosen.cores)
+
+
+def _command(arguments: argparse.Namespace, chosen: Plan, folder: Path, raw: Path) -> list[str]:
+    root = launch.checkout(Path.cwd())
+    spark = _spark_version()
+    jar = launch.program(root, spark.rpartition(".")[0])
+    options = [f"--out={raw}", f"--checkpoints={folder}", f"--file-manager={chosen.file_managers}"]
+    options += [f"--warm-up={chosen.warm_up}", f"--rounds={chosen.rounds}"]
+    options += [f"--{name}={value}" for name in ("rows", "sides") if (value := getattr(arguments, name)) is not None]
+    if chosen.name == "overhead" and arguments.op == PYTHON_OPERATOR:
+        application = [str(root / "benchmarks" / "python" / "transform_with_state.py"), *options]
+    else:
+        operator = [f"--op={arguments.op}"] if chosen.name == "overhead" else []
+        application = ["--class", launch.MAIN_CLASS, str(jar), chosen.name, *options, *operator]
+    return launch.submit(f"local[{chosen.cores}]", {}, application, spark, jar)
+
+
+def _own_command(arguments: argparse.Namespace) -> str:
+    """Repeat the command line, without what only says where to write."""
+    words = ["penstock", "bench", arguments.name]
+    if arguments.op != targets.AGGREGATION:
+        words += ["--op", arguments.op]
+    words += ["--cost"] if arguments.cost else []
+    for name in ("file_manager", "rounds", "warm_up", "cores", "rows", "sides"):
+        value = getattr(arguments, name)
+        words += [] if value is None else [f"--{name.replace('_', '-')}", str(value)]
+    words += [f"--json={arguments.json.name}"] if arguments.json else []
+    return shlex.join(words)
+
+
+def _spark_version() -> str:
+    import pyspark  # noqa: PLC0415, only a run needs it
+
+    return pyspark.__version__

@@ -1,0 +1,167 @@
+"""Statistics, targets and reports of the benchmarks, on made-up batches."""
+
+import json
+
+import pytest
+from penstock.benchmarks import report, samples, targets
+from penstock.benchmarks.samples import Series
+from penstock.benchmarks.targets import Target
+from penstock.cli import main
+from penstock.cli.bench import plan
+
+
+def batch(ms, *, stage=0, rows=(1, 1), **more):
+    return {"ms": {"triggerExecution": ms, "addBatch": ms / 2}, "stage": stage, "rows": list(rows), **more}
+
+
+def series(batches, **labels):
+    return Series(labels, batches)
+
+
+def overhead_series(times, manager="local"):
+    return [series([batch(ms)], manager=manager, side=side, operator="aggregation") for side, ms in times.items()]
+
+
+def test_quantiles_are_interpolated():
+    values = [5.0, 1.0, 4.0, 2.0, 3.0]
+    assert [samples.quantile(values, q) for q in (0, 0.1, 0.5, 1)] == pytest.approx([1, 1.4, 3, 5])
+    assert samples.quantile([1.0, 2.0], 0.5) == 1.5
+    assert samples.summarise([7.0]) == samples.Summary(7, 7, 7, 1)
+
+
+def test_a_report_is_read_line_by_line():
+    line = json.dumps({"case": {"side": "hdfs-2"}, "batches": [batch(10)]})
+    (read,) = samples.read([line, ""])
+    assert read.labels == {"side": "hdfs-2"}
+    assert read.values(samples.batch_ms) == [10]
+
+
+def test_the_busiest_task_is_compared_with_the_mean():
+    assert samples.busiest_over_mean(batch(1, rows=[2, 4, 6])) == 1.5
+    assert samples.busiest_over_mean(batch(1, rows=[0, 10])) == 2
+
+
+def test_the_batch_that_nothing_is_known_about_is_left_out():
+    s = series([batch(1), batch(1, moved=0.25)])
+    assert s.values(samples.moved) == [0.25]
+
+
+def test_overhead_is_compared_with_the_faster_of_plain_sparks_providers():
+    measured = overhead_series({"penstock": 100, "hdfs-2": 95, "rocksdb-2": 150, "hdfs-200": 700, "rocksdb-200": 490})
+    few, many = targets.overhead(measured, "aggregation", ["local"], 2)
+    assert few.value == pytest.approx(100 / 95)
+    assert few.met
+    assert many.value == pytest.approx(4.9)
+    assert not many.met
+
+
+def test_the_default_file_manager_must_gain_more():
+    measured = overhead_series({"penstock": 100, "hdfs-2": 95, "rocksdb-changelog-200": 1400}, "default")
+    _, many = targets.overhead(measured, "aggregation", ["default"], 2)
+    assert (many.value, many.target, many.met) == (14, 15, False)
+
+
+def test_other_operators_are_compared_with_few_partitions_only():
+    (only,) = targets.overhead(overhead_series({"penstock": 115, "hdfs-2": 100}), "join", ["local"], 2)
+    assert (only.value, only.target, only.met) == (1.15, 1.15, True)
+
+
+def test_what_was_not_measured_is_not_met():
+    few, many = targets.overhead(overhead_series({"hdfs-2": 100}), "aggregation", ["local"], 2)
+    assert few.value is None
+    assert many.value is None
+    assert not few.met
+    assert not many.met
+
+
+def barrier_series(hot, sticky_rows, share):
+    plain = [batch(9, stage=100), batch(9, stage=100)]
+    sticky = [batch(9, stage=70, rows=r, moved=share) for r in sticky_rows]
+    return [
+        series(plain, manager="local", hot=hot, side="plain"),
+        series(sticky, manager="local", hot=hot, side="sticky"),
+    ]
+
+
+def test_the_barrier_must_balance_every_batch():
+    even, uneven = [100, 104], [100, 112]
+    measured = barrier_series("fixed", [even, even], 0.0) + barrier_series("moving", [even, uneven, even], 0.04)
+    met = {t.name: (t.value, t.met) for t in targets.barrier(measured, ["local"])}
+    assert met == {
+        "hot keys fixed: busiest task over mean, worst batch, at most": (pytest.approx(104 / 102), True),
+        "hot keys fixed: stage time over plain Spark's, at most": (pytest.approx(0.7), True),
+        "hot keys moving: busiest task over mean, worst batch, at most": (pytest.approx(112 / 106), False),
+        "hot keys moving: share of shards that change task, mean, at most": (pytest.approx(0.04), True),
+        "hot keys moving: stage time over plain Spark's, at most": (pytest.approx(0.7), True),
+    }
+
+
+def test_the_cost_of_the_barrier_is_a_share_of_batch_time():
+    measured = [
+        series([batch(ms)], manager="local", mapTasks=m, side=side)
+        for m, side, ms in (
+            ("2", "planning", 100),
+            ("2", "barrier", 102),
+            ("8", "planning", 100),
+            ("8", "barrier", 113),
+        )
+    ]
+    two, eight = targets.barrier_cost(measured, ["local"])
+    assert (two.value, two.met) == (pytest.approx(0.02), True)
+    assert (eight.value, eight.met) == (pytest.approx(0.13), False)
+
+
+def result(**changes):
+    measured = [series([batch(10), batch(20)], manager="local", side="hdfs-2", operator="join")]
+    fields = {"name": "overhead", "spark": "4.2.0", "machine": "2 cores", "command": "penstock bench overhead"}
+    checked = [Target("a", 1.0, 1.1), Target("b, at least", None, 5.0, at_least=True)]
+    return report.Result(**fields, cases=report.cases("overhead", measured), targets=checked, **changes)
+
+
+def test_the_json_has_the_published_form():
+    written = json.loads(json.dumps(report.to_json(result())))
+    assert list(written) == ["name", "spark", "machine", "command", "cases", "targets"]
+    assert written["cases"][0] == {
+        "case": "join, local file manager, hdfs-2: batch",
+        "unit": "ms",
+        "median": 15.0,
+        "p10": 11.0,
+        "p90": 19.0,
+        "n": 2,
+    }
+    assert written["targets"] == [
+        {"name": "a", "value": 1.0, "target": 1.1, "met": True},
+        {"name": "b, at least", "value": None, "target": 5.0, "met": False},
+    ]
+    assert not result().met
+
+
+def test_tables_show_every_case_and_target():
+    for text in (report.to_text(result()), report.to_markdown(result())):
+        assert "join, local file manager, hdfs-2: addBatch" in text
+        assert "not measured" in text
+        assert "at least 5" in text
+
+
+def arguments(*words):
+    import argparse  # noqa: PLC0415
+
+    from penstock.cli import bench  # noqa: PLC0415
+
+    parser = argparse.ArgumentParser()
+    bench.add_arguments(parser)
+    return parser.parse_args(words)
+
+
+def test_what_is_not_said_has_a_default_per_benchmark():
+    assert plan(arguments("barrier")).cores == 16
+    assert plan(arguments("barrier", "--cost")).name == "barrier-cost"
+    said = plan(arguments("overhead", "--rounds", "3", "--warm-up", "0", "--file-manager", "local"))
+    assert (said.rounds, said.warm_up, said.file_managers) == (3, 0, "local")
+
+
+def test_an_unknown_benchmark_is_refused(capsys):
+    with pytest.raises(SystemExit) as exit_info:
+        main(["bench", "nonsense"])
+    assert exit_info.value.code == 2
+    assert "overhead" in capsys.readouterr().err
