@@ -19,8 +19,15 @@ import io.penstock.state.format._
  *
  * @param shardCount
  *   S
+ * @param report
+ *   tells Spark that a state partition of a store has committed a version, where Spark counts
  */
-final class QueryCommits(val runId: UUID, val stateRoot: String, shardCount: Int, hadoopConf: Configuration)
+final class QueryCommits(
+    val runId: UUID,
+    val stateRoot: String,
+    shardCount: Int,
+    hadoopConf: Configuration,
+    report: (StoreKey, Int, Long) => Unit = (_, _, _) => ())
     extends Logging {
   import QueryCommits._
 
@@ -169,6 +176,9 @@ final class QueryCommits(val runId: UUID, val stateRoot: String, shardCount: Int
     }
     directory.write(own.path, FileFormat.Kind.Manifest, body, payload.array, payload.size)
     batch.wrote(ManifestFormat.decode(body), own)
+    if (batch.spec.countedBySpark && generation == batch.firstGeneration) {
+      for ((key, shards) <- folded; shard <- shards.indices) report(key, shard, m.batchId + 1)
+    }
     cleaner.batchDurable(m.batchId)
     logDebug(s"State of batch ${m.batchId} of run $runId is durable, generation $generation")
   }
@@ -178,6 +188,7 @@ object QueryCommits {
 
   /** A batch whose tasks may commit. */
   final private class OpenBatch(val spec: BatchSpec, val base: Manifest, var generation: Long) {
+    val firstGeneration: Long = generation + 1
     private val regions = (for (r <- spec.regions; o <- r.operators) yield o.operatorId -> r).toMap
     private val expected =
       (for (r <- spec.regions; o <- r.operators; n <- o.storeNames)

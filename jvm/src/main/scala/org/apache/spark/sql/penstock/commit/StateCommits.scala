@@ -9,11 +9,13 @@ import org.apache.spark.internal.Logging
 import org.apache.spark.rpc.{RpcCallContext, RpcEndpointRef, RpcEnv, ThreadSafeRpcEndpoint}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic
+import org.apache.spark.sql.execution.streaming.state.{StateStoreId, StateStoreProviderId}
 import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.util.{RpcUtils, ThreadUtils}
 import org.apache.spark.{SparkConf, SparkEnv}
 
 import io.penstock.errors.PenstockException
+import io.penstock.state.format.StoreKey
 
 /** All query runs of this driver, and the way to them from the executors. */
 object StateCommits extends Logging {
@@ -38,7 +40,7 @@ object StateCommits extends Logging {
           { _ =>
             val conf = session.asInstanceOf[classic.SparkSession].sessionState.newHadoopConf()
             new Run(
-              new QueryCommits(batch.runId, batch.stateRoot, batch.shardCount, conf),
+              new QueryCommits(batch.runId, batch.stateRoot, batch.shardCount, conf, reportTo(session, batch)),
               Thread.currentThread(),
               env
             )
@@ -50,6 +52,15 @@ object StateCommits extends Logging {
 
     override def owners(runId: UUID, region: Long): Array[String] =
       Option(runs.get(runId)).map(_.commits.ownersOf(region)).getOrElse(Array.empty)
+  }
+
+  /** Spark's own count of commits, which it makes where a user's function may read a part of a batch only. */
+  private def reportTo(session: SparkSession, batch: BatchSpec): (StoreKey, Int, Long) => Unit = {
+    val coordinator = session.asInstanceOf[classic.SparkSession].streams.stateStoreCoordinator
+    (store, shard, version) => {
+      val id = StateStoreId(batch.stateRoot, store.operatorId, shard, store.storeName)
+      coordinator.reportStateStoreCommit(StateStoreProviderId(id, batch.runId), version, store.storeName)
+    }
   }
 
   /**

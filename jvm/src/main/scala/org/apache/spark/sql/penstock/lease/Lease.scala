@@ -47,8 +47,16 @@ final case class RegionSpec(region: Long, single: Boolean, operators: Seq[Operat
  *   also the store version that the batch reads; it writes version `batchId + 1`
  * @param shardCount
  *   S, Spark's number of state partitions
+ * @param countedBySpark
+ *   whether Spark counts the commits of the batch's state partitions (it does for foreachBatch): each is to be reported
  */
-final case class BatchSpec(runId: UUID, stateRoot: String, batchId: Long, shardCount: Int, regions: Seq[RegionSpec])
+final case class BatchSpec(
+    runId: UUID,
+    stateRoot: String,
+    batchId: Long,
+    shardCount: Int,
+    regions: Seq[RegionSpec],
+    countedBySpark: Boolean = false)
 
 /**
  * What the tasks of one region need before they open their stores, but for the binding. Made when planning, shipped
