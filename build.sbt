@@ -118,4 +118,5 @@ lazy val benchmarks = project
   .settings(common)
   .settings(name := s"penstock-benchmarks-spark-$sparkMinor", publish / skip := true)
 
-lazy val root = project.in(file(".")).aggregate(jvm, bridge, plugin, integration, benchmarks).settings(publish / skip := true)
+lazy val root =
+  project.in(file(".")).aggregate(jvm, bridge, plugin, integration, benchmarks).settings(publish / skip := true)
