@@ -105,11 +105,40 @@ lazy val plugin = project
     assembly / assemblyOption ~= { _.withIncludeScala(false) }
   )
 
+/** Class path of the Kafka broker that tests start as a process of its own. */
+lazy val KafkaBroker = config("kafkaBroker").hide
+
 lazy val integration = project
   .in(file("tests/integration"))
   .dependsOn(plugin, jvm % "test->test")
+  .configs(KafkaBroker)
   .settings(common)
-  .settings(name := "penstock-integration", publish / skip := true)
+  .settings(
+    name := "penstock-integration",
+    publish / skip := true,
+    ivyConfigurations += KafkaBroker,
+    libraryDependencies += "org.apache.kafka" %% "kafka" % "3.9.2" % KafkaBroker,
+    // Spark's connector is published for the minors whose Spark is. Its helper for delegation tokens, which the tests do
+    // not use, is not found there in that version; an older one links.
+    libraryDependencies ++= {
+      val helper = "spark-token-provider-kafka-0-10"
+      if (sparkJars.isDefined) Nil
+      else Seq(
+        "org.apache.spark" %% "spark-sql-kafka-0-10" % sparkVersion % Test exclude ("org.apache.spark", s"${helper}_2.13"),
+        "org.apache.spark" %% helper % "4.0.0" % Test intransitive ()
+      )
+    },
+    Test / javaOptions += {
+      val jars = update.value.select(configurationFilter(KafkaBroker.name)).distinct
+      s"-Dpenstock.test.kafka.classpath=${jars.mkString(java.io.File.pathSeparator)}"
+    },
+    // Executor processes start with the jars below SPARK_HOME, here none, and with the class path that a test gives them.
+    Test / envVars := {
+      val home = target.value / "spark-home"
+      IO.createDirectory(home / "jars")
+      Map("SPARK_HOME" -> home.getAbsolutePath)
+    }
+  )
 
 /** The measuring programs of `penstock bench`. */
 lazy val benchmarks = project

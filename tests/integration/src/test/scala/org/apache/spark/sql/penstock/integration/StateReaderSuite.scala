@@ -56,7 +56,7 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
   compare(AggregationCases.updateMode)(Map.empty[String, String])
   compare(DeduplicationCases.unbounded)(Map.empty[String, String])
   compare(SessionWindowCases.appendMode)(Map.empty[String, String])
-  compare(GroupsWithStateCases.processingTime)(Map.empty[String, String])
+  compare(GroupsWithStateCases.initialState)(Map.empty[String, String])
   compare(StreamJoinCases.inner)(Map("joinSide" -> "left"), Map("joinSide" -> "right"))
   compare(TransformWithStateCases.eventTimers)(
     variable("rowCount"),

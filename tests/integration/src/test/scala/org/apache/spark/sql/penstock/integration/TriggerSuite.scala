@@ -1,6 +1,6 @@
 package org.apache.spark.sql.penstock.integration
 
-import java.nio.file.{Files, Path}
+import java.nio.file.Path
 
 import scala.collection.mutable
 
@@ -51,7 +51,7 @@ class TriggerSuite extends AnyFunSuite with PenstockApplication {
     val progress = (0 until 2).flatMap { runNumber =>
       (0 until filesPerRun).foreach { file =>
         val input = runNumber * filesPerRun + file
-        writeFile(source, input, generator.input(input, 60))
+        EventFiles.write(source, input, generator.input(input, 60))
       }
       val writer = windows(engine, source).writeStream
         .outputMode("append")
@@ -78,19 +78,4 @@ class TriggerSuite extends AnyFunSuite with PenstockApplication {
       .withWatermark("ts", "3 seconds")
       .groupBy(window(col("ts"), "5 seconds"), col("key"))
       .agg(count("*").as("n"), sum("value").as("total"))
-
-  /** The file source reads in the order of modification times, which must therefore differ. */
-  private def writeFile(source: Path, number: Int, events: Seq[Event]): Unit = {
-    val file = Files.createTempFile(newDirectory("writing"), "input", ".json")
-    Files.write(
-      file,
-      events
-        .map(e => s"""{"key": ${e.key}, "value": ${e.value}, "time": ${e.time}, "batch": ${e.batch}}""")
-        .mkString("\n")
-        .getBytes
-    )
-    file.toFile.setLastModified(1600000000000L + number * 10000L)
-    Files.move(file, source.resolve(s"input-$number.json"))
-    ()
-  }
 }

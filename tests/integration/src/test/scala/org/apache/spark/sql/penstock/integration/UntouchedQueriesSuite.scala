@@ -1,11 +1,14 @@
 package org.apache.spark.sql.penstock.integration
 
+import java.time.Duration
+
 import scala.collection.mutable
 
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions._
+import org.apache.spark.sql.penstock.integration.cases.{EveryVariable, Timers}
 import org.apache.spark.sql.penstock.integration.harness._
-import org.apache.spark.sql.streaming.Trigger
+import org.apache.spark.sql.streaming.{OutputMode, TimeMode, Trigger}
 import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row, classic}
 
 import org.scalatest.funsuite.AnyFunSuite
@@ -36,11 +39,13 @@ class UntouchedQueriesSuite extends AnyFunSuite with PenstockApplication {
     ).foreach(assertUntouched)
   }
 
-  test("a batch query with transformWithState's batch form") {
+  test("batch queries over groups, transformWithState among them") {
     import session.implicits._
     val groups = session.createDataset(events).groupByKey(_.key)
     assertUntouched(groups.mapGroups((key, rows) => (key, rows.size)).toDF())
     assertUntouched(groups.flatMapSortedGroups($"time")((key, rows) => Iterator((key, rows.size))).toDF())
+    val processor = new EveryVariable(Timers.None, Duration.ZERO)
+    assertUntouched(groups.transformWithState(processor, TimeMode.None(), OutputMode.Append()).toDF())
   }
 
   test("a stream without state, with an exchange") {

@@ -79,14 +79,14 @@ private class LoseMapOutput extends RowFault {
       newestMapOutput().foreach(throw _)
     }
 
+  /** An output that this stage reads: exchanges are numbered from the sources up, so the last one feeds this stage. */
   private def newestMapOutput(): Option[FetchFailedException] = {
     val tracker = SparkEnv.get.mapOutputTracker.asInstanceOf[MapOutputTrackerMaster]
-    tracker.shuffleStatuses.keys.toSeq.sorted.reverseIterator.flatMap { shuffle =>
-      tracker.shuffleStatuses(shuffle).withMapStatuses(_.zipWithIndex.collectFirst {
-        case (status, index) if status != null =>
-          new FetchFailedException(status.location, shuffle, status.mapId, index, 0, "a map output lost on purpose")
-      })
-    }.nextOption()
+    val shuffle = tracker.shuffleStatuses.keys.max
+    tracker.shuffleStatuses(shuffle).withMapStatuses(_.zipWithIndex.collectFirst {
+      case (status, index) if status != null =>
+        new FetchFailedException(status.location, shuffle, status.mapId, index, 0, "a map output lost on purpose")
+    })
   }
 }
 

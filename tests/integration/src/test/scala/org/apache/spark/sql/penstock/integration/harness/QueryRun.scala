@@ -56,6 +56,8 @@ final class QueryRun(
           clock.tick(query)
         case Step.Idle =>
           (1 to 3).foreach(_ => clock.tick(query))
+        case Step.Disturb(what) =>
+          what()
         case Step.Restart =>
           stop(query)
           query = start()

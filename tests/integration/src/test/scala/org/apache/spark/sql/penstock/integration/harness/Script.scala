@@ -14,6 +14,9 @@ object Step {
   /** The query stops and a new run goes on from its checkpoint. */
   case object Restart extends Step
 
+  /** Something happens to the application between two batches. */
+  final case class Disturb(what: () => Unit) extends Step
+
   /** As a restart, after the commit of the newest batch was lost: the new run has to do the batch again. */
   case object Replay extends Step
 }

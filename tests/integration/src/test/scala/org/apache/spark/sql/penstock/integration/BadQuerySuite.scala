@@ -1,0 +1,117 @@
+package org.apache.spark.sql.penstock.integration
+
+import java.nio.file.{Files, Path}
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
+import org.apache.spark.sql.functions._
+import org.apache.spark.sql.penstock.integration.harness._
+import org.apache.spark.sql.streaming.Trigger
+import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row, classic}
+
+import io.penstock.errors.PenstockException
+import org.scalatest.funsuite.AnyFunSuite
+
+/** Settings and queries that cannot work fail before the first batch, with an error that says what to do. */
+class BadQuerySuite extends AnyFunSuite with PenstockApplication {
+
+  test("an unknown option names the nearest known one") {
+    val error = refusal(options = Map("penstock.bindr" -> "sticky"))
+    assert(error.errorClass == "PENSTOCK_UNKNOWN_SETTING")
+    assert(Errors.missing(error, "penstock.bindr", "sticky", "Did you mean penstock.binder?").isEmpty)
+  }
+
+  test("an unknown setting of the session names the nearest known one") {
+    val error = refusal(conf = Map("spark.penstock.teta" -> "1.1"))
+    assert(error.errorClass == "PENSTOCK_UNKNOWN_SETTING")
+    assert(Errors.missing(error, "spark.penstock.teta", "1.1", "Did you mean spark.penstock.theta?").isEmpty)
+  }
+
+  test("a value out of range") {
+    val error = refusal(options = Map("penstock.theta" -> "0.9"))
+    assert(error.errorClass == "PENSTOCK_INVALID_SETTING")
+    assert(Errors.missing(error, "penstock.theta", "'0.9'", "greater than 1").isEmpty)
+  }
+
+  test("a value of the wrong type") {
+    val error = refusal(options = Map("penstock.theta" -> "balanced"))
+    assert(error.errorClass == "PENSTOCK_INVALID_SETTING")
+    assert(Errors.missing(error, "penstock.theta", "'balanced'", "a number").isEmpty)
+  }
+
+  test("a value that is none of the allowed words") {
+    val error = refusal(options = Map("penstock.binder" -> "chaos(monday)"))
+    assert(error.errorClass == "PENSTOCK_INVALID_SETTING")
+    assert(Errors.missing(error, "penstock.binder", "'chaos(monday)'", "sticky, static, chaos(<seed>)").isEmpty)
+  }
+
+  test("a setting of the application given to a query") {
+    val error = refusal(options = Map("penstock.shards" -> "16"))
+    assert(error.errorClass == "PENSTOCK_SETTING_SCOPE")
+    assert(Errors.missing(error, "penstock.shards", "spark.penstock.shards=16").isEmpty)
+  }
+
+  test("more shards than there can be, by way of Spark's own setting") {
+    val error = refusal(conf = Map("spark.sql.streaming.internal.stateStore.partitions" -> "65537"))
+    assert(Errors.missing(error, "65537", "65536").isEmpty)
+  }
+
+  test("a query without strict distribution") {
+    val error = refusal(conf = Map("spark.sql.streaming.statefulOperator.useStrictDistribution" -> "false"))
+    assert(Errors.missing(error, "spark.sql.streaming.statefulOperator.useStrictDistribution").isEmpty)
+  }
+
+  test("keys that Spark refuses are refused as by plain Spark") {
+    val expressions = Seq(
+      "string whose equality is not that of its bytes" -> "collate(cast(key as string), 'UTF8_LCASE')",
+      "map" -> "map(key, value)",
+      "variant" -> "parse_json(cast(key as string))"
+    )
+    expressions.foreach { case (what, expression) =>
+      def query(rows: DataFrame) = rows.groupBy(expr(expression).as("k")).count()
+      val stock = failure(Engine.stock(Engine.HdfsBacked, 3).session(application), query = query)
+      val ours = failure(application.newSession(), query = query)
+      assert(Errors.penstock(ours).isEmpty, what)
+      assert(condition(ours).nonEmpty && condition(ours) == condition(stock), what)
+    }
+  }
+
+  private def condition(error: Throwable): Option[String] =
+    Errors.causes(error).collect { case spark: org.apache.spark.SparkThrowable => spark.getCondition }.lastOption
+
+  private def refusal(options: Map[String, String] = Map.empty, conf: Map[String, String] = Map.empty) = {
+    val session = application.newSession()
+    conf.foreach { case (key, value) => session.conf.set(key, value) }
+    val error = failure(session, options)
+    Errors.penstock(error).getOrElse(fail(s"not Penstock's error: ${Errors.text(error)}")): PenstockException
+  }
+
+  /** What a query failed with, and it must not have given a row or ended a batch. */
+  private def failure(
+      session: classic.SparkSession,
+      options: Map[String, String] = Map.empty,
+      query: DataFrame => DataFrame = _.groupBy("key").count()
+  ): Throwable = {
+    val source = MemoryStream[Event](Encoders.product[Event], session)
+    source.addData(new EventGenerator(seed = 5).input(0, 50))
+    val checkpoint = newDirectory("checkpoint")
+    val rows = mutable.ArrayBuffer.empty[Row]
+    val error = intercept[Exception](PublicRun.toTheEnd(
+      query(source.toDF()).writeStream
+        .outputMode("update")
+        .option("checkpointLocation", checkpoint.toString)
+        .options(options)
+        .trigger(Trigger.AvailableNow())
+        .foreachBatch { (batch: Dataset[Row], _: Long) =>
+          rows ++= batch.collect()
+          ()
+        }
+    ))
+    assert(rows.isEmpty)
+    assert(!ended(checkpoint, batch = 0))
+    error
+  }
+
+  private def ended(checkpoint: Path, batch: Long) = Files.exists(checkpoint.resolve("commits").resolve(batch.toString))
+}

@@ -1,0 +1,40 @@
+package org.apache.spark.sql.penstock.integration.harness
+
+import java.nio.file.Path
+
+import org.apache.spark.sql.{SparkSession, classic}
+
+/** Starts Spark applications for tests. There is at most one at a time in a JVM. */
+object Applications {
+  val Plugin: Map[String, String] = Map("spark.plugins" -> "io.penstock.PenstockPlugin")
+
+  /** A file manager that starts no child processes, because they take most of a small batch's time. */
+  val FastFiles: Map[String, String] =
+    Map("spark.sql.streaming.checkpointFileManagerClass" -> "io.penstock.LocalCheckpointFileManager")
+
+  /**
+   * Starts an application.
+   *
+   * @param warehouse
+   *   where Spark keeps tables
+   * @param conf
+   *   all settings that a test is about, the plugin's among them
+   */
+  def start(name: String, master: String, warehouse: Path, conf: Map[String, String]): classic.SparkSession = {
+    val builder = SparkSession
+      .builder()
+      .master(master)
+      .appName(name)
+      .config("spark.ui.enabled", "false")
+      .config("spark.driver.host", "127.0.0.1")
+      .config("spark.driver.bindAddress", "127.0.0.1")
+      .config("spark.sql.session.timeZone", "UTC")
+      .config("spark.sql.warehouse.dir", warehouse.toString)
+      .config("spark.sql.streaming.numRecentProgressUpdates", "1000")
+    conf.foreach { case (key, value) => builder.config(key, value) }
+    val session = builder.getOrCreate().asInstanceOf[classic.SparkSession]
+    // What fails on purpose fills the log.
+    session.sparkContext.setLogLevel("OFF")
+    session
+  }
+}

@@ -1,0 +1,48 @@
+package org.apache.spark.sql.penstock.integration.harness
+
+import java.nio.file.Path
+
+import org.apache.spark.sql.functions.{count, lit}
+import org.apache.spark.sql.streaming.{StreamingQueryProgress, Trigger}
+import org.apache.spark.sql.{Dataset, Encoders, Row, classic}
+
+/** A small stateful query over files, which any application can go on with from its checkpoint. */
+final class CountingQuery(source: Path, val checkpoint: Path) {
+  private var inputs = 0
+
+  /**
+   * Adds one file of events and runs the query until all files are read.
+   *
+   * @return
+   *   counts by key as the last batch gave them, and the run's progress
+   */
+  def runOn(
+      session: classic.SparkSession,
+      options: Map[String, String] = Map.empty
+  ): (Map[Long, Long], Seq[StreamingQueryProgress]) = {
+    EventFiles.write(source, inputs, new EventGenerator(seed = 17L + inputs).input(inputs, 80))
+    inputs += 1
+    var counts = Map.empty[Long, Long]
+    val query = PublicRun.toTheEnd(
+      session.readStream
+        .schema(Encoders.product[Event].schema)
+        .json(source.toString)
+        .groupBy("key")
+        .agg(count(lit(1)).as("n"))
+        .writeStream
+        .outputMode("complete")
+        .option("checkpointLocation", checkpoint.toString)
+        .options(options)
+        .trigger(Trigger.AvailableNow())
+        .foreachBatch { (batch: Dataset[Row], _: Long) =>
+          counts = batch.collect().map(row => row.getLong(0) -> row.getLong(1)).toMap
+        }
+    )
+    (counts, query.recentProgress.toSeq)
+  }
+
+  /** The counts that the query should have given by now. */
+  def expected: Map[Long, Long] = (0 until inputs)
+    .flatMap(input => new EventGenerator(seed = 17L + input).input(input, 80))
+    .groupMapReduce(_.key)(_ => 1L)(_ + _)
+}

@@ -1,0 +1,100 @@
+package org.apache.spark.sql.penstock.integration.harness
+
+import java.net.{InetAddress, ServerSocket}
+import java.nio.ByteBuffer
+import java.nio.file.{Files, Path}
+import java.util.concurrent.TimeUnit
+import java.util.{Base64, UUID}
+
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+/**
+ * A Kafka cluster of one broker, in a process of its own, with the class path that the build resolved for it.
+ *
+ * @param directory
+ *   of its data and log
+ */
+final class KafkaBroker(directory: Path) extends AutoCloseable {
+  import KafkaBroker._
+
+  private val ports = freePorts(2)
+  private val log = directory.resolve("broker.log")
+  private val properties = writeProperties()
+  private val server: Process = start()
+
+  /** What clients connect to. */
+  val address: String = s"127.0.0.1:${ports.head}"
+
+  override def close(): Unit = {
+    server.destroy()
+    if (!server.waitFor(10, TimeUnit.SECONDS)) server.destroyForcibly().waitFor()
+  }
+
+  private def start(): Process = {
+    val format = launch("kafka.tools.StorageTool", "format", "-t", newClusterId(), "-c", properties.toString)
+    if (format.waitFor() != 0) throw failed("could not format its directory")
+    val process = launch("kafka.Kafka", properties.toString)
+    val deadline = System.nanoTime() + LimitSeconds * 1000000000L
+    while (!Files.readString(log).contains("Kafka Server started")) {
+      if (!process.isAlive) throw failed("ended at once")
+      if (System.nanoTime() > deadline) {
+        process.destroyForcibly()
+        throw failed(s"was not ready within $LimitSeconds s")
+      }
+      Thread.sleep(50)
+    }
+    process
+  }
+
+  private def launch(mainClass: String, arguments: String*): Process = {
+    val java = Path.of(sys.props("java.home"), "bin", "java").toString
+    val command = Seq(java, "-Xmx256m", "-XX:+UseSerialGC", "-cp", sys.props(ClassPathProperty), mainClass) ++ arguments
+    new ProcessBuilder(command.asJava)
+      .redirectErrorStream(true)
+      .redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile))
+      .start()
+  }
+
+  private def writeProperties(): Path = Files.write(
+    directory.resolve("server.properties"),
+    Seq(
+      "process.roles=broker,controller",
+      "node.id=1",
+      s"controller.quorum.voters=1@127.0.0.1:${ports(1)}",
+      s"listeners=PLAINTEXT://127.0.0.1:${ports.head},CONTROLLER://127.0.0.1:${ports(1)}",
+      "controller.listener.names=CONTROLLER",
+      s"log.dirs=${directory.resolve("data")}",
+      "num.partitions=3",
+      "offsets.topic.replication.factor=1",
+      "offsets.topic.num.partitions=1",
+      "transaction.state.log.replication.factor=1",
+      "transaction.state.log.min.isr=1"
+    ).asJava
+  )
+
+  private def failed(what: String) =
+    new IllegalStateException(s"the Kafka broker $what; its log:\n${Files.readString(log)}")
+}
+
+object KafkaBroker {
+
+  /** System property that the build sets to the broker's class path. */
+  val ClassPathProperty = "penstock.test.kafka.classpath"
+  private val LimitSeconds = 60L
+
+  private def freePorts(count: Int): Seq[Int] = {
+    val sockets = Seq.fill(count)(new ServerSocket(0, 1, InetAddress.getLoopbackAddress))
+    try sockets.map(_.getLocalPort)
+    finally sockets.foreach(_.close())
+  }
+
+  private def newClusterId(): String = {
+    val id = UUID.randomUUID()
+    val bytes = ByteBuffer.allocate(16).putLong(id.getMostSignificantBits).putLong(id.getLeastSignificantBits)
+    Base64.getUrlEncoder.withoutPadding().encodeToString(bytes.array())
+  }
+
+  /** Starts a broker for the length of `body`. */
+  def using[T](directory: Path)(body: KafkaBroker => T): T = Using.resource(new KafkaBroker(directory))(body)
+}

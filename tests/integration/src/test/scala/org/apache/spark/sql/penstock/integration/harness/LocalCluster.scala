@@ -1,0 +1,49 @@
+package org.apache.spark.sql.penstock.integration.harness
+
+import java.io.File
+
+import org.apache.spark.SparkContext
+
+import org.scalatest.Suite
+
+/**
+ * An application with two executors that are processes of their own.
+ *
+ * Spark starts them with the jars of SPARK_HOME, which the build sets to a folder without any; what they need comes
+ * from the class path of the tests.
+ */
+trait LocalCluster extends PenstockApplication { this: Suite =>
+
+  override protected def master: String = "local-cluster[2,1,1024]"
+
+  override protected def applicationConf: Map[String, String] = Map(
+    "spark.executor.extraClassPath" -> executorClassPath,
+    "spark.executor.memory" -> "640m",
+    "spark.sql.streaming.checkpointFileManagerClass" ->
+      "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager"
+  )
+
+  protected def executorClassPath: String = sys.props("java.class.path")
+
+  /** Waits until enough executors are registered and one is gone. */
+  protected def awaitExecutors(context: SparkContext, atLeast: Int, without: String): Unit = {
+    val deadline = System.nanoTime() + LocalCluster.LimitSeconds * 1000000000L
+    def ready = {
+      val ids = context.getExecutorIds()
+      ids.size >= atLeast && !ids.contains(without)
+    }
+    while (!ready) {
+      assert(System.nanoTime() < deadline, s"no new executor within ${LocalCluster.LimitSeconds} s")
+      Thread.sleep(50)
+    }
+  }
+}
+
+object LocalCluster {
+  private val LimitSeconds = 60L
+
+  /** A class path with Spark and without Penstock and its tests. */
+  def withoutPenstock(classPath: String): String =
+    classPath.split(File.pathSeparator).filter(_.endsWith(".jar")).filterNot(_.contains("penstock"))
+      .mkString(File.pathSeparator)
+}
