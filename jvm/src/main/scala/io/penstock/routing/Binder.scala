@@ -1,0 +1,52 @@
+package io.penstock.routing
+
+import io.penstock.conf.{BinderChoice, QuerySettings}
+
+/** Decides which task runs which shards. Pure: equal arguments give equal answers. */
+trait Binder {
+
+  /**
+   * Binds every shard to a task.
+   *
+   * @param rows
+   *   rows of each shard in this batch
+   * @param tasks
+   *   N, at least 1
+   * @param previous
+   *   task of each shard in the batch before, which may have had more tasks; None where there was none
+   * @return
+   *   task of each shard, in `0 until tasks`
+   */
+  def bind(rows: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int]
+}
+
+object Binder {
+
+  /** The binder that a query's settings name, for one region of one batch. */
+  def of(settings: QuerySettings, batch: Long, region: Long): Binder = settings.binder match {
+    case BinderChoice.Sticky => new StickyBinder(settings.theta)
+    case BinderChoice.Static => StaticBinder
+    case BinderChoice.Chaos(seed) => new ChaosBinder(seed, batch, region)
+  }
+}
+
+/** By shard id, in runs of neighbours: the same binding whatever the load, and one block to fetch per map task. */
+object StaticBinder extends Binder {
+  override def bind(rows: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int] =
+    Array.tabulate(rows.length)(s => (s.toLong * tasks / rows.length).toInt)
+}
+
+/** At random, for tests: another binding in every batch and region, the same for the same seed. */
+final class ChaosBinder(seed: Long, batch: Long, region: Long) extends Binder {
+  override def bind(rows: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int] = {
+    val random = Chaos.random(seed, batch, region)
+    Array.fill(rows.length)(random.nextInt(tasks))
+  }
+}
+
+private[routing] object Chaos {
+
+  /** One stream of numbers per (seed, batch, region); neighbours are unlike each other. */
+  def random(seed: Long, batch: Long, region: Long): java.util.SplittableRandom =
+    new java.util.SplittableRandom(new java.util.SplittableRandom(seed * 31 + batch).nextLong() * 31 + region)
+}

@@ -1,0 +1,182 @@
+package io.penstock.routing
+
+import scala.collection.mutable
+
+/**
+ * One attempt of the sticky binder: a binding that starts from the owners and is changed shard by shard.
+ *
+ * @param owners
+ *   previous task of each shard; a task that no longer exists owns nothing
+ * @param limit
+ *   rows that no task may exceed
+ */
+final private[routing] class Shedding(rows: Array[Long], tasks: Int, owners: Array[Int], limit: Double) {
+  private val byRows = Load.heaviestFirst(rows)
+  private val load = new Array[Long](tasks)
+  private val count = new Array[Int](tasks)
+
+  /** A hot shard that was sent on purpose to a task without room: moving it again would not end. */
+  private val settled = new Array[Boolean](rows.length)
+
+  val taskOf: Array[Int] = owners.clone()
+
+  /** Whether the limit was reached; `taskOf` holds the binding then. */
+  def run(busiestFirst: Boolean): Boolean = {
+    adopt()
+    var steps = 4 * rows.length
+    var stuck = false
+    var over = overloaded(busiestFirst)
+    while (over >= 0 && !stuck) {
+      steps -= 1
+      stuck = steps < 0 || !(eject(over) || give(over))
+      over = overloaded(busiestFirst)
+    }
+    if (!stuck) {
+      takeHome()
+      spreadCounts()
+    }
+    !stuck
+  }
+
+  /** Books every shard on its owner; shards whose owner is gone go to the least loaded tasks, heaviest first. */
+  private def adopt(): Unit = {
+    val (kept, loose) = byRows.partition(s => owners(s) >= 0 && owners(s) < tasks)
+    kept.foreach { s =>
+      load(owners(s)) += rows(s)
+      count(owners(s)) += 1
+    }
+    loose.foreach { s =>
+      taskOf(s) = (0 until tasks).minBy(t => (load(t), count(t), t))
+      load(taskOf(s)) += rows(s)
+      count(taskOf(s)) += 1
+    }
+  }
+
+  private def move(shard: Int, to: Int): Unit = {
+    val from = taskOf(shard)
+    load(from) -= rows(shard)
+    count(from) -= 1
+    load(to) += rows(shard)
+    count(to) += 1
+    taskOf(shard) = to
+  }
+
+  private def room(task: Int): Double = limit - load(task)
+
+  /** A task above the limit, or -1. */
+  private def overloaded(busiestFirst: Boolean): Int = {
+    var found = -1
+    var t = 0
+    while (t < tasks) {
+      if (load(t) > limit && (found < 0 || (if (busiestFirst) load(t) > load(found) else load(t) < load(found))))
+        found = t
+      t += 1
+    }
+    found
+  }
+
+  /** Shards of a task that may go, heaviest first. */
+  private def movable(task: Int): Array[Int] = byRows.filter(s => taskOf(s) == task && rows(s) > 0 && !settled(s))
+
+  private def widestRoom(but: Int): Double = {
+    var widest = 0.0
+    var t = 0
+    while (t < tasks) {
+      if (t != but) widest = math.max(widest, room(t))
+      t += 1
+    }
+    widest
+  }
+
+  /** How many of `shards`, heaviest first, must go to take `excess` rows away, if each must fit into `widest`. */
+  private def cost(shards: Array[Int], excess: Double, widest: Double, but: Int): Int = {
+    var left = excess
+    var n = 0
+    var i = 0
+    while (left > 0 && i < shards.length) {
+      if (shards(i) != but && rows(shards(i)) <= widest) {
+        left -= rows(shards(i))
+        n += 1
+      }
+      i += 1
+    }
+    if (left > 0) Shedding.Never else n
+  }
+
+  /** Sends a hot shard, too heavy for any room, to a task that sheds fewer shards for it than its own would. */
+  private def eject(from: Int): Boolean = {
+    val mine = movable(from)
+    val widest = widestRoom(from)
+    val excess = load(from) - limit
+    var fewest = cost(mine, excess, widest, -1)
+    var hot = -1
+    var target = -1
+    val candidates = mine.takeWhile(rows(_) > widest).take(Shedding.HotShards)
+    if (candidates.nonEmpty && fewest > 1) {
+      val theirs = Array.tabulate(tasks)(t => if (t == from) Array.emptyIntArray else movable(t))
+      candidates.foreach { s =>
+        val rest = cost(mine, excess - rows(s), widest, s)
+        (0 until tasks).filter(t => t != from && rest < Shedding.Never).foreach { t =>
+          val all = 1 + rest + cost(theirs(t), load(t) + rows(s) - limit, widest, -1)
+          if (all < fewest) {
+            fewest = all
+            hot = s
+            target = t
+          }
+        }
+      }
+    }
+    if (hot >= 0) {
+      settled(hot) = true
+      move(hot, target)
+    }
+    hot >= 0
+  }
+
+  /** Gives one shard to a task that has room; false where none fits anywhere. */
+  private def give(from: Int): Boolean = {
+    val fitting = movable(from).filter(rows(_) <= widestRoom(from))
+    if (fitting.isEmpty) false
+    else {
+      val excess = load(from) - limit
+      val enough = fitting.filter(rows(_) >= excess)
+      val shard = if (enough.nonEmpty) enough.last else fitting.head
+      val takers = (0 until tasks).filter(t => t != from && room(t) >= rows(shard))
+      val home = owners(shard)
+      // The fullest that has room keeps wide rooms for heavy shards.
+      move(shard, if (takers.contains(home)) home else takers.minBy(t => (room(t), t)))
+      true
+    }
+  }
+
+  /** What was moved early may fit at home after later moves: lightest first, so that most return. */
+  private def takeHome(): Unit = byRows.reverseIterator.foreach { s =>
+    val home = owners(s)
+    if (home >= 0 && home < tasks && home != taskOf(s) && room(home) >= rows(s)) move(s, home)
+  }
+
+  /**
+   * No task keeps more than twice its share of the shards: shards without rows may have timers and expiries due. The
+   * lightest go, to tasks with fewest shards.
+   */
+  private def spreadCounts(): Unit = {
+    val most = 2 * ((rows.length + tasks - 1) / tasks)
+    (0 until tasks).filter(count(_) > most).foreach { t =>
+      val light = mutable.Queue.from(byRows.reverseIterator.filter(taskOf(_) == t))
+      while (count(t) > most && light.nonEmpty) {
+        val s = light.dequeue()
+        val takers = (0 until tasks).filter(o => count(o) < most && room(o) >= rows(s))
+        if (takers.nonEmpty) move(s, takers.minBy(o => (count(o), load(o), o)))
+      }
+    }
+  }
+}
+
+private object Shedding {
+
+  /** More moves than any binding needs. */
+  val Never = 1 << 24
+
+  /** Heaviest shards of a task that are considered for being sent away whole. */
+  val HotShards = 4
+}

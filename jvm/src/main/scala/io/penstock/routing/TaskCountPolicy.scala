@@ -1,0 +1,45 @@
+package io.penstock.routing
+
+import io.penstock.conf.{QuerySettings, TasksChoice}
+
+/** Decides how many tasks the stateful stages of a batch have. Pure. */
+trait TaskCountPolicy {
+
+  /**
+   * @param batch
+   *   the batch that is planned
+   * @param region
+   *   the region that is planned
+   * @param cores
+   *   tasks that the application can run at the same time now
+   * @param shards
+   *   S; more tasks than shards would have nothing to do
+   * @return
+   *   N, from 1 to `shards`
+   */
+  def tasks(batch: Long, region: Long, cores: Int, shards: Int): Int
+}
+
+object TaskCountPolicy {
+
+  /** The policy that a query's settings name. */
+  def of(settings: QuerySettings): TaskCountPolicy = settings.tasks match {
+    case TasksChoice.Cores => CoresPolicy
+    case TasksChoice.Chaos(seed) => new ChaosPolicy(seed)
+  }
+}
+
+/** One task per core, at most one per shard. */
+object CoresPolicy extends TaskCountPolicy {
+  override def tasks(batch: Long, region: Long, cores: Int, shards: Int): Int = math.max(1, math.min(cores, shards))
+}
+
+/** Another number in every batch and region, for tests: 1 to 5, the same for the same seed. */
+final class ChaosPolicy(seed: Long) extends TaskCountPolicy {
+  override def tasks(batch: Long, region: Long, cores: Int, shards: Int): Int =
+    math.min(1 + Chaos.random(seed, batch, region).nextInt(ChaosPolicy.Most), shards)
+}
+
+object ChaosPolicy {
+  val Most = 5
+}

@@ -1,0 +1,27 @@
+package io.penstock.routing
+
+import org.scalacheck.{Gen, Prop, Test => Check}
+import org.scalatest.Assertions
+
+/** Runs a property, and shows its counterexample where it fails. */
+private[routing] trait Checks { this: Assertions =>
+  def check(property: Prop, times: Int = 200): Unit = {
+    val result = Check.check(Check.Parameters.default.withMinSuccessfulTests(times), property)
+    assert(result.passed, org.scalacheck.util.Pretty.pretty(result))
+  }
+
+  /** Rows of shards: empty, even, skewed and extreme. */
+  val anyRows: Gen[Array[Long]] = for {
+    shards <- Gen.choose(1, 300)
+    one <- Gen.oneOf(
+      Gen.const(Gen.const(0L)),
+      Gen.const(Gen.const(7L)),
+      Gen.const(Gen.choose(0L, 100L)),
+      Gen.const(Gen.frequency(20 -> Gen.choose(0L, 10L), 1 -> Gen.choose(0L, 100000L))),
+      Gen.const(Gen.choose(0L, Long.MaxValue / 1000))
+    )
+    rows <- Gen.listOfN(shards, one)
+  } yield rows.toArray
+
+  val anyTasks: Gen[Int] = Gen.choose(1, 40)
+}
