@@ -1,0 +1,61 @@
+package org.apache.spark.sql.penstock.routing
+
+import java.util.UUID
+
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
+
+/**
+ * What a plan knows of a routed region before its batch runs. Two plans are equal where run, batch, region and numbers
+ * are: two regions never share a shuffle, because they are bound apart.
+ *
+ * @param tasks
+ *   N, tasks that read the exchanges of the region
+ * @param shards
+ *   S, blocks that each map task writes
+ * @param epoch
+ *   number of the epoch that gave N
+ * @param routing
+ *   the region's driver side; not part of the equality
+ */
+final class LatePlan(
+    val runId: UUID,
+    val batchId: Long,
+    val region: Long,
+    val tasks: Int,
+    val shards: Int,
+    val epoch: Long,
+    @transient val routing: RegionRouting
+) extends Serializable {
+  private def content = (runId, batchId, region, tasks, shards, epoch)
+
+  override def equals(other: Any): Boolean = other match {
+    case p: LatePlan => p.content == content
+    case _ => false
+  }
+  override def hashCode(): Int = content.hashCode()
+  override def toString: String = s"tasks=$tasks, shards=$shards, epoch=$epoch"
+}
+
+/**
+ * Output of a routed exchange: rows of equal keys share a task, but which one is decided at the barrier. Stays a
+ * [[HashPartitioning]], because a union compares its inputs' partitionings by that type.
+ */
+final class LatePartitioning(keys: Seq[Expression], val plan: LatePlan) extends HashPartitioning(keys, plan.tasks) {
+
+  override def partitionIdExpression: Expression =
+    throw new UnsupportedOperationException("the task of a row is decided when the batch runs, not by its key")
+
+  override protected def withNewChildrenInternal(newChildren: IndexedSeq[Expression]): HashPartitioning =
+    new LatePartitioning(newChildren, plan)
+
+  override def canEqual(other: Any): Boolean = other.isInstanceOf[LatePartitioning]
+
+  override def equals(other: Any): Boolean = other match {
+    case l: LatePartitioning => l.plan == plan && l.expressions == expressions
+    case _ => false
+  }
+  override def hashCode(): Int = expressions.hashCode() * 31 + plan.hashCode()
+  override def productPrefix: String = "LatePartitioning"
+  override def toString: String = s"latepartitioning(${expressions.mkString(", ")}, $plan)"
+}

@@ -1,0 +1,83 @@
+package org.apache.spark.sql.penstock.routing
+
+import java.util.concurrent.ConcurrentHashMap
+
+import scala.jdk.CollectionConverters._
+
+import io.penstock.routing.{Binder, Binding, Load}
+
+/**
+ * What was decided for a region in one batch.
+ *
+ * @param binding
+ *   what the tasks run by
+ * @param proposed
+ *   what the binder chose; differs from `binding` where a query only observes
+ * @param rows
+ *   rows of each shard, over all inputs
+ * @param moved
+ *   shards that change task against the batch before
+ * @param incomplete
+ *   map tasks whose counts were missing: the balance may be off, the routing is not
+ */
+final case class Decision(
+    binding: Binding,
+    proposed: Binding,
+    rows: Array[Long],
+    moved: Int,
+    micros: Long,
+    incomplete: Int
+)
+
+/**
+ * Driver side of the barrier of one region in one batch: collects the counts of its exchanges, and decides once. A stage
+ * that is retried, a second action on the same batch, and both inputs of a join all get the same binding.
+ *
+ * @param tasks
+ *   N that is proposed
+ * @param previous
+ *   task of each shard in the batch before
+ * @param observe
+ *   whether tasks run by shard, whatever is decided
+ */
+final class RegionBarrier(
+    shards: Int,
+    tasks: Int,
+    binder: Binder,
+    previous: Option[Array[Int]],
+    observe: Boolean
+) {
+  private case class Input(maps: Int, counts: ShardCounts)
+
+  private val inputs = new ConcurrentHashMap[Int, Input]()
+  @volatile private var decided: Option[Decision] = None
+
+  /** A shuffle of the region is about to run. Called when its exchange executes, since a plan may reuse one for two. */
+  def register(shuffleId: Int, maps: Int, counts: ShardCounts): Unit =
+    if (decided.isEmpty) inputs.put(shuffleId, Input(maps, counts))
+
+  /** Whether a decision would see all counts, or was made. */
+  def ready: Boolean =
+    decided.isDefined || (!inputs.isEmpty && inputs.values.asScala.forall(i => i.counts.maps == i.maps))
+
+  def decision: Option[Decision] = decided
+
+  /** Decides, at the first call. Must be called when the map stages are complete, on the scheduler's thread. */
+  def decide(): Decision = decided.getOrElse(synchronized {
+    decided.getOrElse {
+      val start = System.nanoTime()
+      val rows = new Array[Long](shards)
+      inputs.values.asScala.foreach(_.counts.addTo(rows))
+      val missing = inputs.values.asScala.map(i => math.max(0, i.maps - i.counts.maps)).sum
+      val proposed = new Binding(tasks, binder.bind(rows, tasks, previous))
+      val moved = previous.fold(0)(p => Load.moved(Some(p), proposed.taskOf))
+      val micros = (System.nanoTime() - start) / 1000
+      val binding = if (observe) Binding.identity(shards) else proposed
+      val decision = Decision(binding, proposed, rows, moved, micros, missing)
+      decided = Some(decision)
+      // The counts have served: a batch that is long done must not hold them.
+      inputs.clear()
+      decision
+    }
+  })
+}

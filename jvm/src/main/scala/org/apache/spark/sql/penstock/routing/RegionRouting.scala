@@ -1,0 +1,84 @@
+package org.apache.spark.sql.penstock.routing
+
+import org.apache.spark.sql.penstock.lease.{BatchLeases, BatchSpec, RegionLease, RegionSpec}
+import org.apache.spark.{MapOutputTrackerMaster, SparkEnv}
+
+import io.penstock.conf.Mode
+import io.penstock.routing.Epoch
+
+/** One batch of a run, as routed: what its report shows. */
+final class BatchRouting(
+    val spec: BatchSpec,
+    val mode: Mode,
+    val epoch: Epoch,
+    makeRegions: BatchRouting => Seq[RegionRouting]
+) {
+  val regions: Seq[RegionRouting] = makeRegions(this)
+
+  def region(id: Long): RegionRouting = regions.find(_.spec.region == id).get
+}
+
+/**
+ * Driver side of one region in one batch.
+ *
+ * @param names
+ *   of its operators, for people
+ * @param reason
+ *   why it is not routed; None where it is
+ */
+final class RegionRouting(
+    val batch: BatchRouting,
+    val spec: RegionSpec,
+    val names: Seq[String],
+    val reason: Option[String],
+    val lease: RegionLease,
+    val leases: BatchLeases,
+    val barrier: RegionBarrier
+) {
+
+  /**
+   * Preferred locations of every task, once the binding can be decided: the executor that owns most of the task's state,
+   * else the hosts that hold at least a fifth of its input.
+   */
+  def locations(shuffleId: Int): Array[Seq[String]] = {
+    val binding = barrier.decide().binding
+    val rows = barrier.decide().rows
+    val owners = leases.owners(batch.spec.runId, spec.region)
+    val inputs =
+      if (owners == null || owners.contains(null)) MapOutput.hosts(shuffleId, binding) else Array.empty[Seq[String]]
+    Array.tabulate(binding.tasks) { task =>
+      val shards = binding.shardsOf(task)
+      val known = if (owners == null) Array.emptyIntArray else shards.filter(owners(_) != null)
+      if (known.isEmpty) inputs.lift(task).getOrElse(Nil)
+      else Seq(known.groupMapReduce(owners(_))(s => rows(s) + 1)(_ + _).maxBy { case (o, n) => (n, o) }._1)
+    }
+  }
+}
+
+/** Where the input of a task is, by bytes. */
+private object MapOutput {
+
+  /** Spark's own limits for a single partition: beyond them, and below a fifth of the bytes, locality is not looked at. */
+  private val MostMaps = 1000
+  private val Fraction = 0.2
+
+  def hosts(shuffleId: Int, binding: io.penstock.routing.Binding): Array[Seq[String]] = {
+    val tracker = SparkEnv.get.mapOutputTracker.asInstanceOf[MapOutputTrackerMaster]
+    val bytes = Array.fill(binding.tasks)(scala.collection.mutable.HashMap.empty[String, Long])
+    tracker.shuffleStatuses.get(shuffleId).foreach(_.withMapStatuses { statuses =>
+      if (statuses.length < MostMaps) statuses.filter(_ != null).foreach { status =>
+        binding.taskOf.indices.foreach { s =>
+          val size = status.getSizeForBlock(s)
+          if (size > 0) {
+            val of = bytes(binding.taskOf(s))
+            of(status.location.host) = of.getOrElse(status.location.host, 0L) + size
+          }
+        }
+      }
+    })
+    bytes.map { of =>
+      val all = of.values.sum
+      of.toSeq.filter(_._2 >= Fraction * all).sortBy { case (host, n) => (-n, host) }.map(_._1)
+    }
+  }
+}

@@ -1,0 +1,103 @@
+package org.apache.spark.sql.penstock.routing
+
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.GenericRowWithSchema
+import org.apache.spark.sql.execution.{CollectMetricsExec, SparkPlan}
+import org.apache.spark.sql.types._
+
+import io.penstock.routing.Load
+
+/** What a batch's report tells, once the batch has run. */
+private[routing] trait RoutingReport {
+  def row: Row
+
+  /** In one line, when planned. */
+  def planned: String
+}
+
+/** Penstock leaves the query alone. */
+final private[routing] class LeftAlone(reason: String) extends RoutingReport {
+  override def row: Row = RoutingReport.row("off", null, null, reason, Nil)
+  override def planned: String = s"left alone: $reason"
+}
+
+final private[routing] class BatchReport(batch: BatchRouting) extends RoutingReport {
+  override def planned: String =
+    s"mode ${batch.mode}, epoch ${batch.epoch.number}, ${batch.spec.shardCount} shards, regions: " +
+      batch.regions.map(r =>
+        s"${r.spec.region} tasks ${batch.epoch.tasks(r.spec.region)}${r.reason.fold("")(" (" + _ + ")")}"
+      )
+        .mkString(", ")
+
+  override def row: Row =
+    RoutingReport.row(batch.mode.name, batch.epoch.number, batch.spec.shardCount, null, batch.regions.map(region))
+
+  private def region(r: RegionRouting): Row = {
+    val decision = r.barrier.decision
+    val load = decision.map(d => Load.ofTasks(d.rows, d.proposed.taskOf, d.proposed.tasks))
+    val values: Seq[Any] = Seq(
+      r.spec.region,
+      r.names.mkString(" + "),
+      r.reason.isEmpty,
+      batch.epoch.tasks(r.spec.region),
+      decision.map(_.rows.sum).orNull,
+      load.map(Load.busiestOverMean).orNull,
+      decision.map(_.moved).orNull,
+      decision.map(_.micros).orNull,
+      r.reason.orNull
+    )
+    new GenericRowWithSchema(values.toArray, RoutingReport.regionSchema)
+  }
+}
+
+private[routing] object RoutingReport {
+  val regionSchema: StructType = new StructType()
+    .add("region", LongType)
+    .add("operators", StringType)
+    .add("routed", BooleanType)
+    .add("tasks", IntegerType)
+    .add("rows", LongType)
+    .add("busiestOverMean", DoubleType)
+    .add("shardsMoved", IntegerType)
+    .add("decisionMicros", LongType)
+    .add("reason", StringType)
+
+  val schema: StructType = new StructType()
+    .add("mode", StringType)
+    .add("epoch", LongType)
+    .add("shards", IntegerType)
+    .add("reason", StringType)
+    .add("regions", ArrayType(regionSchema))
+
+  def row(mode: String, epoch: Any, shards: Any, reason: String, regions: Seq[Row]): Row =
+    new GenericRowWithSchema(Array[Any](mode, epoch, shards, reason, regions), schema)
+}
+
+/**
+ * Stands at the top of a stateful query's plan and passes rows on as they are. Spark reads the metrics of such nodes
+ * when it reports progress: they are found as `observedMetrics["penstock"]`.
+ */
+final class RoutingReportExec(child: SparkPlan, @transient private val report: RoutingReport)
+    extends CollectMetricsExec(RoutingReportExec.Name, Nil, child) {
+
+  override val metricsSchema: StructType = RoutingReport.schema
+  override def nodeName: String = "Penstock"
+  override def collectedMetrics: Row = report.row
+  override def resetMetrics(): Unit = metrics.valuesIterator.foreach(_.reset())
+  override protected def stringArgs: Iterator[Any] = Iterator(report.planned)
+  override protected def otherCopyArgs: Seq[AnyRef] = report :: Nil
+  override protected def doExecute(): RDD[InternalRow] = child.execute()
+  override protected def withNewChildInternal(newChild: SparkPlan): CollectMetricsExec =
+    new RoutingReportExec(newChild, report)
+  override def canEqual(other: Any): Boolean = other.isInstanceOf[RoutingReportExec]
+  override def equals(other: Any): Boolean = other.isInstanceOf[RoutingReportExec] && super.equals(other)
+  override def hashCode(): Int = super.hashCode()
+}
+
+object RoutingReportExec {
+
+  /** Name of the report among a batch's observed metrics. */
+  val Name = "penstock"
+}

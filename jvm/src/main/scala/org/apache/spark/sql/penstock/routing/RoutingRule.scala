@@ -1,0 +1,135 @@
+package org.apache.spark.sql.penstock.routing
+
+import java.util.IdentityHashMap
+
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.datasources.v2.V2TableWriteExec
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
+import org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkExec
+import org.apache.spark.sql.execution.streaming.operators.stateful._
+import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinExec
+import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.TransformWithStateExec
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.penstock.lease.{OperatorKind, OperatorLease, RegionSpec}
+import org.apache.spark.sql.penstock.shims.{
+  RoutedExchange,
+  SwappedTransformWithState,
+  SwappedTransformWithStateInPySpark
+}
+
+import io.penstock.conf.{ApplicationSetup, Mode}
+
+/**
+ * Routes the stateful regions of a micro-batch's plan: exchanges that feed one become routed ones, regions that cannot
+ * be routed get a node that leases shard p to task p, and a report is put on top. Runs as a columnar rule, after Spark
+ * has placed its exchanges. Everything but streaming plans with state of Penstock's provider is left as it is.
+ */
+final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[SparkPlan] {
+
+  override def apply(plan: SparkPlan): SparkPlan = {
+    val operators = plan.collect { case o: StatefulOperator if o.stateInfo.isDefined => o }
+    // Real-Time Mode takes Spark's RocksDB provider only, by name, and checks the plan against a list of its own nodes.
+    val ignore = operators.isEmpty || plan.exists {
+      case _: RoutingReportExec => true
+      case n => n.getClass.getSimpleName == "RealTimeStreamScanExec"
+    }
+    if (ignore) plan
+    else if (SQLConf.get.stateStoreProviderClass != ApplicationSetup.Provider)
+      leaveAlone(plan, operators.head.getStateInfo)
+    else route(plan, operators.head.getStateInfo)
+  }
+
+  private def leaveAlone(plan: SparkPlan, info: StatefulOperatorStateInfo): SparkPlan = {
+    val reason = s"checkpoint written by ${SQLConf.get.stateStoreProviderClass}"
+    routing.tellOnce(info.queryRunId, reason)
+    withReport(plan, new LeftAlone(reason))
+  }
+
+  private def route(plan: SparkPlan, info: StatefulOperatorStateInfo): SparkPlan = {
+    Preconditions.check(SQLConf.get, info.numPartitions)
+    routing.beforeBatch()
+    val regions = Regions.of(plan)
+    val planned = regions.map(r => PlannedRegion(RoutingRule.spec(r), RoutingRule.names(r), routeOf(r)))
+    val batch = routing.run(info).batch(info.storeVersion, info.numPartitions, planned)
+    val rewrite = new Rewrite
+    regions.zip(planned).foreach { case (region, p) => rewrite.add(region, p.route, batch.region(p.spec.region)) }
+    withReport(rewrite(plan), new BatchReport(batch))
+  }
+
+  private def routeOf(region: Region): Route = region.route match {
+    case Route.Late(_) if routing.settings.mode == Mode.Off => Route.ByShard("mode is off")
+    case r => r
+  }
+
+  private def withReport(plan: SparkPlan, report: RoutingReport): SparkPlan = plan match {
+    // The write must stay on top: Spark looks for it there.
+    case w: V2TableWriteExec => w.withNewChildren(Seq(new RoutingReportExec(w.query, report)))
+    case p => new RoutingReportExec(p, report)
+  }
+
+  /** Nodes to replace, by identity: equal nodes of different regions are not the same. */
+  private class Rewrite {
+    private val exchanges = new IdentityHashMap[SparkPlan, RegionRouting]()
+    private val leased = new IdentityHashMap[SparkPlan, RegionRouting]()
+
+    def add(region: Region, route: Route, routing: RegionRouting): Unit = route match {
+      case Route.Late(inputs) => inputs.foreach(exchanges.put(_, routing))
+      case _ => RoutingRule.lowest(region).foreach(leased.put(_, routing))
+    }
+
+    def apply(node: SparkPlan): SparkPlan = {
+      val children = node.children.map(apply)
+      val region = leased.get(node)
+      val below =
+        if (region == null) children
+        else LeaseExec(children.head, region.reason.getOrElse(""))(region) +: children.tail
+      val changed = if (below == node.children) node else node.withNewChildren(below)
+      changed match {
+        case e: ShuffleExchangeExec if exchanges.containsKey(node) => late(e, exchanges.get(node))
+        case t: TransformWithStateExec => SwappedTransformWithState(t)
+        case t: TransformWithStateInPySparkExec => SwappedTransformWithStateInPySpark(t)
+        case n => n
+      }
+    }
+
+    private def late(exchange: ShuffleExchangeExec, region: RegionRouting): SparkPlan = {
+      val batch = region.batch
+      val id = region.spec.region
+      val tasks = if (batch.mode == Mode.Observe) batch.spec.shardCount else batch.epoch.tasks(id)
+      val plan =
+        new LatePlan(batch.spec.runId, batch.spec.batchId, id, tasks, batch.spec.shardCount, batch.epoch.number, region)
+      val keys = exchange.outputPartitioning.asInstanceOf[HashPartitioning].expressions
+      RoutedExchange(exchange, new LatePartitioning(keys, plan))
+    }
+  }
+}
+
+private[routing] object RoutingRule {
+
+  def names(region: Region): Seq[String] =
+    region.operators.collect { case w: StateStoreWriter => w }.sortBy(_.getStateInfo.operatorId).map(_.shortName)
+
+  def spec(region: Region): RegionSpec = {
+    val writers = region.operators.collect { case w: StateStoreWriter => w }.sortBy(_.getStateInfo.operatorId)
+    val operators = writers.map(w => OperatorLease(w.getStateInfo.operatorId, kind(w), w.stateStoreNames))
+    RegionSpec(operators.head.operatorId, region.route == Route.Single, operators)
+  }
+
+  private def kind(operator: StateStoreWriter): OperatorKind = operator match {
+    case j: StreamingSymmetricHashJoinExec => OperatorKind.Join(j.stateFormatVersion)
+    case _: TransformWithStateExec | _: TransformWithStateInPySparkExec => OperatorKind.TransformWithState
+    case _: SessionWindowStateStoreSaveExec => OperatorKind.SessionWindow
+    case _ => OperatorKind.WholeKey
+  }
+
+  /** Stateful operators of a region whose first input holds none of the region: their leases serve those above. */
+  def lowest(region: Region): Seq[SparkPlan] = {
+    val own = new IdentityHashMap[SparkPlan, Unit]()
+    region.nodes.foreach(own.put(_, ()))
+    def holdsState(node: SparkPlan): Boolean =
+      own.containsKey(node) && (node.isInstanceOf[StatefulOperator] || node.children.exists(holdsState))
+    region.operators.filterNot(o => holdsState(o.children.head))
+  }
+}

@@ -1,0 +1,114 @@
+package org.apache.spark.sql.penstock.routing
+
+import java.util.UUID
+
+import scala.collection.immutable.SortedMap
+import scala.collection.mutable
+
+import org.apache.spark.internal.Logging
+import org.apache.spark.resource.ResourceProfile
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.penstock.lease.{BatchLeases, BatchSpec, RegionSpec}
+
+import io.penstock.conf.{Mode, QuerySettings}
+import io.penstock.routing.{Binder, Epoch, TaskCountPolicy}
+
+/** A region as the rule found it. */
+final private[routing] case class PlannedRegion(spec: RegionSpec, names: Seq[String], route: Route)
+
+/**
+ * Driver side of one run of a query: gives each batch its epoch and its regions, once, however often the batch is
+ * planned, and carries the owners of shards from batch to batch. Holds one batch at a time.
+ */
+final private[routing] class RunRouting(
+    session: SparkSession,
+    runId: UUID,
+    stateRoot: String,
+    settings: QuerySettings,
+    leases: BatchLeases,
+    makeEpochs: => EpochLog
+) extends Logging {
+  private lazy val epochs = makeEpochs
+  private var current: Option[BatchRouting] = None
+  private val owners = mutable.Map.empty[Long, Array[Int]]
+  private val told = mutable.Set.empty[Long]
+
+  /** The routing of a batch. */
+  def batch(batchId: Long, shards: Int, regions: Seq[PlannedRegion]): BatchRouting = synchronized {
+    current.filter(b => b.spec.batchId == batchId && b.spec.regions == regions.map(_.spec)).getOrElse {
+      remember()
+      val epoch = epochOf(batchId, shards, regions)
+      val spec = BatchSpec(runId, stateRoot, batchId, shards, regions.map(_.spec))
+      val opened = leases.open(session, spec)
+      val routing = new BatchRouting(spec, settings.mode, epoch, routed(_, regions, opened))
+      current = Some(routing)
+      routing.regions.foreach(tell)
+      routing
+    }
+  }
+
+  private def routed(
+      batch: BatchRouting,
+      regions: Seq[PlannedRegion],
+      opened: Map[Long, org.apache.spark.sql.penstock.lease.RegionLease]
+  ): Seq[RegionRouting] = regions.map { r =>
+    val id = r.spec.region
+    val reason = r.route match {
+      case Route.Late(_) => None
+      case Route.ByShard(why) => Some(why)
+      case Route.Single => Some("its operator takes one partition")
+    }
+    val barrier = new RegionBarrier(
+      batch.spec.shardCount,
+      batch.epoch.tasks(id),
+      Binder.of(settings, batch.spec.batchId, id),
+      owners.get(id),
+      settings.mode == Mode.Observe
+    )
+    new RegionRouting(batch, r.spec, r.names, reason, opened(id), leases, barrier)
+  }
+
+  /** Keeps what the last batch decided, and nothing else of it. */
+  private def remember(): Unit = current.foreach(_.regions.foreach { r =>
+    r.barrier.decision.foreach(d => owners(r.spec.region) = d.proposed.taskOf)
+  })
+
+  /**
+   * A batch that is run again uses the epoch it had: it is older than the newest epoch, or it is the first batch of this
+   * run, which the run before may have tried.
+   */
+  private def epochOf(batchId: Long, shards: Int, regions: Seq[PlannedRegion]): Epoch = {
+    val inForce = epochs.inForce(batchId)
+    inForce.foreach(e => Preconditions.sameShards(e.shards, shards))
+    val kept = if (current.isEmpty || epochs.settled(batchId)) inForce.map(_.tasks) else None
+    val tasks = SortedMap.from(regions.map { r =>
+      val id = r.spec.region
+      id -> (r.route match {
+        case Route.Late(_) =>
+          kept.flatMap(_.get(id)).getOrElse(TaskCountPolicy.of(settings).tasks(batchId, id, cores, shards))
+        case Route.Single => 1
+        case Route.ByShard(_) => shards
+      })
+    })
+    val epoch = inForce.filter(_.tasks == tasks).getOrElse(epochs.append(batchId, shards, tasks))
+    epochs.clean(batchId)
+    epoch
+  }
+
+  /** Tasks that the application can run at once; 2, as Spark assumes, while no executor has registered. */
+  private def cores: Int = {
+    val context = session.sparkContext
+    val now = context.maxNumConcurrentTasks(ResourceProfile.getOrCreateDefaultProfile(context.getConf))
+    if (now > 0) now else 2
+  }
+
+  private def tell(region: RegionRouting): Unit = if (told.add(region.spec.region)) {
+    val what = region.names.mkString(" + ")
+    val how = region.reason match {
+      case None => s"routed in ${region.batch.spec.shardCount} shards, mode ${settings.mode}, binder ${settings.binder}"
+      case Some(why) if region.spec.single => s"not routed, one task: $why"
+      case Some(why) => s"not routed, task = shard: $why"
+    }
+    logInfo(s"Penstock: run $runId, region ${region.spec.region} ($what) is $how")
+  }
+}

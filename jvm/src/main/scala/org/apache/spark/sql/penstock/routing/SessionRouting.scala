@@ -1,0 +1,97 @@
+package org.apache.spark.sql.penstock.routing
+
+import java.lang.ref.WeakReference
+import java.util.{UUID, WeakHashMap}
+
+import scala.collection.mutable
+
+import org.apache.spark.internal.Logging
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
+import org.apache.spark.sql.execution.streaming.sources.{WriteToMicroBatchDataSource, WriteToMicroBatchDataSourceV1}
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.penstock.lease.BatchLeases
+
+import io.penstock.conf.QuerySettings
+
+/**
+ * What the rules of one session share. A streaming query plans in a session of its own, cloned when it starts, so this
+ * is one run's routing.
+ */
+final private[routing] class SessionRouting(session: SparkSession, leases: BatchLeases) extends Logging {
+  @volatile private var resolved: Option[QuerySettings] = None
+  private var run: Option[(UUID, RunRouting)] = None
+  private var warned = false
+  private val told = mutable.Set.empty[UUID]
+
+  /** The query's settings; those of the session before the first batch was analyzed. */
+  def settings: QuerySettings = resolved.getOrElse(resolve(Map.empty))
+
+  private def resolve(options: Map[String, String]): QuerySettings =
+    QuerySettings.resolve(options, session.conf.getAll, session.sparkContext.getConf.getAll.toMap)
+
+  /**
+   * Reads a query's options where they are still in sight: on the write node of its analyzed plan, at its first batch.
+   * A wrong one fails the query there.
+   */
+  def readOptions(plan: LogicalPlan): Unit = if (resolved.isEmpty) {
+    plan match {
+      case w: WriteToMicroBatchDataSource => resolved = Some(resolve(w.writeOptions))
+      case w: WriteToMicroBatchDataSourceV1 => resolved = Some(resolve(w.writeOptions))
+      case _ =>
+    }
+  }
+
+  def run(info: StatefulOperatorStateInfo): RunRouting = synchronized {
+    run.collect { case (id, r) if id == info.queryRunId => r }.getOrElse {
+      val root = info.checkpointLocation
+      val created = new RunRouting(
+        session,
+        info.queryRunId,
+        root,
+        settings,
+        leases,
+        new EpochLog(root, session.sessionState.newHadoopConf(), SQLConf.get.minBatchesToRetain)
+      )
+      run = Some(info.queryRunId -> created)
+      created
+    }
+  }
+
+  /** What the session of a query with Penstock's state must have set; it is the query's own session. */
+  def beforeBatch(): Unit = {
+    // Providers are views of a task: where one was says nothing about where its shards are, so none must be reported.
+    if (!SQLConf.get.stateStoreUnloadOnCommit) session.conf.set(SQLConf.STATE_STORE_UNLOAD_ON_COMMIT.key, "true")
+    if (!warned) {
+      warned = true
+      val later = session.sessionState.columnarRules.dropWhile(!_.isInstanceOf[RoutingColumnarRule]).drop(1)
+      if (later.nonEmpty) {
+        logWarning(
+          s"Penstock: ${later.map(_.getClass.getName).mkString(", ")} changes plans after Penstock's own rule. A columnar " +
+            "plugin that replaces shuffles would route rows to the wrong tasks, and the query would fail. Name " +
+            s"${io.penstock.conf.ApplicationSetup.Extensions} last in ${io.penstock.conf.ApplicationSetup.ExtensionsKey}."
+        )
+      }
+    }
+  }
+
+  def tellOnce(runId: UUID, reason: String): Unit = synchronized {
+    if (told.add(runId)) logInfo(s"Penstock: run $runId is left alone: $reason")
+  }
+}
+
+private[routing] object SessionRouting {
+
+  /** Weak on both sides: the rules of a session hold its routing, and the routing holds its session. */
+  private val bySession = new WeakHashMap[SparkSession, WeakReference[SessionRouting]]()
+
+  /** The routing of a session; every rule of the session gets the same. */
+  def of(session: SparkSession, leases: BatchLeases): SessionRouting = bySession.synchronized {
+    Option(bySession.get(session)).flatMap(r => Option(r.get())).getOrElse {
+      val routing = new SessionRouting(session, leases)
+      bySession.put(session, new WeakReference(routing))
+      routing
+    }
+  }
+}

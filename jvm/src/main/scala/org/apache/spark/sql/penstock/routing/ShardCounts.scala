@@ -1,0 +1,74 @@
+package org.apache.spark.sql.penstock.routing
+
+import java.util.concurrent.ConcurrentHashMap
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.scheduler.MapStatus
+import org.apache.spark.shuffle.{ShuffleWriteMetricsReporter, ShuffleWriteProcessor}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.execution.metric.{SQLMetric, SQLShuffleWriteMetricsReporter}
+import org.apache.spark.util.AccumulatorV2
+import org.apache.spark.{ShuffleDependency, TaskContext}
+
+/**
+ * Exact rows per shard of one shuffle, by map partition: a map task that runs again overwrites its counts, it never
+ * adds to them.
+ */
+final class ShardCounts(val shards: Int)
+    extends AccumulatorV2[(Int, Array[Long]), java.util.Map[Int, Array[Long]]] {
+  private val byMap = new ConcurrentHashMap[Int, Array[Long]]()
+
+  override def isZero: Boolean = byMap.isEmpty
+  override def copy(): ShardCounts = {
+    val c = new ShardCounts(shards)
+    c.byMap.putAll(byMap)
+    c
+  }
+  override def reset(): Unit = byMap.clear()
+  override def add(v: (Int, Array[Long])): Unit = byMap.put(v._1, v._2)
+  override def merge(other: AccumulatorV2[(Int, Array[Long]), java.util.Map[Int, Array[Long]]]): Unit =
+    byMap.putAll(other.value)
+  override def value: java.util.Map[Int, Array[Long]] = byMap
+
+  /** How many map partitions have reported. */
+  def maps: Int = byMap.size
+
+  /** Adds all counts to `rows`. */
+  def addTo(rows: Array[Long]): Unit = byMap.values.asScala.foreach { counts =>
+    var s = 0
+    while (s < counts.length) {
+      rows(s) += counts(s)
+      s += 1
+    }
+  }
+}
+
+/** Spark SQL's shuffle write, which also counts the rows of each shard as they pass. */
+final class CountingWriteProcessor(metrics: Map[String, SQLMetric], counts: ShardCounts) extends ShuffleWriteProcessor {
+
+  override protected def createMetricsReporter(context: TaskContext): ShuffleWriteMetricsReporter =
+    new SQLShuffleWriteMetricsReporter(context.taskMetrics().shuffleWriteMetrics, metrics)
+
+  override def write(
+      inputs: Iterator[_],
+      dep: ShuffleDependency[_, _, _],
+      mapId: Long,
+      mapIndex: Int,
+      context: TaskContext
+  ): MapStatus = {
+    val rows = new Array[Long](counts.shards)
+    val records = inputs.asInstanceOf[Iterator[Product2[Int, InternalRow]]]
+    val counting = new Iterator[Product2[Int, InternalRow]] {
+      override def hasNext: Boolean = records.hasNext
+      override def next(): Product2[Int, InternalRow] = {
+        val record = records.next()
+        rows(record._1) += 1
+        record
+      }
+    }
+    val status = super.write(counting, dep, mapId, mapIndex, context)
+    counts.add((mapIndex, rows))
+    status
+  }
+}

@@ -1,0 +1,87 @@
+package org.apache.spark.sql.penstock.routing
+
+import java.nio.file.{Files, Path}
+
+import scala.collection.immutable.SortedMap
+
+import org.apache.hadoop.conf.Configuration
+
+import io.penstock.errors.PenstockException
+import org.scalatest.funsuite.AnyFunSuite
+
+class EpochLogSuite extends AnyFunSuite {
+  private def inScratch(body: Path => Unit): Unit = {
+    val dir = Files.createTempDirectory("penstock-epochs")
+    try body(dir)
+    finally org.apache.commons.io.FileUtils.deleteDirectory(dir.toFile)
+  }
+
+  private def log(root: Path, retain: Int = 100) = new EpochLog(root.toString, new Configuration(), retain)
+
+  private def n(tasks: Int) = SortedMap(0L -> tasks)
+
+  private def files(root: Path): Set[String] =
+    root.resolve("_penstock/epochs").toFile.list().filterNot(_.startsWith(".")).toSet
+
+  test("an epoch is on record when append returns, for this log and the next") {
+    inScratch { root =>
+      val first = log(root)
+      assert(first.all.isEmpty && first.inForce(0).isEmpty)
+      assert(first.append(0, 256, n(4)).number == 0 && first.append(5, 256, n(8)).number == 1)
+      assert(files(root) == Set("0.epoch", "1.epoch"))
+      Seq(first, log(root)).foreach { l =>
+        assert(l.all.map(e => (e.number, e.firstBatch, e.tasks(0))) == Seq((0, 0, 4), (1, 5, 8)))
+        assert(Seq(0L, 4L, 5L, 99L).map(b => l.inForce(b).get.number) == Seq(0, 0, 1, 1))
+        assert(l.settled(3) && l.settled(5) && !l.settled(6))
+      }
+    }
+  }
+
+  test("epochs that no retained batch can use are deleted, so the number of files is bounded") {
+    inScratch { root =>
+      val l = log(root, retain = 10)
+      (0 until 200).foreach { b =>
+        l.append(b, 256, n(b % 5 + 1))
+        l.clean(b)
+        assert(files(root).size <= 11 && l.all.size <= 11)
+      }
+      assert(l.inForce(189).get.firstBatch == 189)
+      assert(log(root).inForce(195).get.firstBatch == 195)
+    }
+  }
+
+  test("the epoch in force stays, however old") {
+    inScratch { root =>
+      val l = log(root, retain = 2)
+      l.append(0, 16, n(4))
+      l.clean(1000)
+      assert(log(root).inForce(1000).get.tasks == n(4))
+    }
+  }
+
+  test("a file that is damaged, or in another's place, fails with its name") {
+    inScratch { root =>
+      log(root).append(0, 16, n(4))
+      val file = root.resolve("_penstock/epochs/0.epoch")
+      val bytes = Files.readAllBytes(file)
+      Files.deleteIfExists(file.resolveSibling(".0.epoch.crc"))
+      Files.move(file, file.resolveSibling("7.epoch"))
+      val moved = intercept[PenstockException](log(root))
+      assert(moved.errorClass == "PENSTOCK_CORRUPT_FILE" && moved.detail.contains("7.epoch"))
+      Files.delete(file.resolveSibling("7.epoch"))
+      bytes(20) = (bytes(20) + 1).toByte
+      Files.write(file, bytes)
+      val damaged = intercept[PenstockException](log(root))
+      assert(damaged.errorClass == "PENSTOCK_CORRUPT_FILE" && damaged.detail.contains("0.epoch"))
+    }
+  }
+
+  test("two runs with one checkpoint: the second writer is told") {
+    inScratch { root =>
+      val (a, b) = (log(root), log(root))
+      a.append(0, 16, n(4))
+      val e = intercept[PenstockException](b.append(0, 16, n(2)))
+      assert(e.errorClass == "PENSTOCK_CONCURRENT_RUN" && e.detail.contains("0.epoch"))
+    }
+  }
+}

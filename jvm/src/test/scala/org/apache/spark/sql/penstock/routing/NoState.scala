@@ -1,0 +1,28 @@
+package org.apache.spark.sql.penstock.routing
+
+import java.util.UUID
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.penstock.lease._
+
+/** A state layer that keeps no state: every region starts from nothing. Counts what it was asked. */
+final class NoState extends BatchLeases {
+  @volatile var opened: Vector[BatchSpec] = Vector.empty
+  @volatile var executors: Array[String] = _
+
+  override def open(session: SparkSession, batch: BatchSpec): Map[Long, RegionLease] = synchronized {
+    opened :+= batch
+    batch.regions.map { r =>
+      r.region -> RegionLease(
+        batch.runId,
+        batch.stateRoot,
+        batch.batchId,
+        batch.shardCount,
+        r,
+        BaseState(-1, Map.empty)
+      )
+    }.toMap
+  }
+
+  override def owners(runId: UUID, region: Long): Array[String] = executors
+}
