@@ -60,7 +60,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--limit", type=int, default=900, metavar="S", help="seconds per suite (default: 900)")
     parser.add_argument("--heap", default="3g", help="heap of the test JVM (default: 3g)")
     parser.add_argument("--work", type=Path, default=bed.HERE / ".work", help="class paths, classes, logs")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write failures with their messages")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write counts, and failures with their messages")
     parser.add_argument("--record", action="store_true", help="write tests, passed and seconds into suites.tsv")
     return parser.parse_args()
 
@@ -95,8 +95,9 @@ def _run(options: argparse.Namespace) -> int:
             {name: (results[f].tests, results[f].passed, round(results[f].seconds)) for name, f in full.items()},
         )
     if options.json is not None:
+        counts = {name: sum(getattr(r, name) for r in results.values()) for name in ("passed", "failed", "skipped")}
         failures = {name: result.failures for name, result in results.items() if result.failures}
-        options.json.write_text(json.dumps(failures, indent=1))
+        options.json.write_text(json.dumps(counts | {"failures": failures}, indent=1))
     print(summary.table(results))
     return 0 if all(result.good for result in results.values()) else 1
 

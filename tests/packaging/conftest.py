@@ -1,0 +1,65 @@
+"""A fresh virtual environment with PySpark and the built wheel, as a user makes it.
+
+``make test-packaging`` names the wheel in ``PENSTOCK_WHEEL`` and Spark's version in ``PENSTOCK_SPARK``.
+"""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A virtual environment."""
+
+    folder: Path
+
+    @property
+    def python(self) -> Path:
+        return self.folder / "bin" / "python"
+
+    @property
+    def site(self) -> Path:
+        return next(self.folder.glob("lib/python3*/site-packages"))
+
+    def run(self, *command: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run one of the environment's programs in an otherwise plain environment."""
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_", "PYTHON", "PENSTOCK_"))}
+        return subprocess.run(
+            [self.folder / "bin" / command[0], *command[1:]],
+            cwd=cwd,
+            env=kept | {"SPARK_LOCAL_IP": "127.0.0.1"} | environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+
+
+def make(folder: Path, *packages: str) -> Installation:
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True, stdin=subprocess.DEVNULL)
+    installed = Installation(folder)
+    # PySpark is source only: its build needs setuptools, which the development environment has pinned.
+    pip = [installed.python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
+    subprocess.run([*pip, *packages], check=True, stdin=subprocess.DEVNULL)
+    return installed
+
+
+@pytest.fixture(scope="session")
+def wheel() -> Path:
+    return Path(os.environ["PENSTOCK_WHEEL"])
+
+
+@pytest.fixture(scope="session")
+def spark_version() -> str:
+    return os.environ["PENSTOCK_SPARK"]
+
+
+@pytest.fixture(scope="session")
+def installation(tmp_path_factory, wheel, spark_version) -> Installation:
+    return make(tmp_path_factory.mktemp("fresh") / "venv", f"pyspark=={spark_version}", str(wheel))

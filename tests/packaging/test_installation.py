@@ -1,0 +1,164 @@
+"""The wheel and the jar, installed and used as the README says."""
+
+import json
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+# A count per key over two batches, checked against what it must be, and a look at who kept the state.
+QUERY = """
+import glob, json
+source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1000).option("numPartitions", 2).load()
+query = (
+    source.selectExpr("value % 10 AS key").groupBy("key").count().writeStream.outputMode("complete")
+    .option("checkpointLocation", "checkpoint").format("memory").queryName("counts").start()
+)
+while query.lastProgress is None or query.lastProgress["batchId"] < 2:
+    if query.exception() is not None:
+        raise query.exception()
+query.stop()
+rows = sorted((r["key"], r["count"]) for r in spark.table("counts").collect())
+assert [k for k, _ in rows] == list(range(10)), rows
+assert len({c for _, c in rows}}) == 1 and rows[0][1] % 100 == 0 and rows[0][1] >= 300, rows
+offsets = open(sorted(glob.glob("checkpoint/offsets/[0-9]*"))[0]).read()
+print("PROVIDER", json.loads(offsets.splitlines()[1])["conf"]["spark.sql.streaming.stateStore.providerClass"])
+print("SHARDS", json.loads(offsets.splitlines()[1])["conf"]["spark.sql.shuffle.partitions"])
+spark.stop()
+"""
+
+
+def script(folder: Path, *lines: str) -> Path:
+    path = folder / "script.py"
+    path.write_text("\n".join(lines) + "\n" + QUERY)
+    return path
+
+
+def assert_penstock_ran(completed: subprocess.CompletedProcess[str]) -> None:
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    assert "PROVIDER io.penstock.PenstockStateStoreProvider" in completed.stdout
+    assert "SHARDS 256" in completed.stdout
+
+
+def test_the_wheel_holds_what_it_should(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    folders = {n.split("/")[0] for n in names}
+    info = next(f for f in folders if f.endswith(".dist-info"))
+    assert folders == {"penstock", "pyspark", info}
+    assert [n for n in names if n.startswith("pyspark/")] == [n for n in names if "penstock-bridge-" in n]
+    assert any(n.startswith("penstock/jars/penstock-spark-") for n in names)
+    assert "penstock/_configuration.json" in names
+
+
+def test_jars_hold_nothing_foreign(wheel):
+    """Only our own packages: a jar on Spark's class path must not shadow anything."""
+    archive = zipfile.ZipFile(wheel)
+    for name in archive.namelist():
+        if name.endswith(".jar"):
+            with archive.open(name) as data:
+                entries = [e for e in zipfile.ZipFile(data).namelist() if not e.endswith("/")]
+            own = ("io/penstock/", "org/apache/spark/sql/penstock/", "META-INF/MANIFEST.MF")
+            assert [e for e in entries if not e.startswith(own)] == [], name
+
+
+def test_nothing_but_spark_plugins(installation, tmp_path):
+    """Three lines of PySpark after `pip install`, with no path of any jar."""
+    path = script(
+        tmp_path,
+        "from pyspark.sql import SparkSession",
+        'builder = SparkSession.builder.master("local[2]").config("spark.plugins", "io.penstock.PenstockPlugin")',
+        "spark = builder.getOrCreate()",
+    )
+    assert_penstock_ran(installation.run("python", path, cwd=tmp_path))
+
+
+def test_configure(installation, tmp_path):
+    path = script(
+        tmp_path,
+        "import penstock",
+        "from pyspark.sql import SparkSession",
+        'spark = penstock.configure(SparkSession.builder.master("local[2]")).getOrCreate()',
+    )
+    assert_penstock_ran(installation.run("python", path, cwd=tmp_path))
+
+
+@pytest.fixture
+def jar(installation, spark_version) -> Path:
+    printed = installation.run("penstock", "jar", "--spark", spark_version, cwd=installation.folder)
+    assert printed.returncode == 0, printed.stderr
+    return Path(printed.stdout.strip())
+
+
+@pytest.fixture
+def without_bridge(installation):
+    """The same installation with PySpark's own jars only, as on a cluster without the wheel."""
+    bridge = next(installation.site.glob("pyspark/jars/penstock-bridge-*.jar"))
+    aside = bridge.with_suffix(".aside")
+    bridge.rename(aside)
+    yield installation
+    aside.rename(bridge)
+
+
+MASTERS = ["local[2]", "local-cluster[2,1,1024]"]
+
+
+@pytest.mark.parametrize("master", MASTERS)
+def test_spark_submit_with_jars(without_bridge, jar, tmp_path, master):
+    """`--jars` without the wheel's bridge; with executors of their own, which get the jar from the driver."""
+    path = script(tmp_path, "from pyspark.sql import SparkSession", "spark = SparkSession.builder.getOrCreate()")
+    options = ["--master", master, "--conf", "spark.plugins=io.penstock.PenstockPlugin", "--jars", jar]
+    assert_penstock_ran(without_bridge.run("spark-submit", *options, path, cwd=tmp_path))
+
+
+def test_executors_that_lack_the_jar_are_sent_it(without_bridge, jar, tmp_path):
+    """Only the driver's class path has the plugin."""
+    path = script(tmp_path, "from pyspark.sql import SparkSession", "spark = SparkSession.builder.getOrCreate()")
+    options = ["--master", MASTERS[1], "--conf", "spark.plugins=io.penstock.PenstockPlugin", "--driver-class-path", jar]
+    assert_penstock_ran(without_bridge.run("spark-submit", *options, path, cwd=tmp_path))
+
+
+def test_configure_under_spark_submit_without_the_jar_says_what_to_do(without_bridge, tmp_path):
+    path = script(
+        tmp_path,
+        "import penstock",
+        "from pyspark.sql import SparkSession",
+        "spark = penstock.configure(SparkSession.builder).getOrCreate()",
+    )
+    completed = without_bridge.run("spark-submit", "--master", "local[1]", path, cwd=tmp_path)
+    assert completed.returncode != 0
+    assert "[PENSTOCK_CLASS_PATH]" in completed.stderr
+    assert "--jars" in completed.stderr
+
+
+def test_the_plugin_without_its_jar_is_an_error(installation, tmp_path):
+    """An installation that lost its jars stops at start, with the folder that was searched."""
+    jars = installation.site / "penstock" / "jars"
+    aside = jars.with_suffix(".aside")
+    jars.rename(aside)
+    try:
+        path = script(tmp_path, "from pyspark.sql import SparkSession", "spark = SparkSession.builder.getOrCreate()")
+        options = ["--master", "local[1]", "--conf", "spark.plugins=io.penstock.PenstockPlugin"]
+        completed = installation.run("spark-submit", *options, path, cwd=tmp_path)
+    finally:
+        aside.rename(jars)
+    assert completed.returncode != 0
+    assert "[PENSTOCK_JAR_NOT_FOUND]" in completed.stdout + completed.stderr
+    assert str(jars) in completed.stdout + completed.stderr
+
+
+def test_the_command_line_works_without_pyspark(wheel, tmp_path, installation):
+    """What needs PySpark says so."""
+    code = "import sys; sys.modules['pyspark'] = None; from penstock.cli import main; sys.exit(main(sys.argv[1:]))"
+    listed = installation.run("python", "-c", code, "config", cwd=tmp_path)
+    assert listed.returncode == 0, listed.stderr
+    assert "spark.penstock.shards" in listed.stdout
+
+
+def test_settings_are_those_of_the_jar(installation, jar, tmp_path):
+    """The list in the wheel was generated from the registry that the jar holds: its keys are known to the jar."""
+    keys = json.loads((installation.site / "penstock" / "_configuration.json").read_text())["settings"]
+    classes = b"".join(
+        zipfile.ZipFile(jar).read(n) for n in zipfile.ZipFile(jar).namelist() if "penstock/conf/Settings" in n
+    )
+    assert [k["key"] for k in keys if k["key"].removeprefix("spark.penstock.").encode() not in classes] == []
