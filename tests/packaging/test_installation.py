@@ -21,7 +21,7 @@ while query.lastProgress is None or query.lastProgress["batchId"] < 2:
 query.stop()
 rows = sorted((r["key"], r["count"]) for r in spark.table("counts").collect())
 assert [k for k, _ in rows] == list(range(10)), rows
-assert len({c for _, c in rows}}) == 1 and rows[0][1] % 100 == 0 and rows[0][1] >= 300, rows
+assert len({c for _, c in rows}) == 1 and rows[0][1] % 100 == 0 and rows[0][1] >= 300, rows
 offsets = open(sorted(glob.glob("checkpoint/offsets/[0-9]*"))[0]).read()
 print("PROVIDER", json.loads(offsets.splitlines()[1])["conf"]["spark.sql.streaming.stateStore.providerClass"])
 print("SHARDS", json.loads(offsets.splitlines()[1])["conf"]["spark.sql.shuffle.partitions"])
