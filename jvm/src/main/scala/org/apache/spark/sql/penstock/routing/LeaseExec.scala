@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
-import org.apache.spark.sql.penstock.lease.{BatchLeases, RegionLease, TaskLeases}
+import org.apache.spark.sql.penstock.lease.{RegionLease, TaskLeases}
 import org.apache.spark.{OneToOneDependency, Partition, TaskContext}
 
 /**
@@ -26,7 +26,7 @@ final case class LeaseExec(child: SparkPlan, reason: String)(@transient val rout
   override protected def stringArgs: Iterator[Any] = Iterator(s"task = shard: $reason")
 
   override protected def doExecute(): RDD[InternalRow] =
-    new LeaseRDD(child.execute(), routing.lease, routing.leases, routing.batch.spec.runId)
+    new LeaseRDD(child.execute(), routing.lease, routing)
 
   override protected def withNewChildInternal(newChild: SparkPlan): LeaseExec = copy(child = newChild)(routing)
 }
@@ -35,15 +35,14 @@ final case class LeaseExec(child: SparkPlan, reason: String)(@transient val rout
 final private class LeaseRDD(
     parent: RDD[InternalRow],
     lease: RegionLease,
-    @transient private val leases: BatchLeases,
-    @transient private val runId: java.util.UUID
+    @transient private val routing: RegionRouting
 ) extends RDD[InternalRow](parent.context, Seq(new OneToOneDependency(parent))) {
 
   override protected def getPartitions: Array[Partition] = firstParent[InternalRow].partitions
 
   /** Where the shard's state is; else, as none is known here, where the parent's data are. */
   override protected def getPreferredLocations(split: Partition): Seq[String] =
-    Option(leases.owners(runId, lease.spec.region)).flatMap(_.lift(split.index)).filter(_ != null).toSeq
+    routing.owner(split.index).toSeq
 
   override def compute(split: Partition, context: TaskContext): Iterator[InternalRow] = {
     TaskLeases.install(context, lease, Array(split.index))

@@ -40,14 +40,4 @@ private[routing] object Preconditions {
       )
     }
   }
-
-  /** A checkpoint's shards are fixed. */
-  def sameShards(logged: Int, shards: Int): Unit =
-    if (logged != shards) {
-      throw new PenstockException(
-        "PENSTOCK_SHARD_COUNT",
-        s"The checkpoint was written with $logged shards, the query was started with $shards. The number is fixed by a " +
-          s"query's first batch: start it with ${SQLConf.SHUFFLE_PARTITIONS.key}=$logged, or with a new checkpoint."
-      )
-    }
 }

@@ -36,21 +36,25 @@ final class RegionRouting(
     val barrier: RegionBarrier
 ) {
 
+  /** Executor that has the state of a shard, as a task location; None where unknown. */
+  def owner(shard: Int): Option[String] = owners.lift(shard).filter(_ != null)
+
+  private def owners: Array[String] =
+    Option(leases.owners(batch.spec.runId, spec.region)).getOrElse(Array.empty)
+
   /**
    * Preferred locations of every task, once the binding can be decided: the executor that owns most of the task's state,
    * else the hosts that hold at least a fifth of its input.
    */
   def locations(shuffleId: Int): Array[Seq[String]] = {
-    val binding = barrier.decide().binding
-    val rows = barrier.decide().rows
-    val owners = leases.owners(batch.spec.runId, spec.region)
-    val inputs =
-      if (owners == null || owners.contains(null)) MapOutput.hosts(shuffleId, binding) else Array.empty[Seq[String]]
+    val decision = barrier.decide()
+    val binding = decision.binding
+    val by = owners
+    lazy val inputs = MapOutput.hosts(shuffleId, binding)
     Array.tabulate(binding.tasks) { task =>
-      val shards = binding.shardsOf(task)
-      val known = if (owners == null) Array.emptyIntArray else shards.filter(owners(_) != null)
-      if (known.isEmpty) inputs.lift(task).getOrElse(Nil)
-      else Seq(known.groupMapReduce(owners(_))(s => rows(s) + 1)(_ + _).maxBy { case (o, n) => (n, o) }._1)
+      val known = binding.shardsOf(task).filter(s => s < by.length && by(s) != null)
+      if (known.isEmpty) inputs(task)
+      else Seq(known.groupMapReduce(by(_))(s => decision.rows(s) + 1)(_ + _).maxBy { case (o, n) => (n, o) }._1)
     }
   }
 }

@@ -8,7 +8,7 @@ import scala.collection.mutable
 import org.apache.spark.internal.Logging
 import org.apache.spark.resource.ResourceProfile
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.penstock.lease.{BatchLeases, BatchSpec, RegionSpec}
+import org.apache.spark.sql.penstock.lease.{BatchLeases, BatchSpec, RegionLease, RegionSpec}
 
 import io.penstock.conf.{Mode, QuerySettings}
 import io.penstock.routing.{Binder, Epoch, TaskCountPolicy}
@@ -25,6 +25,7 @@ final private[routing] class RunRouting(
     runId: UUID,
     stateRoot: String,
     settings: QuerySettings,
+    foreachBatch: Boolean,
     leases: BatchLeases,
     makeEpochs: => EpochLog
 ) extends Logging {
@@ -37,9 +38,10 @@ final private[routing] class RunRouting(
   def batch(batchId: Long, shards: Int, regions: Seq[PlannedRegion]): BatchRouting = synchronized {
     current.filter(b => b.spec.batchId == batchId && b.spec.regions == regions.map(_.spec)).getOrElse {
       remember()
-      val epoch = epochOf(batchId, shards, regions)
-      val spec = BatchSpec(runId, stateRoot, batchId, shards, regions.map(_.spec))
+      val spec = BatchSpec(runId, stateRoot, batchId, shards, regions.map(_.spec), countedBySpark = foreachBatch)
+      // First, because it refuses a checkpoint that cannot be continued, to which nothing must be written.
       val opened = leases.open(session, spec)
+      val epoch = epochOf(batchId, shards, regions)
       val routing = new BatchRouting(spec, settings.mode, epoch, routed(_, regions, opened))
       current = Some(routing)
       routing.regions.foreach(tell)
@@ -50,7 +52,7 @@ final private[routing] class RunRouting(
   private def routed(
       batch: BatchRouting,
       regions: Seq[PlannedRegion],
-      opened: Map[Long, org.apache.spark.sql.penstock.lease.RegionLease]
+      opened: Map[Long, RegionLease]
   ): Seq[RegionRouting] = regions.map { r =>
     val id = r.spec.region
     val reason = r.route match {
@@ -79,7 +81,6 @@ final private[routing] class RunRouting(
    */
   private def epochOf(batchId: Long, shards: Int, regions: Seq[PlannedRegion]): Epoch = {
     val inForce = epochs.inForce(batchId)
-    inForce.foreach(e => Preconditions.sameShards(e.shards, shards))
     val kept = if (current.isEmpty || epochs.settled(batchId)) inForce.map(_.tasks) else None
     val tasks = SortedMap.from(regions.map { r =>
       val id = r.spec.region
@@ -90,7 +91,8 @@ final private[routing] class RunRouting(
         case Route.ByShard(_) => shards
       })
     })
-    val epoch = inForce.filter(_.tasks == tasks).getOrElse(epochs.append(batchId, shards, tasks))
+    val epoch =
+      inForce.filter(e => e.tasks == tasks && e.shards == shards).getOrElse(epochs.append(batchId, shards, tasks))
     epochs.clean(batchId)
     epoch
   }

@@ -9,9 +9,14 @@ import org.apache.spark.internal.Logging
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
-import org.apache.spark.sql.execution.streaming.sources.{WriteToMicroBatchDataSource, WriteToMicroBatchDataSourceV1}
+import org.apache.spark.sql.execution.streaming.sources.{
+  ForeachBatchSink,
+  WriteToMicroBatchDataSource,
+  WriteToMicroBatchDataSourceV1
+}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.lease.BatchLeases
+import org.apache.spark.sql.penstock.state.StateDirectory
 
 import io.penstock.conf.QuerySettings
 
@@ -21,6 +26,7 @@ import io.penstock.conf.QuerySettings
  */
 final private[routing] class SessionRouting(session: SparkSession, leases: BatchLeases) extends Logging {
   @volatile private var resolved: Option[QuerySettings] = None
+  @volatile private var foreachBatch = false
   private var run: Option[(UUID, RunRouting)] = None
   private var warned = false
   private val told = mutable.Set.empty[UUID]
@@ -38,7 +44,9 @@ final private[routing] class SessionRouting(session: SparkSession, leases: Batch
   def readOptions(plan: LogicalPlan): Unit = if (resolved.isEmpty) {
     plan match {
       case w: WriteToMicroBatchDataSource => resolved = Some(resolve(w.writeOptions))
-      case w: WriteToMicroBatchDataSourceV1 => resolved = Some(resolve(w.writeOptions))
+      case w: WriteToMicroBatchDataSourceV1 =>
+        foreachBatch = w.sink.isInstanceOf[ForeachBatchSink[_]]
+        resolved = Some(resolve(w.writeOptions))
       case _ =>
     }
   }
@@ -51,8 +59,9 @@ final private[routing] class SessionRouting(session: SparkSession, leases: Batch
         info.queryRunId,
         root,
         settings,
+        foreachBatch,
         leases,
-        new EpochLog(root, session.sessionState.newHadoopConf(), SQLConf.get.minBatchesToRetain)
+        new EpochLog(new StateDirectory(root, session.sessionState.newHadoopConf()), SQLConf.get.minBatchesToRetain)
       )
       run = Some(info.queryRunId -> created)
       created

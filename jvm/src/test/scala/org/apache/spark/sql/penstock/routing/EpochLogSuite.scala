@@ -5,6 +5,7 @@ import java.nio.file.{Files, Path}
 import scala.collection.immutable.SortedMap
 
 import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.penstock.state.StateDirectory
 
 import io.penstock.errors.PenstockException
 import org.scalatest.funsuite.AnyFunSuite
@@ -16,7 +17,10 @@ class EpochLogSuite extends AnyFunSuite {
     finally org.apache.commons.io.FileUtils.deleteDirectory(dir.toFile)
   }
 
-  private def log(root: Path, retain: Int = 100) = new EpochLog(root.toString, new Configuration(), retain)
+  private val conf = new Configuration()
+  conf.set("spark.sql.streaming.checkpointFileManagerClass", classOf[io.penstock.LocalCheckpointFileManager].getName)
+
+  private def log(root: Path, retain: Int = 100) = new EpochLog(new StateDirectory(root.toString, conf), retain)
 
   private def n(tasks: Int) = SortedMap(0L -> tasks)
 
@@ -28,7 +32,7 @@ class EpochLogSuite extends AnyFunSuite {
       val first = log(root)
       assert(first.all.isEmpty && first.inForce(0).isEmpty)
       assert(first.append(0, 256, n(4)).number == 0 && first.append(5, 256, n(8)).number == 1)
-      assert(files(root) == Set("0.epoch", "1.epoch"))
+      assert(files(root) == Set("0", "5"))
       Seq(first, log(root)).foreach { l =>
         assert(l.all.map(e => (e.number, e.firstBatch, e.tasks(0))) == Seq((0, 0, 4), (1, 5, 8)))
         assert(Seq(0L, 4L, 5L, 99L).map(b => l.inForce(b).get.number) == Seq(0, 0, 1, 1))
@@ -62,17 +66,19 @@ class EpochLogSuite extends AnyFunSuite {
   test("a file that is damaged, or in another's place, fails with its name") {
     inScratch { root =>
       log(root).append(0, 16, n(4))
-      val file = root.resolve("_penstock/epochs/0.epoch")
+      val file = root.resolve("_penstock/epochs/0")
       val bytes = Files.readAllBytes(file)
-      Files.deleteIfExists(file.resolveSibling(".0.epoch.crc"))
-      Files.move(file, file.resolveSibling("7.epoch"))
+      Files.move(file, file.resolveSibling("7"))
       val moved = intercept[PenstockException](log(root))
-      assert(moved.errorClass == "PENSTOCK_CORRUPT_FILE" && moved.detail.contains("7.epoch"))
-      Files.delete(file.resolveSibling("7.epoch"))
-      bytes(20) = (bytes(20) + 1).toByte
+      assert(moved.errorClass == "PENSTOCK_CORRUPT_FILE" && moved.detail.contains("epochs/7"))
+      Files.delete(file.resolveSibling("7"))
+      bytes(22) = (bytes(22) + 1).toByte
       Files.write(file, bytes)
       val damaged = intercept[PenstockException](log(root))
-      assert(damaged.errorClass == "PENSTOCK_CORRUPT_FILE" && damaged.detail.contains("0.epoch"))
+      assert(damaged.errorClass == "PENSTOCK_CORRUPT_FILE" && damaged.detail.contains("epochs/0"))
+      bytes(8) = 2
+      Files.write(file, bytes)
+      assert(intercept[PenstockException](log(root)).errorClass == "PENSTOCK_NEWER_FORMAT")
     }
   }
 
@@ -81,7 +87,7 @@ class EpochLogSuite extends AnyFunSuite {
       val (a, b) = (log(root), log(root))
       a.append(0, 16, n(4))
       val e = intercept[PenstockException](b.append(0, 16, n(2)))
-      assert(e.errorClass == "PENSTOCK_CONCURRENT_RUN" && e.detail.contains("0.epoch"))
+      assert(e.errorClass == "PENSTOCK_CONCURRENT_RUN" && e.detail.contains("epochs/0"))
     }
   }
 }

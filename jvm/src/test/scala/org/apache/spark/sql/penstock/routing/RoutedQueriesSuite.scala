@@ -1,0 +1,228 @@
+package org.apache.spark.sql.penstock.routing
+
+import java.nio.file.Files
+
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, StreamingQueryWrapper}
+import org.apache.spark.sql.execution.streaming.state.{RocksDBStateStoreProvider, StateStoreCommitValidationFailed}
+import org.apache.spark.sql.penstock.commit.StateCommits
+import org.apache.spark.sql.streaming.StreamingQuery
+import org.apache.spark.sql.{DataFrame, Row, SparkSessionExtensions}
+
+import Queries._
+import io.penstock.PenstockStateStoreProvider
+import org.scalatest.funsuite.AnyFunSuite
+
+/** Whole queries with the product's state, against plain Spark, row by row and batch by batch. */
+class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
+  override protected def extensions: Option[SparkSessionExtensions => Unit] =
+    Some(new RoutingExtensions(StateCommits.leases))
+
+  override protected def conf: Map[String, String] = Map(
+    "spark.sql.streaming.checkpointFileManagerClass" -> classOf[io.penstock.LocalCheckpointFileManager].getName,
+    "spark.sql.streaming.noDataMicroBatches.enabled" -> "true",
+    "spark.sql.session.timeZone" -> "UTC",
+    "spark.locality.wait" -> "0"
+  )
+
+  private val inputs = 4
+
+  private def execution(q: StreamingQuery) = q.asInstanceOf[StreamingQueryWrapper].streamingQuery.lastExecution
+
+  /** Rows by batch; empty batches are left out. */
+  private def run(
+      query: Query,
+      options: Map[String, String],
+      seen: StreamingQuery => Unit = _ => ()
+  ): Map[Long, Seq[String]] = {
+    val out = mutable.Map.empty[Long, Seq[String]]
+    val in = events(spark)
+    val checkpoint = Files.createTempDirectory(scratch, "c").toString
+    def start(): StreamingQuery = query.build(in.toDF()).writeStream
+      .outputMode(query.mode).options(options).option("checkpointLocation", checkpoint)
+      .foreachBatch { (df: DataFrame, id: Long) =>
+        val rows = df.collect().map(_.toString).toSeq
+        out(id) = if (query.name.contains("sorted")) rows else rows.sorted
+      }.start()
+    // A restart before the third input: another run, with the same checkpoint.
+    Seq(0 until 2, 2 until inputs).foreach { part =>
+      val q = start()
+      try part.foreach { i =>
+          in.addData(Queries.input(i))
+          q.processAllAvailable()
+        }
+      finally {
+        seen(q)
+        q.stop()
+      }
+    }
+    out.filter(_._2.nonEmpty).toMap
+  }
+
+  private def plain(query: Query): Map[Long, Seq[String]] = {
+    spark.conf.set("spark.sql.streaming.stateStore.providerClass", classOf[RocksDBStateStoreProvider].getName)
+    spark.conf.set("spark.sql.shuffle.partitions", "3")
+    run(query, Map.empty)
+  }
+
+  private def penstock(query: Query, options: Map[String, String], seen: StreamingQuery => Unit = _ => ()) = {
+    spark.conf.set("spark.sql.streaming.stateStore.providerClass", classOf[PenstockStateStoreProvider].getName)
+    spark.conf.set("spark.sql.shuffle.partitions", "12")
+    run(query, options, seen)
+  }
+
+  private val chaos = Map("penstock.binder" -> "chaos(11)", "penstock.tasks" -> "chaos(12)")
+
+  Queries.all.foreach { query =>
+    test(s"${query.name}: rows are plain Spark's under random bindings and numbers of tasks") {
+      val expected = plain(query)
+      assert(expected.nonEmpty)
+      assert(penstock(query, chaos) == expected)
+    }
+  }
+
+  private val aggregation = Queries.all.head
+
+  Seq("off", "observe", "on").foreach { mode =>
+    test(s"mode $mode: rows are plain Spark's") {
+      assert(penstock(aggregation, Map("penstock.mode" -> mode)) == plain(aggregation))
+    }
+  }
+
+  private def reports(q: StreamingQuery): Seq[Row] =
+    q.recentProgress.toSeq.flatMap(p => Option(p.observedMetrics.get("penstock")))
+
+  test("progress tells regions, tasks, rows, balance, moves and epoch; off and observe too") {
+    def last(mode: String): Row = {
+      var row: Row = null
+      penstock(aggregation, Map("penstock.mode" -> mode), q => row = reports(q).last)
+      row
+    }
+    def region(row: Row) = row.getSeq[Row](row.fieldIndex("regions")).head
+    val on = last("on")
+    assert(on.getAs[String]("mode") == "on" && on.getAs[Int]("shards") == 12 && on.getAs[Long]("epoch") == 0)
+    assert(region(on).getAs[String]("operators") == "stateStoreSave" && region(on).getAs[Boolean]("routed"))
+    assert(region(on).getAs[Int]("tasks") == 2)
+    assert(region(on).getAs[Long]("rows") > 0 && region(on).getAs[Double]("busiestOverMean") >= 1)
+    assert(region(on).getAs[Int]("shardsMoved") <= 12 && region(on).getAs[Any]("reason") == null)
+    val off = last("off")
+    assert(!region(off).getAs[Boolean]("routed") && region(off).getAs[String]("reason") == "mode is off")
+    assert(region(off).getAs[Int]("tasks") == 12)
+    val observe = last("observe")
+    assert(observe.getAs[String]("mode") == "observe" && region(observe).getAs[Int]("tasks") == 2)
+    assert(region(observe).getAs[Long]("rows") > 0)
+  }
+
+  test("progress is valid JSON with the report in it") {
+    penstock(
+      aggregation,
+      Map.empty,
+      q => {
+        val json = q.lastProgress.json
+        assert(json.contains("\"penstock\"") && json.contains("busiestOverMean"), json)
+      }
+    )
+  }
+
+  test("explain shows the routed exchange and the report; task = shard shows its reason") {
+    var routed, single = ""
+    penstock(aggregation, Map.empty, q => routed = execution(q).executedPlan.treeString)
+    assert(
+      routed.contains("LateExchange latepartitioning(k#") && routed.contains("tasks=2, shards=12, epoch=0"),
+      routed
+    )
+    assert(routed.contains("Penstock mode on, epoch 0, 12 shards"), routed)
+    penstock(
+      Queries.all.find(_.name == "global aggregation").get,
+      Map.empty,
+      q => single = execution(q).executedPlan.treeString
+    )
+    assert(single.contains("ShardLease") && single.contains("takes one partition"), single)
+  }
+
+  test("a checkpoint of another provider is left alone, and its progress says why") {
+    spark.conf.set("spark.sql.streaming.stateStore.providerClass", classOf[RocksDBStateStoreProvider].getName)
+    run(
+      aggregation,
+      Map.empty,
+      q => {
+        val report = reports(q).last
+        assert(report.getAs[String]("mode") == "off")
+        assert(report.getAs[String]("reason") == s"checkpoint written by ${classOf[RocksDBStateStoreProvider].getName}")
+        assert(!execution(q).executedPlan.exists(_.isInstanceOf[LateExchange]))
+        assert(!execution(q).sparkSession.sessionState.conf.stateStoreUnloadOnCommit)
+      }
+    )
+  }
+
+  test("stateless streams and batch queries have plain plans") {
+    val in = MemoryStream[Long](org.apache.spark.sql.Encoders.scalaLong, spark)
+    val q = in.toDF().selectExpr("value + 1").writeStream.format("noop").start()
+    try {
+      in.addData(1L, 2L)
+      q.processAllAvailable()
+      assert(!execution(q).executedPlan.exists(_.isInstanceOf[RoutingReportExec]))
+      assert(q.lastProgress.observedMetrics.asScala.isEmpty)
+    } finally q.stop()
+    assert(!spark.range(10).groupBy("id").count().queryExecution.executedPlan.toString.contains("Penstock"))
+  }
+
+  private def failure(options: Map[String, String], stateful: Boolean, format: String): String = {
+    val in = events(spark)
+    val df = if (stateful) in.toDF().groupBy("k").count() else in.toDF()
+    val w = df.writeStream.outputMode(if (stateful) "update" else "append").options(options)
+      .option("checkpointLocation", Files.createTempDirectory(scratch, "c").toString)
+    val q = if (format == "foreachBatch") w.foreachBatch((_: DataFrame, _: Long) => fail("a batch has run")).start()
+    else w.format(format).queryName("q" + options.hashCode.abs).start()
+    try {
+      in.addData(Queries.input(0))
+      intercept[org.apache.spark.sql.streaming.StreamingQueryException](q.processAllAvailable()).getMessage
+    } finally q.stop()
+  }
+
+  for (format <- Seq("noop", "memory", "foreachBatch"); stateful <- Seq(true, false)) {
+    test(
+      s"a wrong option fails the query before its first batch: $format, ${if (stateful) "stateful" else "stateless"}"
+    ) {
+      spark.conf.set("spark.sql.streaming.stateStore.providerClass", classOf[PenstockStateStoreProvider].getName)
+      val unknown = failure(Map("penstock.bindr" -> "sticky"), stateful, format)
+      assert(unknown.contains("PENSTOCK_UNKNOWN_SETTING") && unknown.contains("penstock.binder"), unknown)
+      val range = failure(Map("PENSTOCK.Theta" -> "0.5"), stateful, format)
+      assert(range.contains("PENSTOCK_INVALID_SETTING") && range.contains("0.5"), range)
+    }
+  }
+
+  private def refused(conf: (String, String)*): String = {
+    spark.conf.set("spark.sql.streaming.stateStore.providerClass", classOf[PenstockStateStoreProvider].getName)
+    val before = conf.map { case (k, _) => k -> spark.conf.getOption(k) }
+    conf.foreach { case (k, v) => spark.conf.set(k, v) }
+    try failure(Map.empty, stateful = true, "noop")
+    finally before.foreach { case (k, v) => v.fold(spark.conf.unset(k))(spark.conf.set(k, _)) }
+  }
+
+  test("what Penstock cannot run is refused before the first batch") {
+    val shards = refused("spark.sql.shuffle.partitions" -> "65537")
+    assert(shards.contains("PENSTOCK_SHARD_COUNT") && shards.contains("65537"), shards)
+    val strict = refused("spark.sql.streaming.statefulOperator.useStrictDistribution" -> "false")
+    assert(strict.contains("PENSTOCK_STRICT_DISTRIBUTION"), strict)
+    val format = refused("spark.sql.streaming.stateStore.checkpointFormatVersion" -> "2")
+    assert(format.contains("PENSTOCK_CHECKPOINT_FORMAT"), format)
+  }
+
+  test("a foreachBatch function that reads a part only is an error, as in plain Spark") {
+    spark.conf.set("spark.sql.streaming.stateStore.providerClass", classOf[PenstockStateStoreProvider].getName)
+    spark.conf.set("spark.sql.shuffle.partitions", "12")
+    val in = events(spark)
+    val q = in.toDF().groupBy("k").count().writeStream.outputMode("update")
+      .option("checkpointLocation", Files.createTempDirectory(scratch, "c").toString)
+      .foreachBatch((df: DataFrame, _: Long) => df.limit(1).collect(): Unit).start()
+    try {
+      in.addData(Queries.input(0))
+      val e = intercept[org.apache.spark.sql.streaming.StreamingQueryException](q.processAllAvailable())
+      val causes = Iterator.iterate[Throwable](e)(_.getCause).takeWhile(_ != null).toSeq
+      assert(causes.exists(_.isInstanceOf[StateStoreCommitValidationFailed]), causes)
+    } finally q.stop()
+  }
+}
