@@ -47,7 +47,8 @@ object Reachability {
       keep: Seq[(Long, Long)],
       needed: Set[Container],
       nowMs: Long,
-      graceMs: Long): Seq[Listed] = {
+      graceMs: Long
+  ): Seq[Listed] = {
     val paths = needed.map(_.path) ++ keep.map { case (b, g) => Container.InManifest(b, g).path }
     val oldest = keep.map(_._1).minOption.getOrElse(Long.MinValue)
     files.filter(f => !paths.contains(f.path) && (f.batchId < oldest || nowMs - f.modifiedMs > graceMs))

@@ -4,10 +4,9 @@ import java.util.UUID
 
 import scala.util.Random
 
+import io.penstock.errors.PenstockException
 import org.scalacheck.{Gen, Prop, Test => Check}
 import org.scalatest.funsuite.AnyFunSuite
-
-import io.penstock.errors.PenstockException
 
 /** Files read back as written; damaged ones are refused, never misread. */
 class FormatSuite extends AnyFunSuite {
@@ -38,7 +37,9 @@ class FormatSuite extends AnyFunSuite {
         Gen.zip(Gen.choose(0L, 9L), Gen.oneOf("default", "left-keyToNumValues", "ünïcode")).map { case (o, n) =>
           StoreKey(o, n)
         },
-        Gen.listOfN(shards, shard).map(_.toVector)))
+        Gen.listOfN(shards, shard).map(_.toVector)
+      )
+    )
   } yield Manifest(batch, generation, run, 17L, shards, stores)
 
   private def holds(p: Prop): Unit = {
@@ -57,7 +58,9 @@ class FormatSuite extends AnyFunSuite {
         k -> v.map(r =>
           ShardRefs(
             r.snapshot.map(s => s.copy(section = moved(s.section))),
-            r.deltas.map(d => d.copy(section = moved(d.section)))))
+            r.deltas.map(d => d.copy(section = moved(d.section)))
+          )
+        )
       })
       ManifestFormat.decode(body) == expected
     })
@@ -68,9 +71,11 @@ class FormatSuite extends AnyFunSuite {
     val m = Iterator.continually(manifest.sample).flatten.find(_.stores.size > 1).get
     val file = FileFormat.frame(
       FileFormat.Kind.Manifest,
-      ManifestFormat.encode(m, Container.InManifest(m.batchId, m.generation)))
+      ManifestFormat.encode(m, Container.InManifest(m.batchId, m.generation))
+    )
     def read(bytes: Array[Byte]): Manifest = FileFormat.reading("f")(
-      ManifestFormat.decode(FileFormat.readBody("f", FileFormat.Kind.Manifest, bytes)))
+      ManifestFormat.decode(FileFormat.readBody("f", FileFormat.Kind.Manifest, bytes))
+    )
     read(file)
     (0 until file.length).foreach { n =>
       val e = intercept[PenstockException](read(java.util.Arrays.copyOf(file, n)))
@@ -142,7 +147,9 @@ class FormatSuite extends AnyFunSuite {
         "drop old",
         "f put k=value FamilyTraits(true,false)",
         "f remove gone",
-        "m append k2=vv FamilyTraits(false,true)"))
+        "m append k2=vv FamilyTraits(false,true)"
+      )
+    )
     val r = new Random(3)
     (0 until 5000).foreach { _ =>
       val bad = java.util.Arrays.copyOf(out.array, 1 + r.nextInt(length))
@@ -176,7 +183,8 @@ class FormatSuite extends AnyFunSuite {
             listed(file, b.toLong)
             shards = shards.map(s =>
               if (r.nextBoolean()) s
-              else s.withSnapshot(SnapshotRef(b + 1L, s.lineage, SectionRef(file, 0, 1, 0))).getOrElse(s))
+              else s.withSnapshot(SnapshotRef(b + 1L, s.lineage, SectionRef(file, 0, 1, 0))).getOrElse(s)
+            )
           }
           val m = Manifest(b.toLong, generation, log.uuid, 0L, 4, Map(StoreKey(0, "default") -> shards))
           manifests += (b.toLong, generation) -> m
@@ -184,7 +192,8 @@ class FormatSuite extends AnyFunSuite {
         }
         val keep = Reachability.retained(manifests.keys.toSeq, b.toLong, retain)
         val needed = keep.flatMap(k => manifests(k).containers).toSet
-        val gone = Reachability.garbage(files.values.toSeq, keep, needed, nowMs = 1000L, graceMs = 500L).map(_.path).toSet
+        val gone =
+          Reachability.garbage(files.values.toSeq, keep, needed, nowMs = 1000L, graceMs = 500L).map(_.path).toSet
         // Every retained batch can still be rebuilt, and its manifest is there.
         keep.foreach { k =>
           assert(!gone(Container.InManifest(k._1, k._2).path))

@@ -27,14 +27,16 @@ final class QueryCommits(
     val stateRoot: String,
     shardCount: Int,
     hadoopConf: Configuration,
-    report: (StoreKey, Int, Long) => Unit = (_, _, _) => ())
-    extends Logging {
+    report: (StoreKey, Int, Long) => Unit = (_, _, _) => ()
+) extends Logging {
   import QueryCommits._
 
   private val directory = new StateDirectory(stateRoot, hadoopConf)
   // One more than Spark retains: a batch whose state is durable may still be run again, from the state before it.
   private val cleaner =
-    new StateCleaner(directory, 1 + hadoopConf.getInt(SQLConf.MIN_BATCHES_TO_RETAIN.key, SQLConf.MIN_BATCHES_TO_RETAIN.defaultValue.get)
+    new StateCleaner(
+      directory,
+      1 + hadoopConf.getInt(SQLConf.MIN_BATCHES_TO_RETAIN.key, SQLConf.MIN_BATCHES_TO_RETAIN.defaultValue.get)
     )
   private var batch: OpenBatch = _
   private val owners = mutable.Map[Long, Array[String]]()

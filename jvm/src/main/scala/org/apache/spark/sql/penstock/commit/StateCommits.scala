@@ -70,9 +70,8 @@ object StateCommits extends Logging {
    *   where the driver refuses
    */
   def tell(message: CommitMessage): Unit =
-    driverRef().askSync[CommitAnswer](message) match {
-      case Accepted =>
-      case Refused(errorClass, detail) => throw new PenstockException(errorClass, detail)
+    driverRef().askSync[Option[(String, String)]](message).foreach { case (errorClass, detail) =>
+      throw new PenstockException(errorClass, detail)
     }
 
   /** State directories of the runs that live on this driver. */
@@ -105,28 +104,29 @@ object StateCommits extends Logging {
 
   final private case class WhichAreDead(stateRoots: Set[String])
 
-  sealed private trait CommitAnswer extends Serializable
-  private case object Accepted extends CommitAnswer
-  final private case class Refused(errorClass: String, detail: String) extends CommitAnswer
-
-  /** Writing a manifest must not hold up the threads that carry Spark's own messages. */
+  /**
+   * Writing a manifest must not hold up the threads that carry Spark's own messages.
+   *
+   * Answers are of the Scala library's types only: an executor reads them with the class loader that it was started
+   * with, which does not know the jars that the application brings (`--jars`).
+   */
   final private class Endpoint(override val rpcEnv: RpcEnv) extends ThreadSafeRpcEndpoint {
     private val workers = ThreadUtils.newDaemonCachedThreadPool("penstock-commits", 16)
 
     override def receiveAndReply(context: RpcCallContext): PartialFunction[Any, Unit] = {
       case m: CommitMessage =>
         workers.execute { () =>
-          val answer: CommitAnswer =
+          val refused: Option[(String, String)] =
             try {
               handle(m)
-              Accepted
+              None
             } catch {
-              case e: PenstockException => Refused(e.errorClass, e.detail)
+              case e: PenstockException => Some(e.errorClass -> e.detail)
               case NonFatal(e) =>
                 logError(s"Commit of run ${m.runId} failed", e)
-                Refused("PENSTOCK_COMMIT_FAILED", s"the driver could not write the state of the batch: $e")
+                Some("PENSTOCK_COMMIT_FAILED" -> s"the driver could not write the state of the batch: $e")
             }
-          context.reply(answer)
+          context.reply(refused)
         }
       case WhichAreDead(roots) => context.reply(roots -- liveRoots)
     }

@@ -56,7 +56,8 @@ final case class BatchSpec(
     batchId: Long,
     shardCount: Int,
     regions: Seq[RegionSpec],
-    countedBySpark: Boolean = false)
+    countedBySpark: Boolean = false
+)
 
 /**
  * What the tasks of one region need before they open their stores, but for the binding. Made when planning, shipped

@@ -9,11 +9,11 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.sql.penstock.state.{ShardLoader, StateDirectory}
 import org.apache.spark.unsafe.Platform
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.penstock.errors.PenstockException
 import io.penstock.state.engine.KeyBytes
 import io.penstock.state.format._
+import org.scalatest.funsuite.AnyFunSuite
 
 /** The commit protocol on real files: which attempts count, what is durable when, and what is refused. */
 class QueryCommitsSuite extends AnyFunSuite {
@@ -24,7 +24,8 @@ class QueryCommitsSuite extends AnyFunSuite {
   hadoop.set("spark.sql.streaming.checkpointFileManagerClass", "io.penstock.LocalCheckpointFileManager")
 
   private def root(): String = Files.createTempDirectory("penstock-commit").resolve("state").toString
-  private def commits(root: String, shards: Int = shardCount) = new QueryCommits(UUID.randomUUID(), root, shards, hadoop)
+  private def commits(root: String, shards: Int = shardCount) =
+    new QueryCommits(UUID.randomUUID(), root, shards, hadoop)
   private def open(c: QueryCommits, batch: Long): RegionLease =
     c.open(BatchSpec(c.runId, c.stateRoot, batch, shardCount, Seq(region)))(0L)
 
@@ -52,7 +53,8 @@ class QueryCommitsSuite extends AnyFunSuite {
           FileFormat.Kind.Changelog,
           body,
           out.array,
-          out.size)
+          out.size
+        )
         FileFormat.HeaderBytes.toLong + body.length
       }
     c.committed(
@@ -64,7 +66,9 @@ class QueryCommitsSuite extends AnyFunSuite {
         lineage,
         if (inline) out.toByteArray else null,
         payloadAt,
-        Seq(StoreCommit(store, shards.toArray, sections.toArray))))
+        Seq(StoreCommit(store, shards.toArray, sections.toArray))
+      )
+    )
     lineage
   }
 
@@ -160,7 +164,8 @@ class QueryCommitsSuite extends AnyFunSuite {
     commit(c, 0, 0 until 4, "a")
     val other = commits(at, shards = 8)
     val e = intercept[PenstockException](
-      other.open(BatchSpec(other.runId, at, 1L, 8, Seq(region))))
+      other.open(BatchSpec(other.runId, at, 1L, 8, Seq(region)))
+    )
     assert(e.errorClass === "PENSTOCK_SHARDS_CHANGED" && e.getMessage.contains("spark.penstock.shards=4"))
     val gap = intercept[PenstockException](open(commits(at), 7))
     assert(gap.errorClass === "PENSTOCK_STATE_MISSING" && gap.getMessage.contains("no manifest of that batch"))
