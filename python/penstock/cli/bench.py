@@ -18,6 +18,7 @@ from penstock.benchmarks import launch, machine, report, samples, targets
 from penstock.benchmarks.samples import Series
 from penstock.benchmarks.targets import Target
 
+PLANNED_BINDING = "org.apache.spark.sql.penstock.benchmarks.PlannedBinding"
 PYTHON_OPERATOR = "transformWithState-python"
 OPERATORS = (
     targets.AGGREGATION,
@@ -126,7 +127,9 @@ def _command(arguments: argparse.Namespace, chosen: Plan, folder: Path, raw: Pat
     else:
         operator = [f"--op={arguments.op}"] if chosen.name == "overhead" else []
         application = ["--class", launch.MAIN_CLASS, str(jar), chosen.name, *options, *operator]
-    return launch.submit(f"local[{chosen.cores}]", {}, application, spark, jar)
+    # Before Penstock's own extension, which the plugin appends.
+    conf = {"spark.sql.extensions": PLANNED_BINDING} if chosen.name == "barrier-cost" else {}
+    return launch.submit(f"local[{chosen.cores}]", conf, application, spark, jar)
 
 
 def _own_command(arguments: argparse.Namespace) -> str:

@@ -10,9 +10,7 @@ object BarrierCost {
 
   def run(spark: SparkSession, args: Arguments, watch: StageWatch, report: Report): Unit = {
     val cores = spark.sparkContext.defaultParallelism
-    val sides = Seq("planning", "barrier").map { when =>
-      Side.penstock(when, Shards, cores, Map("penstock.binding" -> when))
-    }
+    val sides = Seq(Side.penstockWithoutBarrier("planning", Shards, cores), Side.penstock("barrier", Shards, cores))
     val (rows, keys) = (args.int("rows", 10000), args.int("keys", 10000))
     for (manager <- FileManager.named(args.text("file-manager", "local"))) {
       val starts = for (mapTasks <- Seq(2, 8); side <- sides if args.wants(side)) yield () => {

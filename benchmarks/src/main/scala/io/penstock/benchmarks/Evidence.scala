@@ -4,6 +4,7 @@ import java.nio.file.{Files, Path}
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.spark.sql.Row
 import org.apache.spark.sql.streaming.StreamingQueryProgress
 
 /** Checks that a side is what its name says, from what Spark wrote and measured. A wrong side ends the benchmark. */
@@ -33,6 +34,13 @@ object Evidence {
       must("number of state partitions", o.numShufflePartitions, side.statePartitions)
     )
     must("number of tasks of the stateful stage", stage.tasks, side.tasks)
-    must("presence of Penstock's metrics", progress.observedMetrics.containsKey("penstock"), side.penstock)
+    // With the plugin on, a query that plain Spark runs reports that it was left alone.
+    val report = Option(progress.observedMetrics.get("penstock"))
+    must("mode that Penstock reports", report.fold("off")(_.getAs[String]("mode")), if (side.penstock) "on" else "off")
+    if (side.penstock) {
+      val regions = report.get.getSeq[Row](report.get.fieldIndex("regions"))
+      must("whether all regions are routed", regions.forall(_.getAs[Boolean]("routed")), true)
+      must("whether rows were counted", regions.forall(_.getAs[Long]("rows") > 0), side.boundAtBarrier)
+    }
   }
 }

@@ -1,8 +1,14 @@
 package io.penstock.benchmarks
 
+import org.apache.spark.sql.penstock.benchmarks.PlannedBinding
+
 /**
  * One side of a comparison: who keeps the state, in how many state partitions, run by how many tasks.
  *
+ * @param penstock
+ *   whether Penstock runs the query; else plain Spark does
+ * @param boundAtBarrier
+ *   whether shards are bound to tasks by the batch's own counts
  * @param settings
  *   of the side's session
  * @param options
@@ -16,6 +22,7 @@ final case class Side(
     statePartitions: Int,
     tasks: Int,
     penstock: Boolean,
+    boundAtBarrier: Boolean,
     settings: Map[String, String],
     options: Map[String, String]
 )
@@ -47,7 +54,20 @@ object Side {
    *   of the query, `penstock.*`
    */
   def penstock(name: String, shards: Int, tasks: Int, options: Map[String, String] = Map.empty): Side =
-    Side(name, "io.penstock.PenstockStateStoreProvider", shards, tasks, penstock = true, Map.empty, options)
+    Side(
+      name,
+      "io.penstock.PenstockStateStoreProvider",
+      shards,
+      tasks,
+      penstock = true,
+      boundAtBarrier = true,
+      Map.empty,
+      options
+    )
+
+  /** Penstock with shards bound to tasks when the batch is planned. */
+  def penstockWithoutBarrier(name: String, shards: Int, tasks: Int): Side =
+    penstock(name, shards, tasks).copy(boundAtBarrier = false, settings = Map(PlannedBinding.Key -> "true"))
 
   private def stock(name: String, provider: String, partitions: Int): Side = Side(
     name,
@@ -55,6 +75,7 @@ object Side {
     partitions,
     partitions,
     penstock = false,
+    boundAtBarrier = false,
     Map(
       ProviderKey -> provider,
       "spark.sql.shuffle.partitions" -> partitions.toString,

@@ -1,0 +1,85 @@
+package org.apache.spark.sql.penstock.benchmarks
+
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.SparkSessionExtensions
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{
+  Attribute,
+  CollationAwareMurmur3Hash,
+  Literal,
+  Pmod,
+  UnsafeProjection
+}
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.metric.{
+  SQLMetrics,
+  SQLShuffleReadMetricsReporter,
+  SQLShuffleWriteMetricsReporter
+}
+import org.apache.spark.sql.penstock.lease.TaskLeases
+import org.apache.spark.sql.penstock.routing.{LateExchange, LatePartitioning}
+import org.apache.spark.util.MutablePair
+import org.apache.spark.{PartitionIdPassthrough, ShuffleDependency, TaskContext}
+
+/**
+ * What Penstock would be without a barrier, to compare with: shards are bound to tasks when the batch is planned, by no
+ * counts, and each map task writes one block per task. For sessions that set [[PlannedBinding.Key]] to true.
+ */
+class PlannedBinding extends (SparkSessionExtensions => Unit) {
+  override def apply(extensions: SparkSessionExtensions): Unit = extensions.injectColumnar { session =>
+    new ColumnarRule {
+      // After Penstock's own rule, which runs before the transitions.
+      override def postColumnarTransitions: Rule[SparkPlan] = plan =>
+        if (session.conf.get(PlannedBinding.Key, "false").toBoolean) plan.transformUp {
+          case e: LateExchange => PlannedExchangeExec(e.outputPartitioning, e.child)
+        }
+        else plan
+    }
+  }
+}
+
+object PlannedBinding {
+  val Key = "spark.benchmark.bindWhenPlanning"
+}
+
+/** Shuffles to tasks by a table that the plan holds, and leases the tasks their shards. */
+final case class PlannedExchangeExec(override val outputPartitioning: Partitioning, child: SparkPlan)
+    extends UnaryExecNode {
+  private lazy val writing = SQLShuffleWriteMetricsReporter.createShuffleWriteMetrics(sparkContext)
+  private lazy val reading = SQLShuffleReadMetricsReporter.createShuffleReadMetrics(sparkContext)
+  override lazy val metrics = Map("dataSize" -> SQLMetrics.createSizeMetric(sparkContext, "data size")) ++
+    reading ++ writing
+
+  override def output: Seq[Attribute] = child.output
+
+  override protected def doExecute(): RDD[InternalRow] = {
+    val late = outputPartitioning.asInstanceOf[LatePartitioning]
+    val binding = late.plan.routing.barrier.decide().binding
+    val lease = late.plan.routing.lease
+    val shuffle = new ShuffleDependency[Int, InternalRow, InternalRow](
+      withTasks(late, binding.taskOf),
+      new PartitionIdPassthrough(binding.tasks),
+      new UnsafeRowSerializer(child.output.size, longMetric("dataSize")),
+      shuffleWriterProcessor =
+        org.apache.spark.sql.execution.exchange.ShuffleExchangeExec.createShuffleWriteProcessor(writing)
+    )
+    new ShuffledRowRDD(shuffle, reading).mapPartitionsWithIndexInternal { (task, rows) =>
+      TaskLeases.install(TaskContext.get(), lease, binding.shardsOf(task))
+      rows
+    }
+  }
+
+  private def withTasks(late: LatePartitioning, taskOf: Array[Int]): RDD[Product2[Int, InternalRow]] = {
+    val shardOf = Pmod(new CollationAwareMurmur3Hash(late.expressions), Literal(late.plan.shards))
+    val output = child.output
+    child.execute().mapPartitionsInternal { rows =>
+      val shard = UnsafeProjection.create(shardOf :: Nil, output)
+      val pair = new MutablePair[Int, InternalRow]()
+      rows.map(row => pair.update(taskOf(shard(row).getInt(0)), row))
+    }
+  }
+
+  override protected def withNewChildInternal(newChild: SparkPlan): SparkPlan = copy(child = newChild)
+}
