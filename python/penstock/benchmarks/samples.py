@@ -82,6 +82,11 @@ def stage_ms(batch: Batch) -> float:
     return float(batch["stage"])
 
 
+def processor_ms(batch: Batch) -> float:
+    """Processor time of Spark's process in the batch, in ms, over all cores; without Python workers."""
+    return float(batch["processor"])
+
+
 def busiest_over_mean(batch: Batch) -> float:
     """Rows of the busiest task of the stateful stage over the mean of its tasks."""
     rows = batch["rows"]

@@ -117,6 +117,7 @@ MEASURES: dict[str, Measures] = {
         ("batch", "ms", samples.batch_ms),
         ("addBatch", "ms", samples.add_batch_ms),
         ("stateful stage", "ms", samples.stage_ms),
+        ("processor time", "ms", samples.processor_ms),
     ],
     "barrier": [
         ("stateful stage", "ms", samples.stage_ms),
@@ -128,6 +129,7 @@ MEASURES: dict[str, Measures] = {
         ("batch", "ms", samples.batch_ms),
         ("addBatch", "ms", samples.add_batch_ms),
         ("stateful stage", "ms", samples.stage_ms),
+        ("processor time", "ms", samples.processor_ms),
     ],
 }
 

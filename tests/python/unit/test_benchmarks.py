@@ -11,7 +11,8 @@ from penstock.cli.bench import plan
 
 
 def batch(ms, *, stage=0, rows=(1, 1), **more):
-    return {"ms": {"triggerExecution": ms, "addBatch": ms / 2}, "stage": stage, "rows": list(rows), **more}
+    durations = {"triggerExecution": ms, "addBatch": ms / 2}
+    return {"ms": durations, "stage": stage, "processor": 7, "rows": list(rows), **more}
 
 
 def series(batches, **labels):

@@ -1,9 +1,11 @@
 package io.penstock.benchmarks
 
+import java.lang.management.ManagementFactory
 import java.nio.file.Path
 
 import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryProgress}
 
+import com.sun.management.OperatingSystemMXBean
 import io.penstock.benchmarks.source.Gate
 
 /**
@@ -33,14 +35,16 @@ final class Contender(
    *   where the batch takes more than five minutes
    */
   def step(watch: StageWatch): Sample = {
+    val before = Contender.processorNs()
     Gate.open(gate)
     val progress = await(next)
+    val processorNs = Contender.processorNs() - before
     if (Gate.batches(gate) != next + 1) throw new IllegalStateException(s"${side.name}: another user of gate $gate")
     val stages = watch.of(query.id.toString, next)
     val stage = stages.filter(_.readsShuffle).last
     Evidence.check(side, checkpoint, progress, stage)
     next += 1
-    Sample(progress, stages, stage)
+    Sample(progress, stages, stage, processorNs / 1000000L)
   }
 
   def stop(): Unit = query.stop()
@@ -60,10 +64,24 @@ final class Contender(
   }
 }
 
+object Contender {
+  private val system = ManagementFactory.getPlatformMXBean(classOf[OperatingSystemMXBean])
+
+  /** Processor time that this process has used, all threads, in ns. */
+  private def processorNs(): Long = system.getProcessCpuTime
+}
+
 /**
  * One measured batch.
  *
  * @param stage
  *   the one that ran the stateful operators
+ * @param processorMs
+ *   processor time of the whole process, driver and tasks, compiler and collector, from the turn's start to its end
  */
-final case class Sample(progress: StreamingQueryProgress, stages: Seq[StageWatch.Stage], stage: StageWatch.Stage)
+final case class Sample(
+    progress: StreamingQueryProgress,
+    stages: Seq[StageWatch.Stage],
+    stage: StageWatch.Stage,
+    processorMs: Long
+)

@@ -32,6 +32,7 @@ final class Report(file: Path) extends AutoCloseable {
     "ms" -> s.progress.durationMs.asScala.toMap,
     "stages" -> s.stages.map(g => Map[String, Any]("tasks" -> g.tasks, "ms" -> g.ms)),
     "stage" -> s.stage.ms,
+    "processor" -> s.processorMs,
     "rows" -> s.stage.rows,
     "operators" -> s.progress.stateOperators.toSeq.map(o =>
       Map[String, Any](

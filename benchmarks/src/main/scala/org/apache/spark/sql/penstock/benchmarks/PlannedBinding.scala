@@ -3,21 +3,11 @@ package org.apache.spark.sql.penstock.benchmarks
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{
-  Attribute,
-  CollationAwareMurmur3Hash,
-  Literal,
-  Pmod,
-  UnsafeProjection
-}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, CollationAwareMurmur3Hash, Literal, Pmod, UnsafeProjection}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.metric.{
-  SQLMetrics,
-  SQLShuffleReadMetricsReporter,
-  SQLShuffleWriteMetricsReporter
-}
+import org.apache.spark.sql.execution.metric.{SQLMetrics, SQLShuffleReadMetricsReporter, SQLShuffleWriteMetricsReporter}
 import org.apache.spark.sql.penstock.lease.TaskLeases
 import org.apache.spark.sql.penstock.routing.{LateExchange, LatePartitioning}
 import org.apache.spark.util.MutablePair
