@@ -117,7 +117,10 @@ lazy val integration = project
     name := "penstock-integration",
     publish / skip := true,
     ivyConfigurations += KafkaBroker,
-    libraryDependencies += "org.apache.kafka" %% "kafka" % "3.9.2" % KafkaBroker,
+    libraryDependencies ++= Seq(
+      "org.apache.kafka" %% "kafka" % "3.9.2" % KafkaBroker,
+      "org.slf4j" % "slf4j-simple" % "1.7.36" % KafkaBroker
+    ),
     // Spark's connector is published for the minors whose Spark is. Its helper for delegation tokens, which the tests do
     // not use, is not found there in that version; an older one links.
     libraryDependencies ++= {
@@ -136,7 +139,7 @@ lazy val integration = project
     Test / envVars := {
       val home = target.value / "spark-home"
       IO.createDirectory(home / "jars")
-      Map("SPARK_HOME" -> home.getAbsolutePath)
+      Map("SPARK_HOME" -> home.getAbsolutePath, "SPARK_SCALA_VERSION" -> scalaBinaryVersion.value)
     }
   )
 

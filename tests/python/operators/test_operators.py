@@ -1,0 +1,76 @@
+"""PySpark's stateful operators: Penstock answers as plain Spark does, with another number of tasks in every batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+from harness import PENSTOCK, SEED, STOCK, run
+from processors import (
+    SCHEMA,
+    CountFromInitialState,
+    EventTimers,
+    PandasEventTimers,
+    ProcessingTimers,
+    count_until_timeout,
+)
+from pyspark.sql.streaming.state import GroupStateTimeout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def apply_in_pandas_with_state(_: SparkSession, rows: DataFrame) -> DataFrame:
+    state, timeout = "count long, latest long", GroupStateTimeout.EventTimeTimeout
+    return rows.groupBy("k").applyInPandasWithState(count_until_timeout, SCHEMA, state, "update", timeout)
+
+
+def transform_with_state(_: SparkSession, rows: DataFrame) -> DataFrame:
+    return rows.groupBy("k").transformWithState(EventTimers(), SCHEMA, "Update", "EventTime")
+
+
+def transform_with_state_in_pandas(_: SparkSession, rows: DataFrame) -> DataFrame:
+    return rows.groupBy("k").transformWithStateInPandas(PandasEventTimers(), SCHEMA, "Update", "EventTime")
+
+
+def processing_time_timers(_: SparkSession, rows: DataFrame) -> DataFrame:
+    return rows.groupBy("k").transformWithState(ProcessingTimers(), SCHEMA, "Update", "ProcessingTime")
+
+
+def initial_state(session: SparkSession, rows: DataFrame) -> DataFrame:
+    initial = session.createDataFrame([(k, k * 100) for k in range(40)], "k long, c long").groupBy("k")
+    processor = CountFromInitialState()
+    return rows.groupBy("k").transformWithState(processor, SCHEMA, "Update", "None", initialState=initial)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query, and a text that its answer must show, or the input did not reach what the case is about."""
+
+    query: Callable[[SparkSession, DataFrame], DataFrame]
+    evidence: str
+    conf: dict[str, str] = field(default_factory=dict)
+
+
+CASES = [
+    Case(apply_in_pandas_with_state, "timeout"),
+    Case(transform_with_state, "expired"),
+    Case(transform_with_state_in_pandas, "expired"),
+    # Batches without data would run for ever: processing time is always a reason for one.
+    Case(processing_time_timers, "expired", {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}),
+    Case(initial_state, "3"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.query.__name__)
+def test_same_rows_in_every_batch(case: Case, application: SparkSession, tmp_path: Path) -> None:
+    expected = run(application, STOCK, tmp_path / "stock", case.query, case.conf)
+    found = run(application, PENSTOCK, tmp_path / "penstock", case.query, case.conf)
+    assert any(case.evidence in row for rows in expected.batches.values() for row in rows)
+    assert found.batches == expected.batches, f"PENSTOCK_TEST_SEED={SEED}"
+    assert len(expected.batches) >= 6
+    assert len(set(found.store_instances)) > 1, "the number of tasks never changed"
