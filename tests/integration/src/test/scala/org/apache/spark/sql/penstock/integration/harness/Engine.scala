@@ -4,6 +4,7 @@ import java.nio.file.{Files, Path}
 
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.penstock.routing.RoutingReportExec
 
 import org.json4s.jackson.JsonMethods.parse
 import org.json4s.{DefaultFormats, Formats}
@@ -94,7 +95,9 @@ object Engine {
     StatePartitionsKey -> partitions.toString
   )
 
-  def isOurs(node: SparkPlan): Boolean = node.getClass.getName.startsWith("org.apache.spark.sql.penstock")
+  /** Whether a node is Penstock's own. The one that reports progress is not counted: it passes all rows on as they are. */
+  def isOurs(node: SparkPlan): Boolean =
+    node.getClass.getName.startsWith("org.apache.spark.sql.penstock") && !node.isInstanceOf[RoutingReportExec]
 
   /** The settings that the offset log of a checkpoint pins for the query. */
   def recordedConf(checkpoint: Path): Map[String, String] = {
