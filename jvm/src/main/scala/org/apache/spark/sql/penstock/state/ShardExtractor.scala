@@ -39,7 +39,8 @@ object ShardExtractor {
    * @param name
    *   of the family; of the store, where the operator does not use column families
    * @param prefixedMain
-   *   of a TTL family: whether the keys of the state variable that it belongs to have a user key behind the grouping key
+   *   of a TTL family: whether the keys of the state variable that it belongs to have a user key behind the grouping key;
+   *   asked when the family's first key is seen
    */
   def of(
       kind: OperatorKind,
@@ -62,8 +63,8 @@ object ShardExtractor {
         new ByFields(shardCount, keySchema, if (name.endsWith("keyToNumValues")) n else n - 1, prefixes = false)
       case OperatorKind.TransformWithState =>
         if (name.startsWith("$ttl_")) {
-          if (prefixedMain) new ByStruct(shardCount, keySchema, List(1, 0))
-          else new ByStruct(shardCount, keySchema, List(1))
+          // Spark creates this family before the variable's own.
+          new Deferred(new ByStruct(shardCount, keySchema, if (prefixedMain) List(1, 0) else List(1)))
         } else if (name.startsWith("$procTimers") || name.startsWith("$eventTimers")) {
           if (name.endsWith("_timestampToKey")) new ByStruct(shardCount, keySchema, List(1))
           else new ByStruct(shardCount, keySchema, List(0), prefixes = true)
@@ -74,6 +75,14 @@ object ShardExtractor {
           }
         }
     }
+  }
+
+  /** Made when it is first needed. */
+  final private class Deferred(make: => ShardExtractor) extends ShardExtractor {
+    private lazy val made = make
+    override def ofKey(key: UnsafeRow): Int = made.ofKey(key)
+    override def ofPrefix(prefix: UnsafeRow): Int = made.ofPrefix(prefix)
+    override def ofBound(bound: UnsafeRow): Int = made.ofBound(bound)
   }
 
   /** Hash of the first `fields` fields. */

@@ -57,6 +57,8 @@ object Equivalence {
  *   shards of the Penstock run
  * @param twoInputs
  *   whether the second source is fed
+ * @param unrouted
+ *   text of the reason why Penstock does not bind shards of some region; None where it binds those of every one
  * @param evidence
  *   texts that rows of the answer must hold, or the input did not reach what the case is about
  * @param check
@@ -70,6 +72,7 @@ final case class OperatorCase(
     shards: Int = OperatorCase.Shards,
     twoInputs: Boolean = false,
     equivalence: Equivalence = Equivalence.SameRows,
+    unrouted: Option[String] = None,
     evidence: Seq[String] = Nil,
     check: SparkPlan => Unit = _ => ()
 )(val query: QueryInput => DataFrame)

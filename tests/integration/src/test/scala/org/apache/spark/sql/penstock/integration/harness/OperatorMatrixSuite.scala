@@ -28,6 +28,7 @@ abstract class OperatorMatrixSuite extends AnyFunSuite with PenstockApplication 
       BatchComparison.difference(expected, found, test.equivalence).foreach(fail(_))
       val rows = expected.batches.values.flatten.flatten
       test.evidence.foreach(text => assert(rows.exists(_.contains(text)), s"no row shows $text: the case proves less"))
+      if (engines.subject.isPenstock) assert(ReportedRegion.contradictions(test, found.progress).isEmpty)
       found
     }
   }

@@ -1,0 +1,45 @@
+package org.apache.spark.sql.penstock.integration.harness
+
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.streaming.StreamingQueryProgress
+
+/**
+ * What a batch's progress says of one region.
+ *
+ * @param reason
+ *   why it is not routed
+ */
+final case class ReportedRegion(operators: String, routed: Boolean, tasks: Int, reason: Option[String])
+
+object ReportedRegion {
+
+  /** The regions of each batch that had state, in the order of the batches. */
+  def of(progress: Seq[StreamingQueryProgress]): Seq[Seq[ReportedRegion]] =
+    progress.filter(_.stateOperators.nonEmpty).map { batch =>
+      Option(batch.observedMetrics.get("penstock")).toSeq.flatMap(_.getSeq[Row](4)).map(region)
+    }
+
+  private def region(row: Row): ReportedRegion = ReportedRegion(
+    row.getAs[String]("operators"),
+    row.getAs[Boolean]("routed"),
+    row.getAs[Int]("tasks"),
+    Option(row.getAs[String]("reason"))
+  )
+
+  /** What contradicts that a case ran as it should: routed, with a number of tasks that changes. */
+  def contradictions(test: OperatorCase, progress: Seq[StreamingQueryProgress]): Seq[String] = {
+    val batches = of(progress)
+    val unreported = batches.count(_.isEmpty)
+    val regions = batches.flatten
+    val reasons = regions.filterNot(_.routed).map(_.reason.getOrElse("none given")).distinct
+    val wrong = test.unrouted match {
+      case None => reasons.map(reason => s"a region was not routed: $reason")
+      case Some(text) if !reasons.exists(_.contains(text)) => Seq(s"no region was left unrouted because of: $text; $reasons")
+      case Some(text) => reasons.filterNot(_.contains(text)).map(reason => s"a region was not routed: $reason")
+    }
+    val counts = regions.filter(_.routed).map(_.tasks).distinct
+    wrong ++
+      Option.when(unreported > 0)(s"$unreported batches have no report of Penstock in their progress") ++
+      Option.when(counts.size == 1 && test.shards > 1)(s"every batch had ${counts.head} tasks")
+  }
+}
