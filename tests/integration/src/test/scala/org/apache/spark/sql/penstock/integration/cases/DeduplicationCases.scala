@@ -37,10 +37,20 @@ object DeduplicationCases {
     )
 
   private val limit =
-    OperatorCase("limit", Append(), unrouted = Some("one partition"), equivalence = Equivalence.SameCounts)(_.left.select("key", "value").limit(150))
+    OperatorCase(
+      "limit",
+      Append(),
+      unrouted = Some("one partition"),
+      equivalence = Equivalence.SameCounts
+    )(_.left.select("key", "value").limit(150))
 
   private val thenLimit =
-    OperatorCase("dropDuplicates, then limit", Append(), unrouted = Some("one partition"), equivalence = Equivalence.SameCounts)(
+    OperatorCase(
+      "dropDuplicates, then limit",
+      Append(),
+      unrouted = Some("one partition"),
+      equivalence = Equivalence.SameCounts
+    )(
       _.left.select("key").dropDuplicates("key").limit(25)
     )
 

@@ -34,7 +34,8 @@ object ReportedRegion {
     val reasons = regions.filterNot(_.routed).map(_.reason.getOrElse("none given")).distinct
     val wrong = test.unrouted match {
       case None => reasons.map(reason => s"a region was not routed: $reason")
-      case Some(text) if !reasons.exists(_.contains(text)) => Seq(s"no region was left unrouted because of: $text; $reasons")
+      case Some(text) if !reasons.exists(_.contains(text)) =>
+        Seq(s"no region was left unrouted because of: $text; $reasons")
       case Some(text) => reasons.filterNot(_.contains(text)).map(reason => s"a region was not routed: $reason")
     }
     val counts = regions.filter(_.routed).map(_.tasks).distinct
