@@ -16,15 +16,13 @@ import io.penstock.state.format.{ByteSink, FamilyTraits}
 final class FamilyView(
     val name: String,
     val codec: FamilyCodec,
-    makeExtractor: => ShardExtractor,
+    extractor: ShardExtractor,
     val multiValued: Boolean,
     val isInternal: Boolean,
     shards: Array[Int],
     below: Array[ShardState],
     describe: String
 ) {
-  // Not before the first key: a TTL family may be made before the state variable that tells the shape of its keys.
-  private lazy val extractor = makeExtractor
   val traits: FamilyTraits = FamilyTraits(codec.ordered, multiValued)
   val overlay = new Overlay(codec.ordered)
 

@@ -254,7 +254,7 @@ final class ShardedStateStore(
 
   private def view(f: StoreFamilies.Family): FamilyView = {
     def prefixedMain = views.get(f.name.stripPrefix("$ttl_")).exists(_.codec.supportsPrefixScan)
-    def extractor = scope.extractor(
+    val extractor = scope.extractor(
       if (families.useColumnFamilies) f.name else id.storeName,
       f.keySchema,
       f.spec,
