@@ -127,7 +127,10 @@ lazy val integration = project
       val helper = "spark-token-provider-kafka-0-10"
       if (sparkJars.isDefined) Nil
       else Seq(
-        "org.apache.spark" %% "spark-sql-kafka-0-10" % sparkVersion % Test exclude ("org.apache.spark", s"${helper}_2.13"),
+        "org.apache.spark" %% "spark-sql-kafka-0-10" % sparkVersion % Test exclude (
+          "org.apache.spark",
+          s"${helper}_2.13"
+        ),
         "org.apache.spark" %% helper % "4.0.0" % Test intransitive ()
       )
     },
