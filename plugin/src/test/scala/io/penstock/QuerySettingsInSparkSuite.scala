@@ -4,6 +4,7 @@ import java.nio.file.{Files, Path}
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryException}
+
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -37,7 +38,9 @@ class QuerySettingsInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
   test("an option out of range, and of the wrong type: what is allowed") {
     Seq("1.0", "much").foreach { value =>
       val text = failure(spark, "penstock.theta" -> value)
-      Seq("PENSTOCK_INVALID_SETTING", s"'$value'", "greater than 1 and at most 10").foreach(t => assert(text.contains(t)))
+      Seq("PENSTOCK_INVALID_SETTING", s"'$value'", "greater than 1 and at most 10").foreach(t =>
+        assert(text.contains(t))
+      )
     }
   }
 
