@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLShuffleReadMetricsReporter}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.lease.{RegionLease, TaskLeases}
-import org.apache.spark.{Dependency, Partition, ShuffleDependency, TaskContext}
+import org.apache.spark.{Dependency, Partition, ShuffleDependency, SparkContext, TaskContext}
 
 import io.penstock.errors.PenstockException
 import io.penstock.routing.Binding
@@ -28,7 +28,8 @@ final class LateRDD(
 ) extends RDD[InternalRow](dep.rdd.context, Nil) {
   private val lease: RegionLease = routing.lease
   private var binding: Binding = _
-  @transient private lazy val locations: Array[Seq[String]] = routing.locations(dep.shuffleId)
+  @transient private lazy val locations: Array[Seq[String]] =
+    routing.locations(dep.shuffleId, LateRDD.executors(context))
 
   dep.rdd.context.setLocalProperty(
     SortShuffleManager.FETCH_SHUFFLE_BLOCKS_IN_BATCH_ENABLED_KEY,
@@ -69,6 +70,10 @@ final class LateRDD(
 
 private object LateRDD {
   def onScheduler: Boolean = Thread.currentThread.getName.startsWith("dag-scheduler")
+
+  /** Executors now; the driver counts where it runs tasks itself. */
+  def executors(context: SparkContext): Int =
+    math.max(1, context.getExecutorMemoryStatus.size - (if (context.isLocal) 0 else 1))
 }
 
 /** A task of a routed region. */

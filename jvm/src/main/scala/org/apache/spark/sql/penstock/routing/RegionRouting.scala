@@ -4,7 +4,7 @@ import org.apache.spark.sql.penstock.lease.{BatchLeases, BatchSpec, RegionLease,
 import org.apache.spark.{MapOutputTrackerMaster, SparkEnv}
 
 import io.penstock.conf.Mode
-import io.penstock.routing.Epoch
+import io.penstock.routing.{Binding, Epoch, Placement}
 
 /** One batch of a run, as routed: what its report shows. */
 final class BatchRouting(
@@ -44,18 +44,18 @@ final class RegionRouting(
 
   /**
    * Preferred locations of every task, once the binding can be decided: the executor that owns most of the task's state,
-   * else the hosts that hold at least a fifth of its input.
+   * as long as no executor is preferred by more tasks than its share, since these would wait for each other; else the
+   * hosts that hold at least a fifth of the task's input.
+   *
+   * @param executors
+   *   how many executors there are
    */
-  def locations(shuffleId: Int): Array[Seq[String]] = {
+  def locations(shuffleId: Int, executors: Int): Array[Seq[String]] = {
     val decision = barrier.decide()
     val binding = decision.binding
-    val by = owners
+    val preferred = Placement.byState(binding, decision.rows, owners, (binding.tasks + executors - 1) / executors)
     lazy val inputs = MapOutput.hosts(shuffleId, binding)
-    Array.tabulate(binding.tasks) { task =>
-      val known = binding.shardsOf(task).filter(s => s < by.length && by(s) != null)
-      if (known.isEmpty) inputs(task)
-      else Seq(known.groupMapReduce(by(_))(s => decision.rows(s) + 1)(_ + _).maxBy { case (o, n) => (n, o) }._1)
-    }
+    Array.tabulate(binding.tasks)(task => preferred(task).map(Seq(_)).getOrElse(inputs(task)))
   }
 }
 
@@ -66,7 +66,7 @@ private object MapOutput {
   private val MostMaps = 1000
   private val Fraction = 0.2
 
-  def hosts(shuffleId: Int, binding: io.penstock.routing.Binding): Array[Seq[String]] = {
+  def hosts(shuffleId: Int, binding: Binding): Array[Seq[String]] = {
     val tracker = SparkEnv.get.mapOutputTracker.asInstanceOf[MapOutputTrackerMaster]
     val bytes = Array.fill(binding.tasks)(scala.collection.mutable.HashMap.empty[String, Long])
     tracker.shuffleStatuses.get(shuffleId).foreach(_.withMapStatuses { statuses =>

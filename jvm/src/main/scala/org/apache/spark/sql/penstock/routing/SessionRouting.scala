@@ -18,7 +18,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.lease.BatchLeases
 import org.apache.spark.sql.penstock.state.StateDirectory
 
-import io.penstock.conf.QuerySettings
+import io.penstock.conf.{ApplicationSetup, QuerySettings}
 
 /**
  * What the rules of one session share. A streaming query plans in a session of its own, cloned when it starts, so this
@@ -74,16 +74,19 @@ final private[routing] class SessionRouting(session: SparkSession, leases: Batch
     if (!SQLConf.get.stateStoreUnloadOnCommit) session.conf.set(SQLConf.STATE_STORE_UNLOAD_ON_COMMIT.key, "true")
     if (!warned) {
       warned = true
-      val later = session.sessionState.columnarRules.dropWhile(!_.isInstanceOf[RoutingColumnarRule]).drop(1)
-      if (later.nonEmpty) {
+      if (followers.nonEmpty) {
         logWarning(
-          s"Penstock: ${later.map(_.getClass.getName).mkString(", ")} changes plans after Penstock's own rule. A columnar " +
-            "plugin that replaces shuffles would route rows to the wrong tasks, and the query would fail. Name " +
-            s"${io.penstock.conf.ApplicationSetup.Extensions} last in ${io.penstock.conf.ApplicationSetup.ExtensionsKey}."
+          s"Penstock: ${followers.mkString(", ")} changes plans after Penstock's own rule. A columnar plugin that replaces " +
+            "shuffles would route rows to the wrong tasks, and the query would fail. Name " +
+            s"${ApplicationSetup.Extensions} last in ${ApplicationSetup.ExtensionsKey}."
         )
       }
     }
   }
+
+  /** Columnar rules that run after Penstock's, which therefore see routed exchanges. */
+  def followers: Seq[String] = session.sessionState.columnarRules
+    .dropWhile(!_.isInstanceOf[RoutingColumnarRule]).drop(1).map(_.getClass.getName)
 
   def tellOnce(runId: UUID, reason: String): Unit = synchronized {
     if (told.add(runId)) logInfo(s"Penstock: run $runId is left alone: $reason")

@@ -5,8 +5,11 @@ import java.nio.file.Files
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, StreamingQueryWrapper}
 import org.apache.spark.sql.execution.streaming.state.{RocksDBStateStoreProvider, StateStoreCommitValidationFailed}
+import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
 import org.apache.spark.sql.penstock.commit.StateCommits
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.{DataFrame, Row, SparkSessionExtensions}
@@ -18,7 +21,19 @@ import org.scalatest.funsuite.AnyFunSuite
 /** Whole queries with the product's state, against plain Spark, row by row and batch by batch. */
 class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
   override protected def extensions: Option[SparkSessionExtensions => Unit] =
-    Some(new RoutingExtensions(StateCommits.leases))
+    Some { e =>
+      e.injectColumnar(session => new Foreign(() => session.conf.get("test.foreign", "false") == "true"))
+      new RoutingExtensions(StateCommits.leases)(e)
+      e.injectColumnar(_ => new ColumnarRule {})
+    }
+
+  /** Puts a node between exchange and state, when told to. */
+  private class Foreign(enabled: () => Boolean) extends ColumnarRule {
+    override def preColumnarTransitions: Rule[SparkPlan] = new Rule[SparkPlan] {
+      override def apply(plan: SparkPlan): SparkPlan =
+        if (enabled()) plan.transformUp { case e: ShuffleExchangeExec => ForeignExec(e) } else plan
+    }
+  }
 
   override protected def conf: Map[String, String] = Map(
     "spark.sql.streaming.checkpointFileManagerClass" -> classOf[io.penstock.LocalCheckpointFileManager].getName,
@@ -155,6 +170,33 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
         assert(!execution(q).sparkSession.sessionState.conf.stateStoreUnloadOnCommit)
       }
     )
+  }
+
+  test("a node that is not known: task = shard, rows are plain Spark's, and progress and explain name the node") {
+    val expected = plain(aggregation)
+    spark.conf.set("test.foreign", "true")
+    try {
+      var report: Row = null
+      var text = ""
+      val rows = penstock(
+        aggregation,
+        chaos,
+        q => {
+          report = reports(q).last
+          text = execution(q).executedPlan.treeString
+        }
+      )
+      assert(rows == expected)
+      val region = report.getSeq[Row](report.fieldIndex("regions")).head
+      assert(region.getAs[Int]("tasks") == 12 && region.getAs[String]("reason").contains("ForeignExec"))
+      assert(text.contains("ShardLease task = shard: Foreign"), text)
+    } finally spark.conf.unset("test.foreign")
+  }
+
+  test("columnar rules that follow Penstock's are noticed") {
+    val routing = SessionRouting.of(spark, StateCommits.leases)
+    assert(routing eq SessionRouting.of(spark, StateCommits.leases))
+    assert(routing.followers.size == 1 && routing.followers.head.contains("RoutedQueriesSuite"))
   }
 
   test("stateless streams and batch queries have plain plans") {

@@ -1,0 +1,162 @@
+package org.apache.spark.sql.penstock.routing
+
+import java.nio.file.Files
+
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.SparkSessionExtensions
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Ascending, Attribute, SortOrder}
+import org.apache.spark.sql.catalyst.plans.physical._
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.exchange.{ENSURE_REQUIREMENTS, ShuffleExchangeExec}
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperator
+import org.apache.spark.sql.penstock.lease.OperatorKind
+
+import Queries._
+import org.scalatest.funsuite.AnyFunSuite
+
+/** A node of a plugin that Penstock does not know. */
+final case class ForeignExec(child: SparkPlan) extends UnaryExecNode {
+  override def output: Seq[Attribute] = child.output
+  override def outputPartitioning: Partitioning = child.outputPartitioning
+  override protected def doExecute(): RDD[InternalRow] = child.execute()
+  override protected def withNewChildInternal(newChild: SparkPlan): SparkPlan = copy(child = newChild)
+}
+
+/** How plans of real queries, as Spark plans them for its own state store, are cut into regions. */
+class RegionsSuite extends AnyFunSuite with LocalSpark {
+  private val shards = 4
+  @volatile private var planned: Vector[SparkPlan] = Vector.empty
+
+  override protected def conf: Map[String, String] = Map(
+    "spark.sql.shuffle.partitions" -> shards.toString,
+    "spark.sql.autoBroadcastJoinThreshold" -> "-1",
+    "spark.sql.streaming.stateStore.providerClass" ->
+      classOf[org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider].getName,
+    "spark.sql.streaming.checkpointFileManagerClass" -> classOf[io.penstock.LocalCheckpointFileManager].getName
+  )
+
+  /** Sees plans where Penstock's own rule does. */
+  override protected def extensions: Option[SparkSessionExtensions => Unit] = Some(_.injectColumnar(_ =>
+    new ColumnarRule {
+      override def preColumnarTransitions: Rule[SparkPlan] = new Rule[SparkPlan] {
+        override def apply(plan: SparkPlan): SparkPlan = {
+          if (plan.exists { case o: StatefulOperator => o.stateInfo.isDefined; case _ => false }) planned :+= plan
+          plan
+        }
+      }
+    }
+  ))
+
+  private def plan(name: String): SparkPlan = {
+    val query = Queries.all.find(_.name == name).get
+    planned = Vector.empty
+    val in = events(spark)
+    val q = query.build(in.toDF()).writeStream.outputMode(query.mode).format("noop")
+      .option("checkpointLocation", Files.createTempDirectory(scratch, "c").toString).start()
+    try {
+      in.addData(Queries.input(0, rows = 5))
+      q.processAllAvailable()
+      planned.head
+    } finally q.stop()
+  }
+
+  private def only(plan: SparkPlan): Region = {
+    val regions = Regions.of(plan)
+    assert(regions.size == 1)
+    regions.head
+  }
+
+  private def exchanges(region: Region): Int = region.route match {
+    case Route.Late(es) => es.size
+    case other => fail(s"not routed: $other")
+  }
+
+  private def reason(plan: SparkPlan): String = only(plan).route match {
+    case Route.ByShard(why) => why
+    case other => fail(s"expected a region by shard, found $other")
+  }
+
+  private lazy val aggregation = plan("aggregation, update")
+
+  /** The aggregation, with its exchange in another form. */
+  private def fedBy(change: ShuffleExchangeExec => SparkPlan): SparkPlan =
+    aggregation.transformUp { case e: ShuffleExchangeExec => change(e) }
+
+  test("an aggregation: one region, one exchange, restore and save are one operator") {
+    val r = only(aggregation)
+    assert(exchanges(r) == 1 && RoutingRule.names(r) == Seq("stateStoreSave"))
+    val spec = RoutingRule.spec(r)
+    val operator = spec.operators.head
+    assert(
+      spec.region == 0 && !spec.single && spec.operators.size == 1 && operator.kind == OperatorKind.WholeKey && operator.storeNames == Seq(
+        "default"
+      )
+    )
+  }
+
+  test("kinds of operators and their stores") {
+    def operator(name: String) = RoutingRule.spec(only(plan(name))).operators.head
+    assert(operator("session windows").kind == OperatorKind.SessionWindow)
+    assert(operator("transformWithState").kind == OperatorKind.TransformWithState)
+    val join = operator("inner join")
+    assert(join.kind.isInstanceOf[OperatorKind.Join] && join.storeNames.nonEmpty)
+  }
+
+  test("both inputs of a join belong to its region, and operators of one stage share theirs") {
+    assert(Regions.of(plan("inner join")).map(exchanges) == Seq(2))
+    val r = only(plan("deduplication and aggregation by one key"))
+    assert(exchanges(r) == 1 && RoutingRule.names(r).size == 2 && RoutingRule.spec(r).region == 0)
+    assert(RoutingRule.lowest(r).size == 1)
+  }
+
+  test("operators with other keys have a region each") {
+    val regions = Regions.of(plan("deduplication, then aggregation by another key"))
+    assert(regions.map(exchanges) == Seq(1, 1))
+    assert(regions.map(RoutingRule.spec(_).region).toSet == Set(0, 1))
+  }
+
+  test("an exchange that Spark placed for a static join is routed with the state above it") {
+    assert(Regions.of(plan("aggregation joined with a static table")).map(exchanges) == Seq(2))
+    val r = only(plan("aggregation of a join with a static table by the same key"))
+    assert(exchanges(r) == 2)
+    assert(r.inputs.forall(_.shuffleOrigin == ENSURE_REQUIREMENTS), "no exchange was required by the operator")
+  }
+
+  test("a union that concatenates keeps its branches apart") {
+    assert(Regions.of(plan("union of two stateful branches")).map(exchanges).sum == 2)
+  }
+
+  test("initial state that is not read does not count") {
+    assert(Regions.of(plan("flatMapGroupsWithState")).map(exchanges) == Seq(1))
+    assert(Regions.of(plan("transformWithState")).map(exchanges) == Seq(1))
+  }
+
+  test("operators without a key take one partition") {
+    Seq("global aggregation", "streaming limit").foreach { name =>
+      val r = only(plan(name))
+      assert(r.route == Route.Single && RoutingRule.spec(r).single)
+    }
+  }
+
+  test("coalesced output does not hinder, coalesced input does") {
+    assert(Regions.of(plan("aggregation, coalesced")).map(exchanges) == Seq(1))
+    assert(reason(fedBy(e => CoalesceExec(2, e))).contains("Coalesce"))
+  }
+
+  test("what is not known, or is no plain exchange by hash, is named as the reason") {
+    assert(reason(fedBy(ForeignExec(_))).contains("ForeignExec"))
+    assert(reason(fedBy(e => LocalTableScanExec(e.output, Nil, None))).contains("LocalTableScan"))
+    assert(reason(fedBy(_.copy(outputPartitioning =
+      RoundRobinPartitioning(shards)
+    ))).contains("RoundRobinPartitioning"))
+    assert(reason(fedBy(e =>
+      e.copy(outputPartitioning = RangePartitioning(Seq(SortOrder(e.output.head, Ascending)), shards))
+    )).contains("RangePartitioning"))
+    assert(reason(
+      fedBy(e => e.copy(outputPartitioning = HashPartitioning(e.output.take(1), shards + 1)))
+    ).contains("5 partitions"))
+    assert(reason(fedBy(e => UnionExec(Seq(e, e.child)))).contains("Union"))
+  }
+}
