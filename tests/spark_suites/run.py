@@ -62,7 +62,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, default=bed.HERE / ".work", help="class paths, classes, logs")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write counts, and failures with their messages")
     parser.add_argument("--record", action="store_true", help="write tests, passed and seconds into suites.tsv")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.record and (options.test is not None or options.stock):
+        parser.error("--record wants whole suites with the plugin on: leave out --test and --stock")
+    return options
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -90,10 +93,8 @@ def _run(options: argparse.Namespace) -> int:
     results = summary.judge(full.values(), events, exclusions)
 
     if options.record:
-        plan.record(
-            bed.HERE / "suites.tsv",
-            {name: (results[f].tests, results[f].passed, round(results[f].seconds)) for name, f in full.items()},
-        )
+        ended = {name: results[f] for name, f in full.items() if results[f].state == "complete"}
+        plan.record(bed.HERE / "suites.tsv", {name: (r.tests, r.passed, round(r.seconds)) for name, r in ended.items()})
     if options.json is not None:
         counts = {name: sum(getattr(r, name) for r in results.values()) for name in ("passed", "failed", "skipped")}
         failures = {name: result.failures for name, result in results.items() if result.failures}
