@@ -38,9 +38,10 @@ class PenstockPluginSuite extends AnyFunSuite {
     withApplication(own.toSeq: _*)(sc => own.foreach { case (k, v) => assert(sc.getConf.get(k) == v) })
   }
 
-  test("mode off changes nothing") {
+  test("mode off leaves new queries to plain Spark") {
     withApplication("spark.penstock.mode" -> "off") { sc =>
-      assert(!sc.getConf.contains(ApplicationSetup.ExtensionsKey) && !sc.getConf.contains(ApplicationSetup.ProviderKey))
+      assert(sc.getConf.get(ApplicationSetup.ExtensionsKey) == ApplicationSetup.Extensions)
+      assert(!sc.getConf.contains(ApplicationSetup.ProviderKey))
     }
   }
 

@@ -35,7 +35,14 @@ object ApplicationSetup {
   def plan(conf: Map[String, String]): Seq[Step] = {
     Settings.checkApplication(conf)
     if (Settings.application(Settings.Mode, conf) == Mode.Off) {
-      Seq(Step(None, s"${Settings.Mode.key}=off: Penstock changes nothing in this application"))
+      // Queries that began with Penstock have their state in its store: they go on, a task per shard.
+      Seq(
+        Step(
+          None,
+          s"${Settings.Mode.key}=off: new queries run as in plain Spark, Penstock's own run one shard per task"
+        ),
+        extensions(conf)
+      )
     } else {
       Seq(extensions(conf), provider(conf), statePartitions(conf))
     }

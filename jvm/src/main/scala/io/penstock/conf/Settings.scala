@@ -39,8 +39,8 @@ object Settings {
     "-",
     "0.1.0",
     "What Penstock does: `on` binds shards to tasks in every batch, `observe` computes and reports bindings without " +
-      "using them, `off` routes nothing: a task runs one shard. With `off` for the whole application the plugin changes " +
-      "nothing, so new queries use Spark's own state store."
+      "using them, `off` routes nothing: a task runs one shard. With `off` for the whole application new " +
+      "queries use Spark's own state store; those that began with Penstock go on."
   )
 
   val Shards: Setting[Int] = entry(

@@ -30,9 +30,10 @@ class ApplicationSetupSuite extends AnyFunSuite {
     assert(changes("spark.penstock.shards" -> "64", "spark.sql.shuffle.partitions" -> "8")(StatePartitionsKey) == "64")
   }
 
-  test("mode off changes nothing and says so") {
+  test("mode off leaves new queries to plain Spark and says so") {
     val steps = plan(Map("spark.penstock.mode" -> "off"))
-    assert(steps.flatMap(_.change).isEmpty && steps.map(_.line).exists(_.contains("mode=off")))
+    assert(steps.flatMap(_.change).map(_._1) == Seq("spark.sql.extensions"))
+    assert(steps.map(_.line).exists(_.contains("mode=off")))
   }
 
   test("wrong settings are refused, mode off or not") {

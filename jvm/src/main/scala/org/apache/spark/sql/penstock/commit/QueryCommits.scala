@@ -19,6 +19,8 @@ import io.penstock.state.format._
  *
  * @param shardCount
  *   S
+ * @param wantedShards
+ *   number of shards that the application asks for, if it does
  * @param report
  *   tells Spark that a state partition of a store has committed a version, where Spark counts
  */
@@ -27,6 +29,7 @@ final class QueryCommits(
     val stateRoot: String,
     shardCount: Int,
     hadoopConf: Configuration,
+    wantedShards: Option[Int] = None,
     report: (StoreKey, Int, Long) => Unit = (_, _, _) => ()
 ) extends Logging {
   import QueryCommits._
@@ -101,13 +104,14 @@ final class QueryCommits(
   }
 
   private def describe(): Unit = directory.readDescription() match {
-    case Some(d) if d.shardCount != shardCount =>
-      throw new PenstockException(
-        "PENSTOCK_SHARDS_CHANGED",
-        s"the checkpoint of $stateRoot has ${d.shardCount} shards, the query wants $shardCount; " +
-          s"set spark.penstock.shards=${d.shardCount}, or start a new checkpoint"
-      )
-    case Some(_) =>
+    case Some(d) =>
+      (wantedShards.toSeq :+ shardCount).find(_ != d.shardCount).foreach { wanted =>
+        throw new PenstockException(
+          "PENSTOCK_SHARDS_CHANGED",
+          s"the checkpoint of $stateRoot has ${d.shardCount} shards, and $wanted are asked for; the number is fixed with a " +
+            s"query's first batch: set spark.penstock.shards=${d.shardCount}, or start a new checkpoint"
+        )
+      }
     case None => directory.writeDescription(QueryDescription(shardCount, "penstock"))
   }
 

@@ -14,6 +14,7 @@ import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.util.{RpcUtils, ThreadUtils}
 import org.apache.spark.{SparkConf, SparkEnv}
 
+import io.penstock.conf.{ApplicationSetup, Settings}
 import io.penstock.errors.PenstockException
 import io.penstock.state.format.StoreKey
 
@@ -40,7 +41,14 @@ object StateCommits extends Logging {
           { _ =>
             val conf = session.asInstanceOf[classic.SparkSession].sessionState.newHadoopConf()
             new Run(
-              new QueryCommits(batch.runId, batch.stateRoot, batch.shardCount, conf, reportTo(session, batch)),
+              new QueryCommits(
+                batch.runId,
+                batch.stateRoot,
+                batch.shardCount,
+                conf,
+                wantedShards(session.sparkContext.getConf),
+                reportTo(session, batch)
+              ),
               Thread.currentThread(),
               env
             )
@@ -53,6 +61,13 @@ object StateCommits extends Logging {
     override def owners(runId: UUID, region: Long): Array[String] =
       Option(runs.get(runId)).map(_.commits.ownersOf(region)).getOrElse(Array.empty)
   }
+
+  /** What the application asks for in Penstock's words; where it uses Spark's instead, these decide for new queries. */
+  private def wantedShards(conf: SparkConf): Option[Int] =
+    conf
+      .getOption(Settings.Shards.key)
+      .map(_.trim.toInt)
+      .filter(n => conf.getOption(ApplicationSetup.StatePartitionsKey).contains(n.toString))
 
   /** Spark's own count of commits, which it makes where a user's function may read a part of a batch only. */
   private def reportTo(session: SparkSession, batch: BatchSpec): (StoreKey, Int, Long) => Unit = {
