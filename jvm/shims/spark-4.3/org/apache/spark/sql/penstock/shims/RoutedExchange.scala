@@ -11,8 +11,8 @@ final class RoutedExchange(
     child: SparkPlan,
     shuffleOrigin: ShuffleOrigin,
     advisoryPartitionSize: Option[Long],
-    pipelined: Boolean = false)
-    extends ShuffleExchangeExec(outputPartitioning, child, shuffleOrigin, advisoryPartitionSize, pipelined)
+    pipelined: Boolean = false
+) extends ShuffleExchangeExec(outputPartitioning, child, shuffleOrigin, advisoryPartitionSize, pipelined)
     with LateExchange {
 
   override protected def withNewChildInternal(newChild: SparkPlan): ShuffleExchangeExec =

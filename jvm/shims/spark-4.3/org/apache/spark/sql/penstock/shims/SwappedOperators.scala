@@ -33,8 +33,8 @@ final class SwappedTransformWithState(
     initialStateGroupingAttrs: Seq[Attribute],
     initialStateDataAttrs: Seq[Attribute],
     initialStateDeserializer: Expression,
-    initialState: SparkPlan)
-    extends TransformWithStateExec(
+    initialState: SparkPlan
+) extends TransformWithStateExec(
       keyDeserializer,
       valueDeserializer,
       groupingAttributes,
@@ -115,8 +115,8 @@ final class SwappedTransformWithStateInPySpark(
     hasInitialState: Boolean,
     initialState: SparkPlan,
     initialStateGroupingAttrs: Seq[Attribute],
-    initialStateSchema: StructType)
-    extends TransformWithStateInPySparkExec(
+    initialStateSchema: StructType
+) extends TransformWithStateInPySparkExec(
       functionExpr,
       groupingAttributes,
       output,

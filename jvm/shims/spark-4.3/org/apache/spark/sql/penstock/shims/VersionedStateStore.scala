@@ -24,7 +24,8 @@ abstract class VersionedStateStore extends StateStore with SupportsReusableItera
       valueSchema: StructType,
       spec: KeyStateEncoderSpec,
       useMultipleValuesPerKey: Boolean,
-      isInternal: Boolean): Unit =
+      isInternal: Boolean
+  ): Unit =
     createColFamilyIfAbsent(name, keySchema, valueSchema, spec, useMultipleValuesPerKey, isInternal)
 }
 

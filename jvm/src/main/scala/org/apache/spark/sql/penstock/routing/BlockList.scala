@@ -7,6 +7,7 @@ import org.apache.spark.io.CompressionCodec
 import org.apache.spark.shuffle.sort.SortShuffleManager
 import org.apache.spark.shuffle.{BaseShuffleHandle, BlockStoreShuffleReader, ShuffleReadMetricsReporter}
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.penstock.shims.Shuffles
 import org.apache.spark.storage.{BlockId, BlockManagerId, ShuffleBlockBatchId, ShuffleBlockId}
 import org.apache.spark.{ShuffleDependency, SparkEnv, TaskContext}
 
@@ -29,7 +30,7 @@ private[routing] object BlockList {
     val env = SparkEnv.get
     dep.shuffleHandle match {
       case handle: BaseShuffleHandle[Int, InternalRow, InternalRow] @unchecked
-          if runs.size > 1 && env.shuffleManager.isInstanceOf[SortShuffleManager] =>
+          if runs.size > 1 && Shuffles.manager(env).isInstanceOf[SortShuffleManager] =>
         // One fetcher for all runs. Spark's own batching must be off: it merges the first to the last block of a map
         // task and would read across the gaps between runs.
         new BlockStoreShuffleReader[Int, InternalRow](
@@ -44,7 +45,7 @@ private[routing] object BlockList {
         ).read().map(_._2)
       case handle =>
         runs.iterator.flatMap { case (start, end) =>
-          env.shuffleManager
+          Shuffles.manager(env)
             .getReader[Int, InternalRow](handle, start, end, context, metrics)
             .read()
             .map(_._2)

@@ -15,6 +15,7 @@ import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.execution.metric.SQLMetrics
 import org.apache.spark.sql.execution.{SQLExecution, ShufflePartitionSpec, UnsafeRowSerializer}
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.penstock.shims.Shuffles
 import org.apache.spark.util.MutablePair
 import org.apache.spark.{PartitionIdPassthrough, ShuffleDependency, SparkEnv}
 
@@ -65,7 +66,7 @@ trait LateExchange extends ShuffleExchangeExec {
     val shardOf = Pmod(new CollationAwareMurmur3Hash(late.expressions), Literal(late.plan.shards))
     val output = child.output
     // Spark's own shuffle writers serialize a row before they ask for the next.
-    val copy = !SparkEnv.get.shuffleManager.isInstanceOf[SortShuffleManager]
+    val copy = !Shuffles.manager(SparkEnv.get).isInstanceOf[SortShuffleManager]
     inputRDD.mapPartitionsInternal { rows =>
       val shard = UnsafeProjection.create(shardOf :: Nil, output)
       if (copy) rows.map(row => (shard(row).getInt(0), row.copy()))
