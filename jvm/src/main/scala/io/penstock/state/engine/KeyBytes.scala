@@ -8,18 +8,30 @@ final class KeyBytes {
   var base: AnyRef = _
   var offset: Long = 0L
   var length: Int = 0
+  private var hashed = false
+  private var knownHash = 0
 
   def set(base: AnyRef, offset: Long, length: Int): KeyBytes = {
     this.base = base
     this.offset = offset
     this.length = length
+    hashed = false
     this
   }
 
   def set(bytes: Array[Byte]): KeyBytes = set(bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length)
 
-  /** Place in a hash index; has nothing to do with the shard of the key. */
-  def hash: Int = Murmur3_x86_32.hashUnsafeBytes(base, offset, length, KeyBytes.Seed)
+  /**
+   * Place in a hash index; has nothing to do with the shard of the key. Computed once per key: a write asks the attempt's
+   * changes and the content below.
+   */
+  def hash: Int = {
+    if (!hashed) {
+      knownHash = Murmur3_x86_32.hashUnsafeBytes(base, offset, length, KeyBytes.Seed)
+      hashed = true
+    }
+    knownHash
+  }
 }
 
 object KeyBytes {

@@ -29,10 +29,10 @@ final class Overlay(ordered: Boolean) {
   def write(shard: Int, change: Int, key: KeyBytes, value: AnyRef, valueAt: Long, valueLength: Int)(
       inBase: => Boolean
   ): Unit = {
-    val previous = table.find(key)
+    val ref = table.put(key, value, valueAt, valueLength)
+    val previous = table.replaced
     val below = if (previous == KeyIndex.Absent) inBase else (change0(previous) & InBase) != 0
     val existed = if (previous == KeyIndex.Absent) below else changeOf(previous) != Removed
-    val ref = table.put(key, value, valueAt, valueLength)
     val page = table.page(ref)
     val at = table.trailerAt(ref)
     Platform.putInt(page, at, previous)

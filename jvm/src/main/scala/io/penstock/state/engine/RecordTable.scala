@@ -18,6 +18,9 @@ final class RecordTable(val ordered: Boolean, trailerBytes: Int = 0) {
   private val index: KeyIndex = if (ordered) orderedIndex else new HashIndex(arena)
   private var wasted = 0L
 
+  /** The record that the last `put` took the place of, or [[KeyIndex.Absent]]. */
+  var replaced: Int = Absent
+
   def size: Int = index.size
 
   def find(key: KeyBytes): Int = index.find(key)
@@ -41,8 +44,8 @@ final class RecordTable(val ordered: Boolean, trailerBytes: Int = 0) {
     Platform.copyMemory(key.base, key.offset, page, at + HeaderBytes, key.length)
     if (headLength > 0) Platform.copyMemory(head, headAt, page, at + HeaderBytes + key.length, headLength)
     if (tailLength > 0) Platform.copyMemory(tail, tailAt, page, at + HeaderBytes + key.length + headLength, tailLength)
-    val previous = index.put(key, ref)
-    if (previous != Absent) wasted += recordBytes(previous)
+    replaced = index.put(key, ref)
+    if (replaced != Absent) wasted += recordBytes(replaced)
     ref
   }
 

@@ -76,28 +76,39 @@ final class MergedEntries(view: FamilyView, shards: Seq[Int], from: Option[Array
 
   /** The attempt's records in the range: copied, because it may change the index while it walks. */
   private val changed: Array[Int] = {
-    val out = Array.newBuilder[Int]
     val c = cursor(overlay.table)
-    while (c.valid && within(new Entry(overlay.table, c.ref))) {
-      out += c.ref
-      c.advance()
+    def inRange = c.valid && within(new Entry(overlay.table, c.ref))
+    if (!inRange) Array.emptyIntArray
+    else {
+      val out = Array.newBuilder[Int]
+      while (inRange) {
+        out += c.ref
+        c.advance()
+      }
+      out.result()
     }
-    out.result()
   }
   private var above = 0
 
   final private class Run(val table: RecordTable, val cursor: OrderedIndex#Cursor)
 
-  private val runs = {
+  /** The run whose record is next; null when all are at their ends. */
+  private var smallest: Run = _
+
+  /** The other runs. Most scans are of one key, hence of one shard, and need none. */
+  private val others: mutable.PriorityQueue[Run] = {
     val smallestFirst: Ordering[Run] = (a, b) => compare(b.table, b.cursor.ref, a.table, a.cursor.ref)
-    val q = mutable.PriorityQueue.empty[Run](smallestFirst)
+    val q = if (shards.length > 1) mutable.PriorityQueue.empty[Run](smallestFirst) else null
     shards.foreach { s =>
       val base = view.baseOf(s)
       if (base != null) {
         val run = new Run(base, cursor(base))
-        if (run.cursor.valid) q += run
+        if (run.cursor.valid) {
+          if (q == null) smallest = run else q += run
+        }
       }
     }
+    if (q != null && q.nonEmpty) smallest = q.dequeue()
     q
   }
   private var ahead: Entry = advance()
@@ -112,10 +123,11 @@ final class MergedEntries(view: FamilyView, shards: Seq[Int], from: Option[Array
 
   private def advance(): Entry = {
     while (true) {
-      val base = if (runs.isEmpty) null else runs.head
+      val base = smallest
       if (base != null && !within(new Entry(base.table, base.cursor.ref))) {
         // Runs are sorted and the smallest is at hand: nothing of the others is within either.
-        runs.clear()
+        smallest = null
+        if (others != null) others.clear()
       } else if (base == null && above >= changed.length) return null
       else {
         val order =
@@ -137,9 +149,13 @@ final class MergedEntries(view: FamilyView, shards: Seq[Int], from: Option[Array
   }
 
   private def step(): Unit = {
-    val run = runs.dequeue()
-    run.cursor.advance()
-    if (run.cursor.valid) runs += run
+    smallest.cursor.advance()
+    if (others == null) {
+      if (!smallest.cursor.valid) smallest = null
+    } else {
+      if (smallest.cursor.valid) others += smallest
+      smallest = if (others.isEmpty) null else others.dequeue()
+    }
   }
 
   private def compare(a: RecordTable, aRef: Int, b: RecordTable, bRef: Int): Int =
