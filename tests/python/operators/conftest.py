@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import penstock
@@ -15,6 +18,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    # The JVM starts Python processes with the environment that it got: this interpreter, these modules.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    modules = str(Path(processors.__file__).parent)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [modules, os.environ.get("PYTHONPATH")]))
     builder = (
         SparkSession.builder.master("local[2]")
         .appName("penstock-python-operators")
@@ -29,7 +36,5 @@ def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSessi
     )
     spark = penstock.configure(builder).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    # Python workers unpickle what it defines.
-    spark.sparkContext.addPyFile(processors.__file__)
     yield spark
     spark.stop()
