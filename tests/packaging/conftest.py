@@ -27,12 +27,13 @@ class Installation:
         return next(self.folder.glob("lib/python3*/site-packages"))
 
     def run(self, *command: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run one of the environment's programs in an otherwise plain environment."""
+        """Run one of the programs with the environment activated and otherwise plain."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_", "PYTHON", "PENSTOCK_"))}
+        path = os.pathsep.join([str(self.folder / "bin"), os.environ["PATH"]])
         return subprocess.run(
             [self.folder / "bin" / command[0], *command[1:]],
             cwd=cwd,
-            env=kept | {"SPARK_LOCAL_IP": "127.0.0.1"} | environment,
+            env=kept | {"SPARK_LOCAL_IP": "127.0.0.1", "PATH": path} | environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
