@@ -127,8 +127,10 @@ def test_configure_under_spark_submit_without_the_jar_says_what_to_do(without_br
     )
     completed = without_bridge.run("spark-submit", "--master", "local[1]", path, cwd=tmp_path)
     assert completed.returncode != 0
-    assert "[PENSTOCK_CLASS_PATH]" in completed.stderr
-    assert "--jars" in completed.stderr
+    # spark-submit passes on what the script writes to either stream.
+    said = completed.stdout + completed.stderr
+    assert "[PENSTOCK_CLASS_PATH]" in said
+    assert "--jars" in said
 
 
 def test_the_plugin_without_its_jar_is_an_error(installation, tmp_path):
