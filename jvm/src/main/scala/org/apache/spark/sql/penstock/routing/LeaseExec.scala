@@ -5,15 +5,17 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
-import org.apache.spark.sql.penstock.lease.{RegionLease, TaskLeases}
+import org.apache.spark.sql.penstock.lease.TaskLeases
 import org.apache.spark.{OneToOneDependency, Partition, TaskContext}
 
 /**
- * Stands below the lowest stateful operators of a region that is not routed, and gives each task its lease: shard p to
- * task p. Passes rows on as they are.
+ * Gives each task its lease, where no routed exchange does so before a store is opened. Passes rows on as they are.
+ *
+ *   - Below the lowest stateful operators of a region that is not routed: shard p to task p.
+ *   - Above a union inside a region, whose inputs Spark opens one after the other, and only when rows are asked for.
  *
  * @param reason
- *   why the region is not routed, for `explain`
+ *   why the region is not routed, for `explain`; empty where it is
  */
 final case class LeaseExec(child: SparkPlan, reason: String)(@transient val routing: RegionRouting)
     extends UnaryExecNode {
@@ -23,29 +25,29 @@ final case class LeaseExec(child: SparkPlan, reason: String)(@transient val rout
   override def outputPartitioning: Partitioning = child.outputPartitioning
   override def outputOrdering: Seq[SortOrder] = child.outputOrdering
   override protected def otherCopyArgs: Seq[AnyRef] = routing :: Nil
-  override protected def stringArgs: Iterator[Any] = Iterator(s"task = shard: $reason")
+  override protected def stringArgs: Iterator[Any] = 
+    Iterator(if (routing.reason.isEmpty) "as bound at the barrier" else s"task = shard: $reason")
 
-  override protected def doExecute(): RDD[InternalRow] =
-    new LeaseRDD(child.execute(), routing.lease, routing)
+  override protected def doExecute(): RDD[InternalRow] = new LeaseRDD(child.execute(), routing)
 
   override protected def withNewChildInternal(newChild: SparkPlan): LeaseExec = copy(child = newChild)(routing)
 }
 
-/** Installs the lease of shard p as partition p is opened, before the operators above open their stores. */
-final private class LeaseRDD(
-    parent: RDD[InternalRow],
-    lease: RegionLease,
-    @transient private val routing: RegionRouting
-) extends RDD[InternalRow](parent.context, Seq(new OneToOneDependency(parent))) {
+/** Installs the lease as a partition is opened, before the operators above open their stores. */
+final private class LeaseRDD(parent: RDD[InternalRow], @transient private val routing: RegionRouting)
+    extends RDD[InternalRow](parent.context, Seq(new OneToOneDependency(parent))) {
+  private val shipped = new ShippedBinding(routing)
+  private val routed = routing.reason.isEmpty
 
   override protected def getPartitions: Array[Partition] = firstParent[InternalRow].partitions
 
-  /** Where the shard's state is; else, as none is known here, where the parent's data are. */
+  /** Where a lone shard's state is; else, or as none is known here, where the parent's data are. */
   override protected def getPreferredLocations(split: Partition): Seq[String] =
-    routing.owner(split.index).toSeq
+    if (routed) Nil else routing.owner(split.index).toSeq
 
   override def compute(split: Partition, context: TaskContext): Iterator[InternalRow] = {
-    TaskLeases.install(context, lease, Array(split.index))
+    val shards = if (routed) shipped.forTask(split.index).shardsOf(split.index) else Array(split.index)
+    TaskLeases.install(context, shipped.lease, shards)
     firstParent[InternalRow].iterator(split, context)
   }
 }

@@ -4,7 +4,7 @@ import java.util.IdentityHashMap
 
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.{SparkPlan, UnionExec}
 import org.apache.spark.sql.execution.datasources.v2.V2TableWriteExec
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkExec
@@ -29,7 +29,8 @@ import io.penstock.conf.{ApplicationSetup, Mode}
 final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[SparkPlan] {
 
   override def apply(plan: SparkPlan): SparkPlan = {
-    val operators = plan.collect { case o: StatefulOperator if o.stateInfo.isDefined => o }
+    // transformWithState in a batch query has state as well, but in no checkpoint.
+    val operators = plan.collect { case o: StatefulOperator if o.stateInfo.exists(_.checkpointLocation.nonEmpty) => o }
     // Real-Time Mode takes Spark's RocksDB provider only, by name, and checks the plan against a list of its own nodes.
     val ignore = operators.isEmpty || plan.exists {
       case _: RoutingReportExec => true
@@ -73,10 +74,14 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
   private class Rewrite {
     private val exchanges = new IdentityHashMap[SparkPlan, RegionRouting]()
     private val leased = new IdentityHashMap[SparkPlan, RegionRouting]()
+    private val unions = new IdentityHashMap[SparkPlan, RegionRouting]()
 
-    def add(region: Region, route: Route, routing: RegionRouting): Unit = route match {
-      case Route.Late(inputs) => inputs.foreach(exchanges.put(_, routing))
-      case _ => RoutingRule.lowest(region).foreach(leased.put(_, routing))
+    def add(region: Region, route: Route, routing: RegionRouting): Unit = {
+      region.nodes.foreach { case u: UnionExec => unions.put(u, routing); case _ => }
+      route match {
+        case Route.Late(inputs) => inputs.foreach(exchanges.put(_, routing))
+        case _ => RoutingRule.lowest(region).foreach(leased.put(_, routing))
+      }
     }
 
     def apply(node: SparkPlan): SparkPlan = {
@@ -84,15 +89,19 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
       val region = leased.get(node)
       val below =
         if (region == null) children
-        else LeaseExec(children.head, region.reason.getOrElse(""))(region) +: children.tail
+        else lease(children.head, region) +: children.tail
       val changed = if (below == node.children) node else node.withNewChildren(below)
       changed match {
         case e: ShuffleExchangeExec if exchanges.containsKey(node) => late(e, exchanges.get(node))
+        case u: UnionExec if unions.containsKey(node) => lease(u, unions.get(node))
         case t: TransformWithStateExec => SwappedTransformWithState(t)
         case t: TransformWithStateInPySparkExec => SwappedTransformWithStateInPySpark(t)
         case n => n
       }
     }
+
+    private def lease(below: SparkPlan, region: RegionRouting): SparkPlan =
+      LeaseExec(below, region.reason.getOrElse(""))(region)
 
     private def late(exchange: ShuffleExchangeExec, region: RegionRouting): SparkPlan = {
       val batch = region.batch

@@ -36,12 +36,17 @@ object ExchangeCases {
       in.left.join(names(in), Seq("key"), "left_outer").groupBy("name").agg(count("*"))
     )
 
-  private val bucketCached =
-    OperatorCase("aggregation, sort-merge joined with a cached table", Update(), conf = SortMergeJoin) {
-      in =>
-        val partitions = in.session.conf.get(Engine.PartitionsKey).toInt
-        counts(in.left).join(names(in).repartition(partitions, col("key")).cache(), "key")
-    }
+  /** The cached table is already divided as the join wants it, so no exchange is left that could be routed. */
+  private val joinedWithCached = OperatorCase(
+    "aggregation, sort-merge joined with a cached table",
+    Update(),
+    conf = SortMergeJoin,
+    shards = 6,
+    unrouted = Some("InMemoryTableScan")
+  ) { in =>
+    val partitions = in.session.conf.get(Engine.PartitionsKey).toInt
+    counts(in.left).join(names(in).repartition(partitions, col("key")).cache(), "key")
+  }
 
   private val repartitionedBelow =
     OperatorCase("repartition by the key into as many partitions, then aggregation", Update())(in =>
@@ -73,6 +78,6 @@ object ExchangeCases {
   )
 
   val all: Seq[OperatorCase] =
-    Seq(joinedAbove, broadcastAbove, joinedBelow, outerJoinedBelow, bucketCached, repartitionedBelow) ++
+    Seq(joinedAbove, broadcastAbove, joinedBelow, outerJoinedBelow, joinedWithCached, repartitionedBelow) ++
       Seq(repartitionedOtherwiseBelow, coalesced, coalescedToTwo, repartitioned, ordered, windowFunction)
 }
