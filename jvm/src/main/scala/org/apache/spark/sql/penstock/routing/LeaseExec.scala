@@ -25,7 +25,7 @@ final case class LeaseExec(child: SparkPlan, reason: String)(@transient val rout
   override def outputPartitioning: Partitioning = child.outputPartitioning
   override def outputOrdering: Seq[SortOrder] = child.outputOrdering
   override protected def otherCopyArgs: Seq[AnyRef] = routing :: Nil
-  override protected def stringArgs: Iterator[Any] = 
+  override protected def stringArgs: Iterator[Any] =
     Iterator(if (routing.reason.isEmpty) "as bound at the barrier" else s"task = shard: $reason")
 
   override protected def doExecute(): RDD[InternalRow] = new LeaseRDD(child.execute(), routing)

@@ -73,11 +73,7 @@ object ExchangeCases {
       equivalence = Equivalence.SameOrder
     )(in => counts(in.left).sortWithinPartitions("n").orderBy(desc("n"), col("key")))
 
-  private val windowFunction = OperatorCase("aggregation, then a count by another column", Complete())(in =>
-    counts(in.left).groupBy("n").agg(count("*"), max("key"))
-  )
-
   val all: Seq[OperatorCase] =
     Seq(joinedAbove, broadcastAbove, joinedBelow, outerJoinedBelow, joinedWithCached, repartitionedBelow) ++
-      Seq(repartitionedOtherwiseBelow, coalesced, coalescedToTwo, repartitioned, ordered, windowFunction)
+      Seq(repartitionedOtherwiseBelow, coalesced, coalescedToTwo, repartitioned, ordered)
 }

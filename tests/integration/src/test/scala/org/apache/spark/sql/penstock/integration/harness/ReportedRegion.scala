@@ -41,6 +41,8 @@ object ReportedRegion {
     val counts = regions.filter(_.routed).map(_.tasks).distinct
     wrong ++
       Option.when(unreported > 0)(s"$unreported batches have no report of Penstock in their progress") ++
-      Option.when(test.unrouted.isEmpty && test.shards > 1 && counts.size < 2)(s"numbers of tasks over all batches: ${counts.mkString(", ")}")
+      Option.when(
+        test.unrouted.isEmpty && test.shards > 1 && counts.size < 2
+      )(s"numbers of tasks over all batches: ${counts.mkString(", ")}")
   }
 }
