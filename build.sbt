@@ -33,8 +33,8 @@ lazy val common = Seq(
     if (sparkJars.isDefined) Nil
     else Seq("org.apache.spark" %% "spark-sql" % sparkVersion % Provided)
   },
-  Compile / unmanagedJars ++= sparkJars.toSeq.flatMap(d => (d ** "*.jar").classpath),
-  Test / unmanagedJars ++= sparkJars.toSeq.flatMap(d => (d ** "*.jar").classpath),
+  Compile / unmanagedJars ++= sparkJars.toSeq.flatMap(d => (d * "*.jar").classpath),
+  Test / unmanagedJars ++= sparkJars.toSeq.flatMap(d => (d * "*.jar").classpath),
   libraryDependencies ++= Seq(
     "org.scalatest" %% "scalatest-funsuite" % "3.2.19" % Test,
     "org.scalacheck" %% "scalacheck" % "1.19.0" % Test
@@ -102,7 +102,10 @@ lazy val plugin = project
   .settings(
     name := s"penstock-spark-$sparkMinor",
     assembly / assemblyJarName := s"penstock-spark-${sparkMinor}_2.13-${version.value}.jar",
-    assembly / assemblyOption ~= { _.withIncludeScala(false) }
+    assembly / assemblyOption ~= { _.withIncludeScala(false) },
+    // Jars from a directory are not Provided as a dependency is: they would all go into ours.
+    assembly / assemblyExcludedJars := (assembly / fullClasspath).value
+      .filter(entry => sparkJars.exists(dir => entry.data.getParentFile == dir))
   )
 
 /** Class path of the Kafka broker that tests start as a process of its own. */
