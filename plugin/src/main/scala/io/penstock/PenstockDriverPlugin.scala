@@ -28,6 +28,7 @@ class PenstockDriverPlugin extends DriverPlugin {
       log.info(s"Penstock: ${step.line}")
     }
     shipJar(sc, context)
+    if (!sc.isLocal) ExecutorStarts.watch(sc)
     Collections.emptyMap()
   }
 

@@ -37,7 +37,7 @@ final class ShardedStateStore(
   private var committedBytes = 0
   private var overlayBytes = 0L
 
-  views("default") = view(families.default)
+  families.all.foreach(f => views(f.name) = view(f))
   Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => if (state == Open) state = Aborted))
 
   /** Lets a store that was opened to be read also be written: the same task goes on to its save operator. */

@@ -20,6 +20,9 @@ class ShardedStateStoreProvider extends VersionedStateStoreProvider {
   private var hadoopConf: Configuration = _
   private var makeFamilies: () => StoreFamilies = _
 
+  /** Spark's reader of state creates a column family in one store, which it aborts, and reads it in the next. */
+  private lazy val familiesOfReader = makeFamilies()
+
   override def init(
       stateStoreId: StateStoreId,
       keySchema: StructType,
@@ -86,13 +89,18 @@ class ShardedStateStoreProvider extends VersionedStateStoreProvider {
   }
 
   /** What the store may see. */
-  protected def scope(version: Long, readOnly: Boolean): StoreScope =
-    StoreScope.current(id, version, readOnly, runId, hadoopConf, conf.minDeltasForSnapshot)
+  protected def scope(version: Long): StoreScope =
+    StoreScope.current(id, version, runId, hadoopConf, conf.minDeltasForSnapshot)
 
   private def runId: Option[UUID] = Option(hadoopConf.get(StreamExecution.RUN_ID_KEY)).map(UUID.fromString)
 
   private def open(version: Long, readOnly: Boolean): ShardedStateStore = {
     if (version < 0) throw org.apache.spark.sql.errors.QueryExecutionErrors.unexpectedStateStoreVersion(version)
-    new ShardedStateStore(id, version, scope(version, readOnly), makeFamilies(), conf, readOnly)
+    val seen = scope(version)
+    val families = seen match {
+      case _: ReadOnlyScope => familiesOfReader
+      case _ => makeFamilies()
+    }
+    new ShardedStateStore(id, version, seen, families, conf, readOnly)
   }
 }

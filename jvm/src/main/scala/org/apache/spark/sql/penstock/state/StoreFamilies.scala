@@ -1,5 +1,7 @@
 package org.apache.spark.sql.penstock.state
 
+import scala.collection.mutable
+
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
@@ -16,6 +18,8 @@ final class StoreFamilies(
     schemas: Option[StateSchemaProvider]
 ) {
   import StoreFamilies._
+
+  private val made = mutable.LinkedHashMap[String, Family]()
 
   val default: Family =
     family(StateStore.DEFAULT_COL_FAMILY_NAME, keySchema, valueSchema, spec, multiValued, isInternal = false)
@@ -39,8 +43,13 @@ final class StoreFamilies(
           RocksDBStateStoreProvider.getDataEncoder(encoding, cacheKey, spec, valueSchema, schemas, Some(name))
         FamilyCodec.evolving(encoder, spec)
       } else FamilyCodec.unsafeRow(keySchema, valueSchema, spec)
-    new Family(name, keySchema, spec, multiValued, isInternal, codec)
+    val family = new Family(name, keySchema, spec, multiValued, isInternal, codec)
+    made(name) = family
+    family
   }
+
+  /** Every family that was made here, the default one first. */
+  def all: Iterable[Family] = made.values
 
   /** Rules for creating and removing families, as in Spark's RocksDB provider. */
   def verifyNew(operation: String, name: String, isInternal: Boolean): Unit = {

@@ -178,7 +178,6 @@ object StoreScope {
   def current(
       id: StateStoreId,
       version: Long,
-      readOnly: Boolean,
       runId: Option[UUID],
       hadoopConf: Configuration,
       minDeltasForSnapshot: Int
@@ -186,7 +185,7 @@ object StoreScope {
     org.apache.spark.sql.penstock.lease.TaskLeases.find(id.operatorId) match {
       case Some(l) if runId.contains(l.region.runId) && l.region.batchId == version =>
         new LeasedScope(l, id, hadoopConf, minDeltasForSnapshot)
-      case _ if readOnly && !isOwnQuery(runId) => new ReadOnlyScope(id, version, hadoopConf)
+      case _ if !isOwnQuery(runId) => new ReadOnlyScope(id, version, hadoopConf)
       case _ =>
         throw new PenstockException(
           "PENSTOCK_NOT_ENABLED",

@@ -43,7 +43,7 @@ class StandaloneProvider extends ShardedStateStoreProvider {
     )
   }
 
-  override protected def scope(version: Long, readOnly: Boolean): StoreScope =
+  override protected def scope(version: Long): StoreScope =
     new StandaloneScope(stateStoreId, version, hadoopConf)
 }
 

@@ -44,7 +44,7 @@ class BadApplicationSuite extends AnyFunSuite with TestDirectory {
     )
     try {
       val error = intercept[Exception](query.runOn(session))
-      assert(Errors.text(error).nonEmpty)
+      assert(Errors.missing(error, "PENSTOCK_EXECUTOR_START", "io.penstock.PenstockPlugin", "--jars").isEmpty)
     } finally session.stop()
     val again = start(Map.empty)
     try assert(query.runOn(again)._1 == query.expected)

@@ -101,10 +101,19 @@ class BadCheckpointSuite extends AnyFunSuite with TestDirectory with BeforeAndAf
     assert(Errors.missing(error, "PENSTOCK_", strict).isEmpty)
   }
 
-  test("the plugin switched off for the application, on a checkpoint of Penstock") {
+  test("the plugin switched off for the application: a query that began with Penstock goes on, a task per shard") {
     val query = penstockQuery()
-    val (counts, _) = query.runOn(application(Applications.Plugin ++ Map("spark.penstock.mode" -> "off")))
+    val off = application(Applications.Plugin ++ Map("spark.penstock.mode" -> "off"))
+    val (counts, progress) = query.runOn(off)
     assert(counts == query.expected)
+    assert(progress.flatMap(_.stateOperators).forall(_.numStateStoreInstances == 16))
+  }
+
+  test("a checkpoint of Penstock with routing switched off for the query: a task runs a shard") {
+    val query = penstockQuery()
+    val (counts, progress) = query.runOn(withPlugin(16), Map("penstock.mode" -> "off"))
+    assert(counts == query.expected)
+    assert(progress.flatMap(_.stateOperators).forall(_.numStateStoreInstances == 16))
   }
 
   private def replace(file: Path, content: Array[Byte]): Unit = {

@@ -65,7 +65,6 @@ class BadQuerySuite extends AnyFunSuite with PenstockApplication {
   test("keys that Spark refuses are refused as by plain Spark") {
     val expressions = Seq(
       "string whose equality is not that of its bytes" -> "collate(cast(key as string), 'UTF8_LCASE')",
-      "map" -> "map(key, value)",
       "variant" -> "parse_json(cast(key as string))"
     )
     expressions.foreach { case (what, expression) =>

@@ -73,6 +73,7 @@ object AggregationCases {
     "timestamp without zone" -> "cast(timestamp_seconds(key % 6) as timestamp_ntz)",
     "interval" -> "make_dt_interval(0, 0, cast(key % 6 as int))",
     "boolean" -> "key % 2 = 0",
+    "map" -> "if(key % 2 = 0, map(key % 3, 1, 7, key % 5), map(7, key % 5, key % 3, 1))",
     "binary" -> "cast(concat('k', key % 7) as binary)"
   ).map { case (name, expression) =>
     OperatorCase(s"aggregation by $name", Update())(

@@ -13,9 +13,12 @@ final case class ReportedRegion(operators: String, routed: Boolean, tasks: Int, 
 
 object ReportedRegion {
 
-  /** The regions of each batch that had state, in the order of the batches. */
+  /**
+   * The regions of each batch that had state, in the order of the batches. A query that waits reports progress too, now
+   * and then, without a batch.
+   */
   def of(progress: Seq[StreamingQueryProgress]): Seq[Seq[ReportedRegion]] =
-    progress.filter(_.stateOperators.nonEmpty).map { batch =>
+    progress.filter(p => p.stateOperators.nonEmpty && p.durationMs.containsKey("addBatch")).map { batch =>
       Option(batch.observedMetrics.get("penstock")).toSeq.flatMap(_.getSeq[Row](4)).map(region)
     }
 
