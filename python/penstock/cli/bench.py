@@ -33,28 +33,44 @@ OPERATORS = (
 
 @dataclass(frozen=True)
 class Plan:
-    """How a benchmark is run: its name, the cores of its session, and rounds dropped and kept."""
+    """How a benchmark is run.
+
+    Parameters
+    ----------
+    cores
+        Of the session.
+    warm_up, rounds
+        Rounds that are dropped, then rounds that are kept.
+    seconds
+        After which no further round starts, per file manager.
+    """
 
     name: str
     cores: int
     warm_up: int
     rounds: int
+    seconds: int
     file_managers: str
 
 
 def plan(arguments: argparse.Namespace) -> Plan:
     """Choose what to run; what the command line does not say has a default per benchmark."""
     if arguments.name == "barrier":
-        chosen = Plan("barrier-cost", 2, 40, 160, "local") if arguments.cost else Plan("barrier", 16, 2, 6, "local")
+        chosen = (
+            Plan("barrier-cost", 2, 30, 120, 240, "local")
+            if arguments.cost
+            else Plan("barrier", 16, 2, 8, 480, "local")
+        )
     elif arguments.op == PYTHON_OPERATOR:
-        chosen = Plan("overhead", 2, 6, 20, "both")
+        chosen = Plan("overhead", 2, 6, 20, 150, "both")
     else:
-        chosen = Plan("overhead", 2, 18, 54, "both")
+        chosen = Plan("overhead", 2, 27, 45, 160, "both")
     return Plan(
         chosen.name,
         arguments.cores or chosen.cores,
         chosen.warm_up if arguments.warm_up is None else arguments.warm_up,
         arguments.rounds or chosen.rounds,
+        arguments.seconds or chosen.seconds,
         arguments.file_manager or chosen.file_managers,
     )
 
@@ -71,6 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--file-manager", choices=("default", "local", "both"), help="who writes the checkpoints")
     parser.add_argument("--rounds", type=int, metavar="N", help="rounds that are kept")
     parser.add_argument("--warm-up", type=int, metavar="N", help="rounds that are dropped first")
+    parser.add_argument("--seconds", type=int, metavar="N", help="after which no round starts, per file manager")
     parser.add_argument("--cores", type=int, metavar="N", help="of the session; 2, for barrier 16 that only wait")
     parser.add_argument("--rows", type=int, metavar="N", help="in a batch")
     parser.add_argument("--sides", metavar="REGEX", help="which sides take part; targets of others are not measured")
@@ -120,7 +137,7 @@ def _command(arguments: argparse.Namespace, chosen: Plan, folder: Path, raw: Pat
     spark = _spark_version()
     jar = launch.program(root, spark.rpartition(".")[0])
     options = [f"--out={raw}", f"--checkpoints={folder}", f"--file-manager={chosen.file_managers}"]
-    options += [f"--warm-up={chosen.warm_up}", f"--rounds={chosen.rounds}"]
+    options += [f"--warm-up={chosen.warm_up}", f"--rounds={chosen.rounds}", f"--seconds={chosen.seconds}"]
     options += [f"--{name}={value}" for name in ("rows", "sides") if (value := getattr(arguments, name)) is not None]
     if chosen.name == "overhead" and arguments.op == PYTHON_OPERATOR:
         application = [str(root / "benchmarks" / "python" / "transform_with_state.py"), *options]
@@ -138,7 +155,7 @@ def _own_command(arguments: argparse.Namespace) -> str:
     if arguments.op != targets.AGGREGATION:
         words += ["--op", arguments.op]
     words += ["--cost"] if arguments.cost else []
-    for name in ("file_manager", "rounds", "warm_up", "cores", "rows", "sides"):
+    for name in ("file_manager", "rounds", "warm_up", "seconds", "cores", "rows", "sides"):
         value = getattr(arguments, name)
         words += [] if value is None else [f"--{name.replace('_', '-')}", str(value)]
     words += [f"--json={arguments.json.name}"] if arguments.json else []

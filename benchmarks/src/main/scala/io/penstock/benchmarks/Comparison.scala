@@ -25,7 +25,8 @@ object Comparison {
   ): Unit = {
     val contenders = starts.map(_.apply())
     try {
-      val results = Rounds.run(contenders, watch, args.int("warm-up", 10), args.int("rounds", 40))
+      val seconds = args.int("seconds", Int.MaxValue)
+      val results = Rounds.run(contenders, watch, args.int("warm-up", 10), args.int("rounds", 40), seconds)
       for ((contender, samples) <- results)
         report.write(bench, contender, samples, samples.map(s => extra(contender, s.progress.batchId)))
     } finally contenders.foreach(_.stop())
