@@ -20,12 +20,15 @@ REPORTS := .work/reports/spark-$(SPARK)
 
 # Spark 4.2.0 comes from Maven Central. 4.3.0 is not there: its jars are those of the PySpark distribution.
 SBT = dev/sbt -Dspark=$(SPARK) $(if $(filter 4.2,$(SPARK)),,-Dspark.jars.dir=$(SPARK_JARS))
-SPARK_JARS = $(abspath $(firstword $(wildcard $(VENV)/lib/python3*/site-packages/pyspark/jars)))
+# By the shell: make remembers what a folder held before a recipe filled it.
+SPARK_JARS = $$(echo $(CURDIR)/$(VENV)/lib/python3*/site-packages/pyspark/jars)
 PYTEST = $(PYTHON) -m pytest --junitxml=$(REPORTS)
 
 SCALA_SOURCES := $(shell find jvm plugin -name target -prune -o -path '*/src/main/*' -type f -print -o -path '*/shims/*' -type f -print)
 
 .DEFAULT_GOAL := help
+# One sbt, and one Spark, at a time.
+.NOTPARALLEL:
 .PHONY: help setup prerequisites jar demo test test-scala test-integration test-python test-packaging check lint format \
 	wheel docs bench clean
 
@@ -65,7 +68,7 @@ test-python: setup ## Python unit tests and PySpark's operators
 	$(PYTEST)/python.xml tests/python tests/spark_suites
 
 test-packaging: setup wheel ## the wheel and the jar as a user installs them
-	PENSTOCK_WHEEL=$(abspath $(firstword $(wildcard dist/penstock-$(VERSION)-*.whl))) \
+	PENSTOCK_WHEEL=$$(echo $(CURDIR)/dist/penstock-$(VERSION)-*.whl) \
 	PENSTOCK_SPARK=$(SPARK_VERSION) $(PYTEST)/packaging.xml tests/packaging
 
 check: lint test-scala ## lint and unit tests: a few minutes
