@@ -1,15 +1,10 @@
 package org.apache.spark.sql.penstock.shims
 
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
-/** Spark 4.2: a reader has no call of its own for column families, and iterators are not reused. */
+/** Spark 4.2: a reader has no call of its own for column families. */
 abstract class VersionedStateStore extends StateStore {
-
-  /** Entries of an ordered family from a prefix of the key on. */
-  def pairsFrom(prefix: UnsafeRow, family: String): Iterator[UnsafeRowPair]
-
   def registerColFamily(
       name: String,
       keySchema: StructType,

@@ -67,6 +67,8 @@ final class TaskCommits private (region: RegionLease, directory: StateDirectory,
       )
       stores.clear()
       payload.clear()
+      // Below a coalesce one task runs several views in turn: each is a commit of its own.
+      TaskCommits.attempts.remove(taskAttemptId, this): Unit
     }
   }
 
@@ -87,7 +89,7 @@ object TaskCommits {
       { id =>
         val commits = new TaskCommits(region, directory, id)
         context.addTaskCompletionListener[Unit] { c =>
-          attempts.remove(id)
+          attempts.remove(id, commits)
           // A store that the plan has and the task never opened must not hold back what the others committed.
           if (!c.isFailed() && !c.isInterrupted()) commits.flush()
         }

@@ -107,12 +107,6 @@ final class ShardedStateStore(
     allPairs(v, v.ranged(start, end))
   }
 
-  override def pairsFrom(prefix: UnsafeRow, family: String): Iterator[UnsafeRowPair] = {
-    val v = known("reusableIterator", family)
-    require(v.codec.supportsRangeScan, "A reusable iterator requires an encoder that supports range scanning!")
-    pairs(v, v.from(prefix))
-  }
-
   override def allColumnFamilyNames: Set[String] = views.keySet.toSet
 
   // ---- writing

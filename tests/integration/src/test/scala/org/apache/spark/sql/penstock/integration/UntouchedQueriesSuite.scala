@@ -45,6 +45,8 @@ class UntouchedQueriesSuite extends AnyFunSuite with PenstockApplication {
     assertUntouched(groups.mapGroups((key, rows) => (key, rows.size)).toDF())
     assertUntouched(groups.flatMapSortedGroups($"time")((key, rows) => Iterator((key, rows.size))).toDF())
     val processor = new EveryVariable(Timers.None, Duration.ZERO)
+    // In a batch query too, Spark's store looks for the coordinator that the manager of streaming queries starts.
+    assert(session.streams.active.isEmpty)
     assertUntouched(groups.transformWithState(processor, TimeMode.None(), OutputMode.Append()).toDF())
   }
 
