@@ -26,6 +26,10 @@ class FaultSuite extends OperatorMatrixSuite {
     ExchangeCases.joinedBelow
   )
 
+  /** These hand over rows only in the batches that the watermark makes, which have no input and no map output to lose. */
+  private val rowsWithoutInput =
+    Set(AggregationCases.appendMode, SessionWindowCases.appendMode, CompositionCases.aggregationsThenJoin).map(_.name)
+
   cases.foreach { operatorCase =>
     test(s"${operatorCase.name}: batches done again under another binding") {
       val found = assertSameAnswers(operatorCase, Script.withReplays)
@@ -39,12 +43,13 @@ class FaultSuite extends OperatorMatrixSuite {
       assert(Faults.failures(ends) > 0)
     }
 
-    test(s"${operatorCase.name}: a stage computed again after a lost map output") {
-      val (_, ends) = Faults.countingTaskEnds(application.sparkContext) {
-        assertSameAnswers(operatorCase, disturb = Faults.loseMapOutputOnce)
+    if (!rowsWithoutInput(operatorCase.name))
+      test(s"${operatorCase.name}: a stage computed again after a lost map output") {
+        val (_, ends) = Faults.countingTaskEnds(application.sparkContext) {
+          assertSameAnswers(operatorCase, disturb = Faults.loseMapOutputOnce)
+        }
+        assert(Faults.fetchFailures(ends) > 0)
       }
-      assert(Faults.fetchFailures(ends) > 0)
-    }
   }
 
   test("a batch done again whose tasks fail as well") {
