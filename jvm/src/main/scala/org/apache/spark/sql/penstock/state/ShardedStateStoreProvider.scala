@@ -88,6 +88,24 @@ class ShardedStateStoreProvider extends VersionedStateStoreProvider {
     case _ => open(version, readOnly = false)
   }
 
+  override def replayStateFromSnapshot(
+      snapshotVersion: Long,
+      endVersion: Long,
+      readOnly: Boolean,
+      snapshotVersionStateStoreCkptId: Option[String],
+      endVersionStateStoreCkptId: Option[String]
+  ): StateStore = throw noReplay
+
+  override def getStateStoreChangeDataReader(
+      startVersion: Long,
+      endVersion: Long,
+      colFamilyNameOpt: Option[String],
+      endVersionStateStoreCkptId: Option[String]
+  ): StateStoreChangeDataReader = throw noReplay
+
+  private def noReplay: Throwable =
+    StateStoreErrors.stateStoreProviderDoesNotSupportFineGrainedReplay(getClass.getName)
+
   /** What the store may see. */
   protected def scope(version: Long): StoreScope =
     StoreScope.current(id, version, runId, hadoopConf, conf.minDeltasForSnapshot)
