@@ -63,6 +63,23 @@ object Load {
     taskOf
   }
 
+  /**
+   * Runs of neighbours with about equal rows, one for each task; with about equal numbers of shards where there are no
+   * rows. A map task's blocks of neighbouring shards are fetched as one.
+   */
+  def neighbours(rows: Array[Long], tasks: Int): Array[Int] = {
+    val weighs = rows.exists(_ > 0)
+    val total = if (weighs) rows.sum else rows.length.toLong
+    var before = 0L
+    rows.map { r =>
+      val weight = if (weighs) r else 1L
+      // The task in whose share of the whole the middle of the shard lies.
+      val task = math.min(tasks - 1L, ((before + weight / 2.0) * tasks / total).toLong).toInt
+      before += weight
+      task
+    }
+  }
+
   /** The same groups of shards, with the tasks renumbered so that many shards stay with their previous task. */
   private[routing] def renumber(taskOf: Array[Int], tasks: Int, previous: Array[Int]): Array[Int] = {
     val common = Array.ofDim[Int](tasks, tasks)

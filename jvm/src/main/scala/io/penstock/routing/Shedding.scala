@@ -160,7 +160,7 @@ final private[routing] class Shedding(rows: Array[Long], tasks: Int, owners: Arr
    * lightest go, to tasks with fewest shards.
    */
   private def spreadCounts(): Unit = {
-    val most = 2 * ((rows.length + tasks - 1) / tasks)
+    val most = Shedding.mostShards(rows.length, tasks)
     (0 until tasks).filter(count(_) > most).foreach { t =>
       val light = mutable.Queue.from(byRows.reverseIterator.filter(taskOf(_) == t))
       while (count(t) > most && light.nonEmpty) {
@@ -176,6 +176,9 @@ private object Shedding {
 
   /** More moves than any binding needs. */
   val Never = 1 << 24
+
+  /** How many shards a task may have: twice its share. */
+  def mostShards(shards: Int, tasks: Int): Int = 2 * ((shards + tasks - 1) / tasks)
 
   /** Heaviest shards of a task that are considered for being sent away whole. */
   val HotShards = 4

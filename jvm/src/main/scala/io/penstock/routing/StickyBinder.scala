@@ -7,7 +7,8 @@ package io.penstock.routing
  * How: tasks above the limit give shards away, one at a time, the busiest task first. Usually the cheapest shard that
  * relieves the task, or the heaviest that fits elsewhere, goes to the fullest task that has room. Where a task would
  * need many small shards to go because of one hot shard, the hot shard itself is sent to a task that sheds fewer. Both
- * orders of tasks (busiest first, nearest to the limit first) are tried, and the one that moves less wins.
+ * orders of tasks (busiest first, nearest to the limit first) are tried, and the one that moves less wins. Where there
+ * are no previous owners, it starts from runs of neighbouring shards, which are cheap to fetch.
  *
  * @param theta
  *   busiest task over mean that is aimed at, greater than 1
@@ -16,14 +17,21 @@ final class StickyBinder(theta: Double = 1.05) extends Binder {
   require(theta > 1, s"theta must be greater than 1, found $theta")
 
   override def bind(rows: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int] = {
-    val balanced = Load.longestFirst(rows, tasks)
-    previous match {
-      case Some(owners) if owners.length == rows.length => stay(rows, tasks, owners, balanced)
-      case _ => balanced
-    }
+    val owners = previous.filter(_.length == rows.length).getOrElse(Load.neighbours(rows, tasks))
+    if (balanced(rows, tasks, owners)) owners.clone() else relieve(rows, tasks, owners)
   }
 
-  private def stay(rows: Array[Long], tasks: Int, owners: Array[Int], balanced: Array[Int]): Array[Int] = {
+  /** Whether nothing has to move: most batches, so they do not pay for more than this question. */
+  private def balanced(rows: Array[Long], tasks: Int, owners: Array[Int]): Boolean =
+    owners.forall(t => t >= 0 && t < tasks) && {
+      val counts = new Array[Int](tasks)
+      owners.foreach(counts(_) += 1)
+      counts.max <= Shedding.mostShards(rows.length, tasks) &&
+      Load.ofTasks(rows, owners, tasks).max <= theta * rows.sum / tasks
+    }
+
+  private def relieve(rows: Array[Long], tasks: Int, owners: Array[Int]): Array[Int] = {
+    val balanced = Load.longestFirst(rows, tasks)
     val limit = math.max(theta * rows.sum / tasks, Load.ofTasks(rows, balanced, tasks).max.toDouble)
     val tries = Seq(true, false).flatMap { busiestFirst =>
       val shedding = new Shedding(rows, tasks, owners, limit)

@@ -4,13 +4,7 @@ import org.apache.spark.internal.config
 import org.apache.spark.rdd.{RDD, RDDOperationScope}
 import org.apache.spark.shuffle.sort.SortShuffleManager
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{
-  CollationAwareMurmur3Hash,
-  Literal,
-  Pmod,
-  UnsafeProjection,
-  UnsafeRowChecksum
-}
+import org.apache.spark.sql.catalyst.expressions.{BindReferences, UnsafeRowChecksum}
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.execution.metric.SQLMetrics
 import org.apache.spark.sql.execution.{SQLExecution, ShufflePartitionSpec, UnsafeRowSerializer}
@@ -63,16 +57,16 @@ trait LateExchange extends ShuffleExchangeExec {
 
   /** Rows with their shard: the hash that Spark itself partitions state by, so state stays readable by partition. */
   private def withShards: RDD[Product2[Int, InternalRow]] = {
-    val shardOf = Pmod(new CollationAwareMurmur3Hash(late.expressions), Literal(late.plan.shards))
-    val output = child.output
+    val keys = BindReferences.bindReferences(late.expressions, child.output)
+    val shards = late.plan.shards
     // Spark's own shuffle writers serialize a row before they ask for the next.
     val copy = !Shuffles.manager(SparkEnv.get).isInstanceOf[SortShuffleManager]
     inputRDD.mapPartitionsInternal { rows =>
-      val shard = UnsafeProjection.create(shardOf :: Nil, output)
-      if (copy) rows.map(row => (shard(row).getInt(0), row.copy()))
+      val hash = ShardHash(keys, shards)
+      if (copy) rows.map(row => (hash.of(row), row.copy()))
       else {
         val pair = new MutablePair[Int, InternalRow]()
-        rows.map(row => pair.update(shard(row).getInt(0), row))
+        rows.map(row => pair.update(hash.of(row), row))
       }
     }
   }

@@ -7,6 +7,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.scheduler.MapStatus
 import org.apache.spark.shuffle.{ShuffleWriteMetricsReporter, ShuffleWriteProcessor}
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLShuffleWriteMetricsReporter}
 import org.apache.spark.util.AccumulatorV2
 import org.apache.spark.{ShuffleDependency, TaskContext}
@@ -44,7 +45,9 @@ final class ShardCounts(val shards: Int)
   }
 }
 
-/** Spark SQL's shuffle write, which also counts the rows of each shard as they pass. */
+/**
+ * Spark SQL's shuffle write, which also counts the rows of each shard as they pass, and writes small outputs itself.
+ */
 final class CountingWriteProcessor(metrics: Map[String, SQLMetric], counts: ShardCounts) extends ShuffleWriteProcessor {
 
   override protected def createMetricsReporter(context: TaskContext): ShuffleWriteMetricsReporter =
@@ -59,16 +62,52 @@ final class CountingWriteProcessor(metrics: Map[String, SQLMetric], counts: Shar
   ): MapStatus = {
     val rows = new Array[Long](counts.shards)
     val records = inputs.asInstanceOf[Iterator[Product2[Int, InternalRow]]]
-    val counting = new Iterator[Product2[Int, InternalRow]] {
-      override def hasNext: Boolean = records.hasNext
-      override def next(): Product2[Int, InternalRow] = {
-        val record = records.next()
-        rows(record._1) += 1
-        record
-      }
-    }
-    val status = super.write(counting, dep, mapId, mapIndex, context)
+    val routed = dep.asInstanceOf[ShuffleDependency[Int, InternalRow, InternalRow]]
+    val status =
+      if (SmallMapOutput.applies(dep)) writeBuffered(records, routed, mapId, mapIndex, context, rows)
+      else super.write(counting(records, rows), dep, mapId, mapIndex, context)
     counts.add((mapIndex, rows))
     status
+  }
+
+  private def writeBuffered(
+      records: Iterator[Product2[Int, InternalRow]],
+      dep: ShuffleDependency[Int, InternalRow, InternalRow],
+      mapId: Long,
+      mapIndex: Int,
+      context: TaskContext,
+      rows: Array[Long]
+  ): MapStatus = {
+    val buffer = RowBuffer.take()
+    var fields = 0
+    while (buffer.hasRoom && records.hasNext) {
+      val record = records.next()
+      val row = record._2.asInstanceOf[UnsafeRow]
+      fields = row.numFields
+      buffer.add(record._1, row)
+    }
+    if (records.hasNext) super.write(counting(buffer.rows(fields) ++ records, rows), dep, mapId, mapIndex, context)
+    else {
+      val checksums = dep.rowBasedChecksums
+      val dataSize = metrics("dataSize")
+      buffer.rows(fields).foreach { record =>
+        rows(record._1) += 1
+        dataSize.add(record._2.asInstanceOf[UnsafeRow].getSizeInBytes.toLong)
+        if (checksums.nonEmpty) checksums(record._1).update(record._1, record._2)
+      }
+      new SmallMapOutput(dep, mapId, context, createMetricsReporter(context)).write(buffer, rows)
+    }
+  }
+
+  private def counting(
+      records: Iterator[Product2[Int, InternalRow]],
+      rows: Array[Long]
+  ): Iterator[Product2[Int, InternalRow]] = new Iterator[Product2[Int, InternalRow]] {
+    override def hasNext: Boolean = records.hasNext
+    override def next(): Product2[Int, InternalRow] = {
+      val record = records.next()
+      rows(record._1) += 1
+      record
+    }
   }
 }

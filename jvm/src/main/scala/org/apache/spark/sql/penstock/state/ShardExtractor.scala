@@ -1,13 +1,9 @@
 package org.apache.spark.sql.penstock.state
 
-import org.apache.spark.sql.catalyst.expressions.{
-  BoundReference,
-  CollationAwareMurmur3Hash,
-  UnsafeProjection,
-  UnsafeRow
-}
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.penstock.lease.OperatorKind
+import org.apache.spark.sql.penstock.routing.ShardHash
 import org.apache.spark.sql.types.StructType
 
 /**
@@ -93,8 +89,8 @@ object ShardExtractor {
       prefixes: Boolean,
       bounds: Boolean = false
   ) extends ShardExtractor {
-    private val hash = hashOf(schema, fields)
-    override def ofKey(key: UnsafeRow): Int = Math.floorMod(hash(key).getInt(0), shardCount)
+    private val hash = ShardHash.ofFields(schema, fields, shardCount)
+    override def ofKey(key: UnsafeRow): Int = hash.of(key)
     override def ofPrefix(prefix: UnsafeRow): Int = if (prefixes) ofKey(prefix) else -1
     override def ofBound(bound: UnsafeRow): Int = if (bounds) ofKey(bound) else -1
   }
@@ -109,22 +105,15 @@ object ShardExtractor {
       }
       .tail
     private val grouping = steps.last._1
-    private val hash = hashOf(grouping, grouping.length)
+    private val hash = ShardHash.ofFields(grouping, grouping.length, shardCount)
 
     override def ofKey(key: UnsafeRow): Int = {
       var row = key
       steps.foreach { case (s, i) => row = row.getStruct(i, s.length) }
-      Math.floorMod(hash(row).getInt(0), shardCount)
+      hash.of(row)
     }
 
     override def ofPrefix(prefix: UnsafeRow): Int = if (prefixes) ofKey(prefix) else -1
     override def ofBound(bound: UnsafeRow): Int = -1
   }
-
-  private def hashOf(schema: StructType, fields: Int): UnsafeProjection =
-    UnsafeProjection.create(
-      Seq(new CollationAwareMurmur3Hash((0 until fields).map(i =>
-        BoundReference(i, schema(i).dataType, schema(i).nullable)
-      )))
-    )
 }
