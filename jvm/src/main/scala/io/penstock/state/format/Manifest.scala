@@ -64,6 +64,13 @@ final case class ShardRefs(snapshot: Option[SnapshotRef], deltas: Vector[DeltaRe
     if (i >= 0) Some(ShardRefs(Some(s), deltas.drop(i + 1))) else None
   }
 
+  /** Adds `by` to the offsets of changes in `container`, which are the newest if there are any. */
+  private[format] def shifted(container: Container, by: Long): ShardRefs = deltas.lastOption match {
+    case Some(d) if d.section.container == container =>
+      copy(deltas = deltas.init :+ d.copy(section = d.section.copy(offset = d.section.offset + by)))
+    case _ => this
+  }
+
   def containers: Iterator[Container] = snapshot.iterator.map(_.section.container) ++
     deltas.iterator.map(_.section.container)
 }
@@ -90,6 +97,16 @@ final case class Manifest(
     shardCount: Int,
     stores: Map[StoreKey, Vector[ShardRefs]]
 ) extends Serializable {
+
+  /**
+   * This manifest as it is read once it was written with a body of `bodyLength` bytes: offsets of what lies in its own
+   * payload are from the start of the file.
+   */
+  def written(bodyLength: Int): Manifest = {
+    val own = Container.InManifest(batchId, generation)
+    val payloadAt = FileFormat.HeaderBytes.toLong + bodyLength
+    copy(stores = stores.map { case (key, shards) => key -> shards.map(_.shifted(own, payloadAt)) })
+  }
 
   def containers: Set[Container] = stores.valuesIterator.flatMap(_.iterator.flatMap(_.containers)).toSet
 }

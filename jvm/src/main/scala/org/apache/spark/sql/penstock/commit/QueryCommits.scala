@@ -5,6 +5,7 @@ import java.util.UUID
 import scala.collection.mutable
 
 import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.FileAlreadyExistsException
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.lease._
@@ -42,6 +43,12 @@ final class QueryCommits(
       1 + hadoopConf.getInt(SQLConf.MIN_BATCHES_TO_RETAIN.key, SQLConf.MIN_BATCHES_TO_RETAIN.defaultValue.get)
     )
   private var batch: OpenBatch = _
+
+  /**
+   * Newest generation of each batch's manifest as this run found it. Only batches that an earlier run has tried have
+   * one: to list the folder again in every batch would be slow where a file system is far away.
+   */
+  private lazy val earlier: Map[Long, Long] = directory.manifests().groupMapReduce(_._1)(_._2)(math.max)
   private val owners = mutable.Map[Long, Array[String]]()
   private val snapshots = mutable.Map[(StoreKey, Int), SnapshotRef]()
 
@@ -54,7 +61,7 @@ final class QueryCommits(
   def open(spec: BatchSpec): Map[Long, RegionLease] = synchronized {
     if (batch == null || batch.spec.batchId != spec.batchId) {
       val base = if (spec.batchId == 0L) firstBatch() else stateBefore(spec)
-      batch = new OpenBatch(spec, base, directory.newestGeneration(spec.batchId).getOrElse(-1L))
+      batch = new OpenBatch(spec, base, earlier.getOrElse(spec.batchId, -1L))
     }
     spec.regions.map(r => r.region -> lease(spec, r, batch.base)).toMap
   }
@@ -128,7 +135,7 @@ final class QueryCommits(
         ))
       case None =>
         describe()
-        directory.newestGeneration(previous) match {
+        earlier.get(previous) match {
           case Some(g) => directory.readManifest(previous, g)
           case None =>
             throw new PenstockException(
@@ -180,8 +187,16 @@ final class QueryCommits(
         r.operators.foreach(o => directory.createPartitionFolders(o.operatorId, if (r.single) 1 else shardCount))
       )
     }
-    directory.write(own.path, FileFormat.Kind.Manifest, body, payload.array, payload.size)
-    batch.wrote(ManifestFormat.decode(body), own)
+    try directory.write(own.path, FileFormat.Kind.Manifest, body, payload.array, payload.size)
+    catch {
+      case _: FileAlreadyExistsException =>
+        throw new PenstockException(
+          "PENSTOCK_CONCURRENT_RUN",
+          s"${directory.name(own.path)} exists already: another run of this query, with the same checkpoint, has written " +
+            "it. Stop the other run, then start the query again"
+        )
+    }
+    batch.wrote(m.written(body.length), own)
     if (batch.spec.countedBySpark && generation == batch.firstGeneration) {
       for ((key, shards) <- folded; shard <- shards.indices) report(key, shard, m.batchId + 1)
     }

@@ -157,6 +157,19 @@ class QueryCommitsSuite extends AnyFunSuite {
     assert(content(at, 1).map(_("k0")) === (0 until 4).map(s => s"a-$s"))
   }
 
+  test(
+    "of two runs of one query at the same time the second to finish a batch is stopped, and nothing is overwritten"
+  ) {
+    val at = root()
+    val first = commits(at)
+    val second = commits(at)
+    Seq(first, second).foreach(open(_, 0))
+    commit(first, 0, 0 until 4, "first")
+    val e = intercept[PenstockException](commit(second, 0, 0 until 4, "second"))
+    assert(e.errorClass === "PENSTOCK_CONCURRENT_RUN" && e.getMessage.contains("0.0"))
+    assert(content(at, 0).map(_("k0")) === (0 until 4).map(s => s"first-$s"))
+  }
+
   test("another number of shards and a missing manifest are refused") {
     val at = root()
     val c = commits(at)
