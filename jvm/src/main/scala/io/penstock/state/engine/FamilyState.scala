@@ -54,13 +54,16 @@ final class FamilyState(val traits: FamilyTraits) extends FamilyChangeSink {
     if (t.wastedBytes > FamilyState.MinWasteBytes && t.wastedBytes * 2 > t.arena.capacityBytes) {
       val fresh = new RecordTable(traits.ordered)
       val key = new KeyBytes
-      t.refs.foreach { ref =>
-        val page = t.page(ref)
-        fresh.put(key.set(page, t.keyAt(ref), t.keyLength(ref)), page, t.valueAt(ref), t.valueLength(ref))
+      t.hashedRefs match {
+        case Some(hashedRefs) => hashedRefs.foreach(h => copy(t, h.toInt, t.keyOfHashed(h, key), fresh))
+        case None => t.refs.foreach(ref => copy(t, ref, t.keyOf(ref, key), fresh))
       }
       current = fresh
     }
   }
+
+  private def copy(from: RecordTable, ref: Int, key: KeyBytes, to: RecordTable): Unit =
+    to.put(key, from.page(ref), from.valueAt(ref), from.valueLength(ref)): Unit
 }
 
 object FamilyState {

@@ -44,13 +44,27 @@ final class HashIndex(arena: Arena) extends KeyIndex {
   }
 
   override def refs: Array[Int] = {
+    val entries = copied
+    val out = new Array[Int](entries.length)
+    var i = 0
+    while (i < out.length) {
+      out(i) = entries(i).toInt
+      i += 1
+    }
+    out
+  }
+
+  override def hashedRefs: Option[Array[Long]] = Some(copied)
+
+  private def copied: Array[Long] = {
     val table = slots
-    val out = new Array[Int](count)
+    val out = new Array[Long](count)
     var n = 0
     var i = 0
     while (i < table.length && n < out.length) {
       if (table(i) != 0L) {
-        out(n) = table(i).toInt - 1
+        // The reference is stored plus one, and never overflows into the hash.
+        out(n) = table(i) - 1L
         n += 1
       }
       i += 1
@@ -83,12 +97,15 @@ final class HashIndex(arena: Arena) extends KeyIndex {
     val old = slots
     val table = new Array[Long](old.length * 2)
     val mask = table.length - 1
-    old.foreach { e =>
+    var from = 0
+    while (from < old.length) {
+      val e = old(from)
       if (e != 0L) {
         var i = HashIndex.spread((e >>> 32).toInt) & mask
         while (table(i) != 0L) i = (i + 1) & mask
         table(i) = e
       }
+      from += 1
     }
     slots = table
   }

@@ -19,6 +19,13 @@ final class KeyBytes {
     this
   }
 
+  /** Says what the hash is, where it is known. */
+  private[engine] def hashedAs(hash: Int): KeyBytes = {
+    knownHash = hash
+    hashed = true
+    this
+  }
+
   def set(bytes: Array[Byte]): KeyBytes = set(bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length)
 
   /**

@@ -22,6 +22,12 @@ trait KeyIndex {
   /** All references: in key order where the index is ordered, else in any order. */
   def refs: Array[Int]
 
+  /**
+   * All references with their key's hash above (`hash << 32 | reference`), in the order of `refs`; None where the index
+   * does not know hashes.
+   */
+  def hashedRefs: Option[Array[Long]] = None
+
   /** Heap bytes of the index itself. */
   def memoryBytes: Long
 }

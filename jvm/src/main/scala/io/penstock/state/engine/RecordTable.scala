@@ -69,6 +69,20 @@ final class RecordTable(val ordered: Boolean, trailerBytes: Int = 0) {
 
   def refs: Array[Int] = index.refs
 
+  /** See [[KeyIndex.hashedRefs]]. */
+  def hashedRefs: Option[Array[Long]] = index.hashedRefs
+
+  /** The key of a record. */
+  def keyOf(ref: Int, key: KeyBytes): KeyBytes = {
+    val at = arena.page(ref)
+    val offset = arena.offset(ref)
+    key.set(at, keyAddress(offset), KeyIndex.keyLength(at, offset))
+  }
+
+  /** The key of a record whose hash is known, from an element of [[hashedRefs]]. */
+  def keyOfHashed(hashedRef: Long, key: KeyBytes): KeyBytes =
+    keyOf(hashedRef.toInt, key).hashedAs((hashedRef >>> 32).toInt)
+
   /** Only of an ordered table. */
   def orderedKeys: OrderedIndex = orderedIndex
 

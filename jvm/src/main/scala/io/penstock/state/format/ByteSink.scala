@@ -15,7 +15,8 @@ final class ByteSink(initialBytes: Int = 1024) {
   /** The written bytes; shared until the next write. */
   def array: Array[Byte] = bytes
 
-  def toByteArray: Array[Byte] = java.util.Arrays.copyOf(bytes, length)
+  /** The written bytes alone; not to be changed. */
+  def toByteArray: Array[Byte] = if (length == bytes.length) bytes else java.util.Arrays.copyOf(bytes, length)
 
   def clear(): Unit = length = 0
 

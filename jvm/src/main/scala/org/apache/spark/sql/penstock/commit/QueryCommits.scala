@@ -176,7 +176,7 @@ final class QueryCommits(
   private def writeManifest(): Unit = {
     val generation = batch.generation + 1
     val own = Container.InManifest(batch.spec.batchId, generation)
-    val payload = new ByteSink(4096)
+    val payload = new ByteSink(batch.inlineBytes)
     val now = System.currentTimeMillis()
     val folded = batch.fold(own, payload, snapshots)
     val m = Manifest(batch.spec.batchId, generation, runId, now, shardCount, folded)
@@ -240,6 +240,12 @@ object QueryCommits {
         if (of(shard) == null) waitingFor -= 1
         of(shard) = new Entry(c, bySection.get(shard).orNull)
       }
+    }
+
+    /** Bytes of changes that no file has yet. */
+    def inlineBytes: Int = {
+      val waiting = entries.valuesIterator.flatMap(_.iterator).filter(e => e.commit.payload != null).map(_.commit)
+      waiting.map(c => c.lineage -> c.payload.length).toMap.valuesIterator.sum
     }
 
     /** A few words about who is missing. */

@@ -21,21 +21,25 @@ final class TaskCommits private (region: RegionLease, directory: StateDirectory,
   /** Name of this attempt's commit. */
   val lineage: UUID = UUID.randomUUID()
 
-  private val payload = new ByteSink(4096)
+  private var payload: ByteSink = _
   private val stores = mutable.ArrayBuffer[StoreCommit]()
   private val expected = region.spec.operators.map(_.storeNames.size).sum
 
   /**
    * Adds one store.
    *
+   * @param bytes
+   *   handed over: its content stays as it is, but more may be written behind it
    * @param sections
    *   offsets from the start of `bytes`
    * @return
    *   bytes written so far by the attempt
    */
   def add(store: StoreKey, shards: Array[Int], bytes: ByteSink, sections: Seq[Section]): Unit = synchronized {
-    val at = payload.size
-    payload.putBytes(bytes.array, org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET, bytes.size)
+    val at = if (payload == null) 0 else payload.size
+    // Copied only where an operator has several stores: megabytes in every batch.
+    if (payload == null) payload = bytes
+    else payload.putBytes(bytes.array, org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET, bytes.size)
     stores += StoreCommit(store, shards, sections.iterator.map(s => s.copy(offset = s.offset + at)).toArray)
     if (stores.size >= expected) flush()
   }
@@ -66,7 +70,7 @@ final class TaskCommits private (region: RegionLease, directory: StateDirectory,
         )
       )
       stores.clear()
-      payload.clear()
+      payload = null
       // Below a coalesce one task runs several views in turn: each is a commit of its own.
       TaskCommits.attempts.remove(taskAttemptId, this): Unit
     }

@@ -15,7 +15,7 @@ final class HashedEntries(view: FamilyView) extends Iterator[Entry] {
   private val key = new KeyBytes
   private var shardIndex = 0
   private var base: RecordTable = _
-  private var refs = Array.emptyIntArray
+  private var refs = Array.emptyLongArray
   private var position = 0
   private var above = 0
   private var ahead: Entry = advance()
@@ -33,12 +33,12 @@ final class HashedEntries(view: FamilyView) extends Iterator[Entry] {
       while (position < refs.length) {
         val ref = refs(position)
         position += 1
-        if (!shadowed(ref)) return new Entry(base, ref)
+        if (!shadowed(ref)) return new Entry(base, ref.toInt)
       }
       if (shardIndex < view.viewShards.length) {
         base = view.baseOf(view.viewShards(shardIndex))
         shardIndex += 1
-        refs = if (base == null) Array.emptyIntArray else base.refs
+        refs = if (base == null) Array.emptyLongArray else base.hashedRefs.get
         position = 0
       } else {
         while (above < changed.length) {
@@ -53,10 +53,10 @@ final class HashedEntries(view: FamilyView) extends Iterator[Entry] {
   }
 
   /** Whether the attempt had changed the key before the iterator was opened: then its own record is the one to show. */
-  private def shadowed(ref: Int): Boolean = {
+  private def shadowed(hashedRef: Long): Boolean = {
     if (changed.length == 0) false
     else {
-      val own = overlay.find(key.set(base.page(ref), base.keyAt(ref), base.keyLength(ref)))
+      val own = overlay.find(base.keyOfHashed(hashedRef, key))
       own != KeyIndex.Absent && overlay.asOf(own, watermark) != KeyIndex.Absent
     }
   }

@@ -180,10 +180,12 @@ final class ShardedStateStore(
     verify(state == Open, "Cannot commit after already committed or aborted")
     try {
       val start = System.nanoTime()
-      val changes = new ByteSink(1 << 14)
+      // No larger than what the attempt has written, so that it need not grow.
+      val most = views.valuesIterator.map(_.overlay.table.arena.capacityBytes).sum
+      val changes = new ByteSink(math.max(1L << 10, math.min(most, 64L << 20)).toInt)
       val sections = writeChanges(changes)
-      scope.commit(changes, sections)
       committedBytes = changes.size
+      scope.commit(changes, sections)
       overlayBytes = views.valuesIterator.map(_.overlay.memoryBytes).sum
       state = Committed
       commitNs = System.nanoTime() - start
@@ -306,7 +308,7 @@ final class ShardedStateStore(
     )
   }
 
-  private def verify(condition: => Boolean, message: String): Unit =
+  private def verify(condition: Boolean, message: => String): Unit =
     if (!condition) throw new IllegalStateException(message)
 }
 
@@ -322,14 +324,25 @@ object ShardedStateStore {
     private val refs = overlay.table.refs
     private val starts = new Array[Int](shardCount + 1)
     private val sorted = {
-      val shards = refs.map(overlay.shardOf)
-      shards.foreach(s => starts(s + 1) += 1)
-      (0 until shardCount).foreach(s => starts(s + 1) += starts(s))
+      val shards = new Array[Int](refs.length)
+      var i = 0
+      while (i < refs.length) {
+        shards(i) = overlay.shardOf(refs(i))
+        starts(shards(i) + 1) += 1
+        i += 1
+      }
+      i = 0
+      while (i < shardCount) {
+        starts(i + 1) += starts(i)
+        i += 1
+      }
       val next = starts.clone()
       val out = new Array[Int](refs.length)
-      refs.indices.foreach { i =>
+      i = 0
+      while (i < refs.length) {
         out(next(shards(i))) = refs(i)
         next(shards(i)) += 1
+        i += 1
       }
       out
     }
