@@ -8,6 +8,7 @@ counts tests. Exit status: 0 all as expected; 1 a test failed, an excluded one p
 
 import argparse
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -39,6 +40,8 @@ AGENT = {
 def main() -> int:
     """Parses the command line, runs, prints; returns the exit status."""
     options = _options()
+    # As an exception it ends the JVM as well.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         return _run(options)
     except (bed.SetupError, plan.TableError) as error:

@@ -26,8 +26,10 @@ private[routing] object Preconditions {
       throw new PenstockException(
         "PENSTOCK_STRICT_DISTRIBUTION",
         s"${SQLConf.STATEFUL_OPERATOR_USE_STRICT_DISTRIBUTION.key} is false, expected true: without it a key's shard does " +
-          "not follow from the key. It is fixed by the checkpoint, which an old Spark wrote, or was set by hand. Remove " +
-          "the setting and start the query with a new checkpoint."
+          "not follow from the key. It is fixed by the checkpoint, which an old Spark wrote, or was set by hand. Either remove " +
+          "the setting and start the query with a new checkpoint, or go on with the old one as before: set " +
+          s"${SQLConf.STATE_STORE_PROVIDER_CLASS.key} to the provider that wrote it, " +
+          s"${SQLConf.STATE_STORE_PROVIDER_CLASS.defaultValue.get} unless it was set then."
       )
     }
     val format = conf.stateStoreCheckpointFormatVersion

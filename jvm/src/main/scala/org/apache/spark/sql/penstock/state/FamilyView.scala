@@ -128,6 +128,10 @@ final class FamilyView(
     new MergedEntries(this, in, start.map(codec.bound), e => bound.forall(b => OrderedIndex.isBelow(e.arena, e.ref, b)))
   }
 
+  /** Entries from a prefix of the ordering fields on, over all shards, in key order. */
+  def from(prefix: UnsafeRow): Iterator[Entry] =
+    new MergedEntries(this, shards.toSeq, Some(codec.prefix(prefix)), _ => true)
+
   def keyRow(e: Entry): UnsafeRow = codec.keyRow(e.table.page(e.ref), e.table.keyAt(e.ref), e.table.keyLength(e.ref))
 
   /** First value of an entry. */

@@ -107,6 +107,13 @@ final class ShardedStateStore(
     allPairs(v, v.ranged(start, end))
   }
 
+  /** Entries of an ordered family from a prefix of the key on; Spark 4.3's reusable iterators seek so. */
+  def pairsFrom(prefix: UnsafeRow, family: String): Iterator[UnsafeRowPair] = {
+    val v = known("reusableIterator", family)
+    require(v.codec.supportsRangeScan, "A reusable iterator requires an encoder that supports range scanning!")
+    pairs(v, v.from(prefix))
+  }
+
   override def allColumnFamilyNames: Set[String] = views.keySet.toSet
 
   // ---- writing
