@@ -12,7 +12,7 @@ abstract class VersionedStateStore extends StateStore with SupportsReusableItera
 
   override def reusableIterator(family: String): ReusableIterator[UnsafeRowPair] = new ReusableIterator[UnsafeRowPair] {
     // Spark walks a new one from the start, and seeks only when it walks again.
-    private var pairs: Iterator[UnsafeRowPair] = iterator(family)
+    private var pairs: Iterator[UnsafeRowPair] = VersionedStateStore.this.iterator(family)
     override def refreshAndSeekToPrefix(prefix: UnsafeRow): Unit = pairs = pairsFrom(prefix, family)
     override def hasNext: Boolean = pairs.hasNext
     override def next(): UnsafeRowPair = pairs.next()
