@@ -79,6 +79,7 @@ lazy val jvm = project
   .settings(
     name := s"penstock-jvm-spark-$sparkMinor",
     Compile / unmanagedSourceDirectories += baseDirectory.value / "shims" / s"spark-$sparkMinor",
+    Test / unmanagedSourceDirectories += baseDirectory.value / "shims" / s"spark-$sparkMinor-tests",
     Compile / resourceGenerators += Def.task {
       val file = (Compile / resourceManaged).value / "io" / "penstock" / "build.properties"
       IO.write(file, s"version=${version.value}\nspark=$sparkMinor\n")
