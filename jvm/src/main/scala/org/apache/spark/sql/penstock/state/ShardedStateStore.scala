@@ -32,7 +32,8 @@ final class ShardedStateStore(
   private val removed = mutable.LinkedHashSet[String]()
   private var last: FamilyView = _
   private var state: State = Open
-  private var validated = !conf.formatValidationEnabled
+  // Rows of this run are as its plan has them; those of the checkpoint may be of another query or of an old Spark.
+  private var validated = !conf.formatValidationEnabled || timings.loadedShards == 0
   private var commitNs = 0L
   private var committedBytes = 0
   private var overlayBytes = 0L
