@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -57,10 +57,11 @@ PENSTOCK = Engine("io.penstock.PenstockStateStoreProvider", 32, chaos=True)
 
 @dataclass
 class Answer:
-    """Rows of every batch that gave any, as sorted text, and the number of state stores of every batch."""
+    """Rows of every batch that gave any, as sorted text; of every batch the number of state stores and the report."""
 
     batches: dict[int, list[str]]
     store_instances: list[int]
+    reports: list[Row]
 
 
 def write_events(folder: Path, number: int, rows: int) -> None:
@@ -103,7 +104,7 @@ def run(
         session.conf.set(key, value)
     source, checkpoint = folder / "source", folder / "checkpoint"
     source.mkdir(parents=True)
-    answer = Answer({}, [])
+    answer = Answer({}, [], [])
 
     def record(rows: DataFrame, batch: int) -> None:
         if found := sorted(str(tuple(row)) for row in rows.collect()):
@@ -127,7 +128,9 @@ def run(
             started.stop()
         for progress in started.recentProgress:
             operators = json.loads(progress.json)["stateOperators"]
-            answer.store_instances += [operators[0]["numStateStoreInstances"]] if operators else []
+            if operators:
+                answer.store_instances.append(operators[0]["numStateStoreInstances"])
+                answer.reports.append(progress.observedMetrics["penstock"])
     recorded = json.loads((checkpoint / "offsets" / "0").read_text().splitlines()[1])["conf"]
     assert (recorded[PROVIDER], recorded[PARTITIONS]) == (engine.provider, str(engine.partitions))
     return answer

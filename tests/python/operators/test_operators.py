@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import PENSTOCK, SEED, STOCK, run
+from harness import PENSTOCK, SEED, STOCK, Answer, run
 from processors import (
     SCHEMA,
     CountFromInitialState,
@@ -74,3 +74,17 @@ def test_same_rows_in_every_batch(case: Case, application: SparkSession, tmp_pat
     assert found.batches == expected.batches, f"PENSTOCK_TEST_SEED={SEED}"
     assert len(expected.batches) >= 6
     assert len(set(found.store_instances)) > 1, "the number of tasks never changed"
+    check_reports(expected, found)
+
+
+def check_reports(expected: Answer, found: Answer) -> None:
+    """Compare what a user reads in PySpark with what Spark says of the same batches."""
+    for report in expected.reports:
+        assert (report.mode, report.regions) == ("off", [])
+        assert STOCK.provider in report.reason
+    for report, instances in zip(found.reports, found.store_instances, strict=True):
+        assert (report.mode, report.shards, report.reason) == ("on", PENSTOCK.partitions, None)
+        (region,) = report.regions
+        assert region["routed"]
+        assert region["tasks"] == instances
+        assert region["busiestOverMean"] >= 1
