@@ -61,10 +61,32 @@ final class Overlay(ordered: Boolean) {
     r
   }
 
+  /** What the attempt knows of a multi-valued key's values, from its newest record. */
+  def chain(newest: Int): Chain = {
+    var parts = List.empty[Int]
+    var r = newest
+    while (r != KeyIndex.Absent && changeOf(r) == Appended) {
+      parts = r :: parts
+      r = previous(r)
+    }
+    val replacesBelow = r != KeyIndex.Absent
+    if (replacesBelow && changeOf(r) == Put) parts = r :: parts
+    new Chain(parts, replacesBelow)
+  }
+
   private def change0(ref: Int): Int = Platform.getInt(table.page(ref), table.trailerAt(ref) + 4)
 }
 
 object Overlay {
+
+  /**
+   * @param parts
+   *   records with values, oldest first
+   * @param replacesBelow
+   *   whether they stand in place of the values below, or go behind them
+   */
+  final class Chain(val parts: List[Int], val replacesBelow: Boolean)
+
   val Put = 0
   val Removed = 1
 

@@ -160,21 +160,15 @@ final class FamilyView(
    */
   def collectValues(ref: Int, shard: Int): ByteSink = {
     if (overlay.changeOf(ref) == Overlay.Removed) return null
-    var parts = List.empty[Int]
-    var r = ref
-    while (r != KeyIndex.Absent && overlay.changeOf(r) == Overlay.Appended) {
-      parts = r :: parts
-      r = overlay.previous(r)
-    }
+    val chain = overlay.chain(ref)
     val out = new ByteSink(256)
     val t = overlay.table
-    if (r == KeyIndex.Absent) {
+    if (!chain.replacesBelow) {
       val base = baseOf(shard)
-      val scratch = new KeyBytes().set(t.page(ref), t.keyAt(ref), t.keyLength(ref))
-      val b = if (base == null) KeyIndex.Absent else base.find(scratch)
+      val b = if (base == null) KeyIndex.Absent else base.find(t.keyOf(ref, new KeyBytes))
       if (b != KeyIndex.Absent) out.putBytes(base.page(b), base.valueAt(b), base.valueLength(b))
-    } else if (overlay.changeOf(r) == Overlay.Put) parts = r :: parts
-    parts.foreach(p => out.putBytes(t.page(p), t.valueAt(p), t.valueLength(p)))
+    }
+    chain.parts.foreach(p => out.putBytes(t.page(p), t.valueAt(p), t.valueLength(p)))
     out
   }
 

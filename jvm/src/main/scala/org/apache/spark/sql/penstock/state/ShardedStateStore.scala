@@ -387,19 +387,12 @@ object ShardedStateStore {
     /** Values that only go behind those below are written alone; else all of them. */
     private def writeAppended(ref: Int, out: ChangeSet.Writer): Unit = {
       val t = overlay.table
-      var parts = List.empty[Int]
-      var r = ref
-      while (r >= 0 && overlay.changeOf(r) == Overlay.Appended) {
-        parts = r :: parts
-        r = overlay.previous(r)
-      }
-      scratch.set(t.page(ref), t.keyAt(ref), t.keyLength(ref))
+      val chain = overlay.chain(ref)
       val values = new ByteSink(256)
-      val replaces = r >= 0
-      if (replaces && overlay.changeOf(r) == Overlay.Put) parts = r :: parts
-      parts.foreach(p => values.putBytes(t.page(p), t.valueAt(p), t.valueLength(p)))
+      chain.parts.foreach(p => values.putBytes(t.page(p), t.valueAt(p), t.valueLength(p)))
+      t.keyOf(ref, scratch)
       val at = org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET.toLong
-      if (replaces) out.put(scratch.base, scratch.offset, scratch.length, values.array, at, values.size)
+      if (chain.replacesBelow) out.put(scratch.base, scratch.offset, scratch.length, values.array, at, values.size)
       else out.append(scratch.base, scratch.offset, scratch.length, values.array, at, values.size)
     }
   }
