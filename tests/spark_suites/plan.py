@@ -4,6 +4,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
+RACES = "races: "
+"""How the reason begins of a test that fails now and then, with and without the plugin: it may pass."""
+
 
 class TableError(Exception):
     """A line of a table cannot be understood; the message names file, line and what is expected."""

@@ -43,6 +43,13 @@ def test_an_excluded_test_that_passes_is_stale_and_fails_the_run() -> None:
     assert (result.good, result.passed, result.failed, result.stale) == (False, 0, 1, ["a"])
 
 
+def test_an_excluded_test_that_races_may_pass_or_fail() -> None:
+    exclusions = Exclusions({f"ExampleSuite#{test}": plan.RACES + "why" for test in "ab"})
+    events = [event("suite_start"), event("passed", "a"), event("failed", "b", "m"), event("suite_end")]
+    result = summary.judge([SUITE], events, exclusions)[SUITE]
+    assert (result.good, result.passed, result.skipped) == (True, 1, 1)
+
+
 @pytest.mark.parametrize(
     ("events", "state"),
     [
