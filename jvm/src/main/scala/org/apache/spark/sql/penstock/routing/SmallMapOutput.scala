@@ -51,9 +51,11 @@ final private[routing] class SmallMapOutput(
     val resolver = manager.shuffleBlockResolver
     val temporary = resolver.createTempFile(resolver.getDataFile(dep.shuffleId, mapId))
     try {
-      val out = new FileOutputStream(temporary)
-      try file.writeTo(out)
-      finally out.close()
+      if (file.size > 0) {
+        val out = new FileOutputStream(temporary)
+        try file.writeTo(out)
+        finally out.close()
+      }
       resolver.writeMetadataFileAndCommit(dep.shuffleId, mapId, lengths, getChecksumValues(checksums), temporary)
     } finally if (temporary.exists()) temporary.delete()
     metrics.incWriteTime(System.nanoTime() - start)

@@ -1,0 +1,92 @@
+package org.apache.spark.sql.penstock.routing
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.scheduler.MapStatus
+import org.apache.spark.shuffle.IndexShuffleBlockResolver
+import org.apache.spark.sql.penstock.shims.Shuffles
+import org.apache.spark.{MapOutputTrackerMaster, SparkEnv}
+
+import io.penstock.routing.StickyBinder
+
+/** What map tasks of a routed exchange write, few rows and many, as Spark is set. */
+abstract class MapOutputs(settings: (String, String)*) extends LateExchanges {
+  override protected def conf: Map[String, String] = super.conf ++ settings
+  private val maps = 3
+
+  /** Rows in one map task that do not fit into its buffer. */
+  private val many = maps * 80000
+
+  Seq("few" -> 1000, "many" -> many).foreach { case (name, rows) =>
+    test(s"$name rows: all arrive, files are as long as is told, and are removed with the shuffle") {
+      check(rows, maps, tasks = 2, new StickyBinder())
+      val r = routing(2, new StickyBinder())
+      val plan = routed(input(rows, maps), r, 2)
+      assert(run(plan).size == rows)
+      val shuffle = plan.collectFirst { case e: LateExchange => e }.get.shuffleDependency.shuffleId
+      val files = outputs(shuffle).map { status =>
+        val file = resolver.getDataFile(shuffle, status.mapId)
+        // Sizes are told to within 10 %.
+        val told = (0 until shards).map(status.getSizeForBlock).sum
+        assert(told >= file.length && told <= file.length * 1.11 + shards)
+        file
+      }
+      assert(files.size == maps && files.forall(_.length > 0))
+      Shuffles.manager(SparkEnv.get).unregisterShuffle(shuffle)
+      assert(!files.exists(_.exists()))
+    }
+  }
+
+  test("no rows: no data file") {
+    val plan = routed(input(0, maps), routing(2, new StickyBinder()), 2)
+    assert(run(plan).isEmpty)
+    val shuffle = plan.collectFirst { case e: LateExchange => e }.get.shuffleDependency.shuffleId
+    assert(outputs(shuffle).forall(s => resolver.getDataFile(shuffle, s.mapId).length == 0))
+  }
+
+  private def outputs(shuffle: Int): Seq[MapStatus] =
+    SparkEnv.get.mapOutputTracker.asInstanceOf[MapOutputTrackerMaster].shuffleStatuses(shuffle).mapStatuses.toSeq
+
+  private def resolver =
+    Shuffles.manager(SparkEnv.get).shuffleBlockResolver.asInstanceOf[IndexShuffleBlockResolver]
+}
+
+class MapOutputSuite extends MapOutputs() {
+
+  test("few rows keep their order within a shard") {
+    val out = run(routed(input(1000, 1), routing(2, new StickyBinder()), 2))
+    out.groupBy(_._2).values.foreach(of => assert(of.map(_._3.toLong) == of.map(_._3.toLong).sorted))
+  }
+
+  test("a row that is larger than the buffer") {
+    val large = spark.range(0, 4, 1, 1).selectExpr("id as k", s"repeat('x', ${3 << 20}) as v")
+      .repartition(shards, org.apache.spark.sql.functions.col("k"))
+    val out = run(routed(large, routing(2, new StickyBinder()), 2))
+    assert(out.map(_._2).sorted == Seq(0L, 1L, 2L, 3L) && out.forall(_._3.length == 3 << 20))
+  }
+
+  test("rows and bytes are counted") {
+    val metrics = new java.util.concurrent.ConcurrentLinkedQueue[(Long, Long)]()
+    val listener = new org.apache.spark.scheduler.SparkListener {
+      override def onTaskEnd(e: org.apache.spark.scheduler.SparkListenerTaskEnd): Unit = {
+        val w = e.taskMetrics.shuffleWriteMetrics
+        metrics.add((w.recordsWritten, w.bytesWritten)): Unit
+      }
+    }
+    spark.sparkContext.addSparkListener(listener)
+    val plan = routed(input(1000, 3), routing(2, new StickyBinder()), 2)
+    assert(run(plan).size == 1000)
+    spark.sparkContext.listenerBus.waitUntilEmpty()
+    spark.sparkContext.removeSparkListener(listener)
+    assert(metrics.asScala.map(_._1).sum == 1000 && metrics.asScala.map(_._2).sum > 0)
+    val exchange = plan.collectFirst { case e: LateExchange => e }.get
+    assert(exchange.metrics("shuffleRecordsWritten").value == 1000 && exchange.metrics("dataSize").value > 0)
+  }
+}
+
+class MapOutputZstdSuite extends MapOutputs("spark.io.compression.codec" -> "zstd")
+
+class MapOutputUncompressedSuite
+    extends MapOutputs("spark.shuffle.compress" -> "false", "spark.shuffle.checksum.enabled" -> "false")
+
+class MapOutputEncryptedSuite extends MapOutputs("spark.io.encryption.enabled" -> "true")
