@@ -27,9 +27,14 @@ object ManifestFormat {
     val containers = new Table[Container]
     val lineages = new Table[UUID]
     m.stores.valuesIterator.foreach(_.foreach { r =>
-      r.containers.foreach(containers.add)
-      r.snapshot.foreach(s => lineages.add(s.lineage))
-      r.deltas.foreach(d => lineages.add(d.lineage))
+      r.snapshot.foreach { s =>
+        containers.add(s.section.container)
+        lineages.add(s.lineage)
+      }
+      r.deltas.foreach { d =>
+        containers.add(d.section.container)
+        lineages.add(d.lineage)
+      }
     })
     out.putVarint(containers.size)
     containers.foreach {
@@ -117,11 +122,16 @@ object ManifestFormat {
     Manifest(batchId, generation, runId, writtenAtMs, shardCount, stores.result())
   }
 
-  /** Distinct values with their place. */
-  final private class Table[A] {
+  /**
+   * Distinct values with their place. The shards that one commit changed share its container and its lineage, so nearly
+   * every value is found by identity.
+   */
+  final private class Table[A <: AnyRef] {
     private val index = mutable.LinkedHashMap[A, Int]()
-    def add(a: A): Unit = index.getOrElseUpdate(a, index.size)
-    def indexOf(a: A): Int = index(a)
+    private val byIdentity = new java.util.IdentityHashMap[A, Integer]()
+    def add(a: A): Unit =
+      if (!byIdentity.containsKey(a)) byIdentity.put(a, index.getOrElseUpdate(a, index.size)): Unit
+    def indexOf(a: A): Int = byIdentity.get(a)
     def size: Int = index.size
     def foreach(f: A => Unit): Unit = index.keysIterator.foreach(f)
   }
