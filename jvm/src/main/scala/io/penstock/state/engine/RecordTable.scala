@@ -3,6 +3,7 @@ package io.penstock.state.engine
 import org.apache.spark.unsafe.Platform
 
 import KeyIndex._
+import io.penstock.state.format.Bytes
 
 /**
  * Records of one column family with their index.
@@ -41,9 +42,9 @@ final class RecordTable(val ordered: Boolean, trailerBytes: Int = 0) {
     val at = Platform.BYTE_ARRAY_OFFSET.toLong + arena.offset(ref)
     Platform.putInt(page, at, key.length)
     Platform.putInt(page, at + 4, valueLength)
-    Platform.copyMemory(key.base, key.offset, page, at + HeaderBytes, key.length)
-    if (headLength > 0) Platform.copyMemory(head, headAt, page, at + HeaderBytes + key.length, headLength)
-    if (tailLength > 0) Platform.copyMemory(tail, tailAt, page, at + HeaderBytes + key.length + headLength, tailLength)
+    Bytes.copy(key.base, key.offset, page, at + HeaderBytes, key.length)
+    if (headLength > 0) Bytes.copy(head, headAt, page, at + HeaderBytes + key.length, headLength)
+    if (tailLength > 0) Bytes.copy(tail, tailAt, page, at + HeaderBytes + key.length + headLength, tailLength)
     replaced = index.put(key, ref)
     if (replaced != Absent) wasted += recordBytes(replaced)
     ref

@@ -44,12 +44,15 @@ final class ByteSink(initialBytes: Int = 1024) {
   }
 
   def putVarint(value: Long): Unit = {
+    ensure(ByteSink.LongestVarint)
     var v = value
     while ((v & ~0x7fL) != 0L) {
-      putByte(((v & 0x7f) | 0x80).toInt)
+      bytes(length) = ((v & 0x7f) | 0x80).toByte
+      length += 1
       v >>>= 7
     }
-    putByte(v.toInt)
+    bytes(length) = v.toByte
+    length += 1
   }
 
   def putString(value: String): Unit = {
@@ -61,7 +64,7 @@ final class ByteSink(initialBytes: Int = 1024) {
   /** Copies raw bytes; `offset` as Platform counts. */
   def putBytes(base: AnyRef, offset: Long, count: Int): Unit = {
     ensure(count)
-    Platform.copyMemory(base, offset, bytes, address, count)
+    Bytes.copy(base, offset, bytes, address, count)
     length += count
   }
 
@@ -76,4 +79,8 @@ final class ByteSink(initialBytes: Int = 1024) {
       bytes = java.util.Arrays.copyOf(bytes, math.max(needed, math.min(bytes.length * 2L, Int.MaxValue - 16L)).toInt)
     }
   }
+}
+
+object ByteSink {
+  private val LongestVarint = 10
 }
