@@ -4,6 +4,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.scheduler.MapStatus
 import org.apache.spark.shuffle.IndexShuffleBlockResolver
+import org.apache.spark.shuffle.sort.SortShuffleManager
 import org.apache.spark.sql.penstock.shims.Shuffles
 import org.apache.spark.{MapOutputTrackerMaster, SparkEnv}
 
@@ -47,8 +48,8 @@ abstract class MapOutputs(settings: (String, String)*) extends LateExchanges {
   private def outputs(shuffle: Int): Seq[MapStatus] =
     SparkEnv.get.mapOutputTracker.asInstanceOf[MapOutputTrackerMaster].shuffleStatuses(shuffle).mapStatuses.toSeq
 
-  private def resolver =
-    Shuffles.manager(SparkEnv.get).shuffleBlockResolver.asInstanceOf[IndexShuffleBlockResolver]
+  private def resolver: IndexShuffleBlockResolver =
+    Shuffles.manager(SparkEnv.get).asInstanceOf[SortShuffleManager].shuffleBlockResolver
 }
 
 class MapOutputSuite extends MapOutputs() {
