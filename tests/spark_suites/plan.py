@@ -5,7 +5,7 @@ from enum import Enum
 from pathlib import Path
 
 RACES = "races: "
-"""How the reason begins of a test that fails now and then, with and without the plugin: it may pass."""
+"""How the reason begins of a test whose outcome depends on time: it may pass."""
 
 
 class TableError(Exception):
