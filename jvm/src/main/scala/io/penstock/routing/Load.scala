@@ -68,15 +68,16 @@ object Load {
    * rows. A map task's blocks of neighbouring shards are fetched as one.
    */
   def neighbours(rows: Array[Long], tasks: Int): Array[Int] = {
-    val weighs = rows.exists(_ > 0)
-    val total = if (weighs) rows.sum else rows.length.toLong
-    var before = 0L
-    rows.map { r =>
-      val weight = if (weighs) r else 1L
-      // The task in whose share of the whole the middle of the shard lies.
-      val task = math.min(tasks - 1L, ((before + weight / 2.0) * tasks / total).toLong).toInt
-      before += weight
-      task
+    val total = rows.sum
+    if (total == 0L) StaticBinder.bind(rows, tasks, None)
+    else {
+      var before = 0L
+      rows.map { r =>
+        // The task in whose share of the whole the middle of the shard lies.
+        val task = math.min(tasks - 1L, ((before + r / 2.0) * tasks / total).toLong).toInt
+        before += r
+        task
+      }
     }
   }
 
