@@ -5,7 +5,6 @@ import java.util.UUID
 import scala.collection.mutable
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.FileAlreadyExistsException
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.lease._
@@ -187,15 +186,7 @@ final class QueryCommits(
         r.operators.foreach(o => directory.createPartitionFolders(o.operatorId, if (r.single) 1 else shardCount))
       )
     }
-    try directory.write(own.path, FileFormat.Kind.Manifest, body, payload.array, payload.size)
-    catch {
-      case _: FileAlreadyExistsException =>
-        throw new PenstockException(
-          "PENSTOCK_CONCURRENT_RUN",
-          s"${directory.name(own.path)} exists already: another run of this query, with the same checkpoint, has written " +
-            "it. Stop the other run, then start the query again"
-        )
-    }
+    directory.write(own.path, FileFormat.Kind.Manifest, body, payload.array, payload.size)
     batch.wrote(m.written(body.length), own)
     if (batch.spec.countedBySpark && generation == batch.firstGeneration) {
       for ((key, shards) <- folded; shard <- shards.indices) report(key, shard, m.batchId + 1)

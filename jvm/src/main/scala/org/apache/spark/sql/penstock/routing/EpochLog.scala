@@ -2,10 +2,8 @@ package org.apache.spark.sql.penstock.routing
 
 import scala.collection.immutable.SortedMap
 
-import org.apache.hadoop.fs.FileAlreadyExistsException
 import org.apache.spark.sql.penstock.state.StateDirectory
 
-import io.penstock.errors.PenstockException
 import io.penstock.routing.Epoch
 import io.penstock.state.format.FileFormat
 
@@ -37,16 +35,7 @@ final class EpochLog(directory: StateDirectory, retain: Int) {
    */
   def append(batch: Long, shards: Int, tasks: SortedMap[Long, Int]): Epoch = {
     val epoch = Epoch(epochs.lastOption.fold(0L)(_.number + 1), batch, shards, tasks)
-    try directory.write(EpochLog.path(batch), FileFormat.Kind.Epoch, Epoch.encode(epoch), Array.emptyByteArray, 0)
-    catch {
-      case e: FileAlreadyExistsException =>
-        throw new PenstockException(
-          "PENSTOCK_CONCURRENT_RUN",
-          s"${directory.name(EpochLog.path(batch))} exists already: another run of this query, with the same checkpoint, " +
-            "has written it. Stop the other run, then start the query again.",
-          e
-        )
-    }
+    directory.write(EpochLog.path(batch), FileFormat.Kind.Epoch, Epoch.encode(epoch), Array.emptyByteArray, 0)
     epochs :+= epoch
     epoch
   }

@@ -6,7 +6,7 @@ import scala.util.Using
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FSDataInputStream, Path}
+import org.apache.hadoop.fs.{FSDataInputStream, FileAlreadyExistsException, Path}
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 
 import io.penstock.errors.PenstockException
@@ -25,8 +25,22 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
    *
    * @param path
    *   relative to the directory
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_CONCURRENT_RUN where the file exists: names are given by one run of a query
    */
-  def write(path: String, kind: Int, body: Array[Byte], payload: Array[Byte], payloadLength: Int): Unit = {
+  def write(path: String, kind: Int, body: Array[Byte], payload: Array[Byte], payloadLength: Int): Unit =
+    try writeNew(path, kind, body, payload, payloadLength)
+    catch {
+      case e: FileAlreadyExistsException =>
+        throw new PenstockException(
+          "PENSTOCK_CONCURRENT_RUN",
+          s"${name(path)} exists already: another run of this query, with the same checkpoint, has written it. Stop the " +
+            "other run, then start the query again.",
+          e
+        )
+    }
+
+  private def writeNew(path: String, kind: Int, body: Array[Byte], payload: Array[Byte], payloadLength: Int): Unit = {
     val target = new Path(root, path)
     ensureParent(target)
     val out = files.createAtomic(target, overwriteIfPossible = false)

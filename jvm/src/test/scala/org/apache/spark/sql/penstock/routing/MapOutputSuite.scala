@@ -61,7 +61,7 @@ class MapOutputSuite extends MapOutputs() {
 
   test("a row that is larger than the buffer") {
     val large = spark.range(0, 4, 1, 1).selectExpr("id as k", s"repeat('x', ${3 << 20}) as v")
-      .repartition(shards, org.apache.spark.sql.functions.col("k"))
+      .repartition(shards, column("k"))
     val out = run(routed(large, routing(2, new StickyBinder()), 2))
     assert(out.map(_._2).sorted == Seq(0L, 1L, 2L, 3L) && out.forall(_._3.length == 3 << 20))
   }
