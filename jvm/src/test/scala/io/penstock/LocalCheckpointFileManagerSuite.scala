@@ -16,6 +16,8 @@ import org.apache.spark.sql.execution.streaming.checkpointing.{
 
 import io.penstock.conf.Settings
 import io.penstock.errors.PenstockException
+import jdk.jfr.Recording
+import jdk.jfr.consumer.RecordingFile
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The contract of Spark's own CheckpointFileManagerSuite, and what Penstock promises beyond it. */
@@ -254,6 +256,40 @@ class LocalCheckpointFileManagerSuite extends AnyFunSuite {
     refused(newManager(new Path("/checkpoint"), "fs.defaultFS" -> "hdfs://namenode"))
     withDirectory(base => refused(newManager(base).exists(new Path("s3a://bucket/file"))))
     withDirectory(base => assert(newManager(new Path(s"file:$base")).exists(base)))
+  }
+
+  test("no child process is started, whatever is done; Spark's default starts some") {
+    def everything(fm: CheckpointFileManager, base: Path): Unit = {
+      val directory = new Path(base, "directory")
+      fm.mkdirs(directory)
+      val file = new Path(directory, "file")
+      write(fm, file, 1)
+      write(fm, file, 2, overwrite = true)
+      fm.createAtomic(file, overwriteIfPossible = true).cancel()
+      assert(read(fm, file) == 2 && fm.exists(file) && fm.list(directory).length == 1)
+      fm.delete(file)
+      fm.delete(directory)
+    }
+    withDirectory { base =>
+      assert(processesStarted(everything(newManager(base), base)) == 0)
+      assert(processesStarted(everything(
+        new FileContextBasedCheckpointFileManager(base, new Configuration()),
+        base
+      )) > 0)
+    }
+  }
+
+  /** Child processes that this JVM starts meanwhile, as its flight recorder sees them. */
+  private def processesStarted(body: => Unit): Int = Using.resource(new Recording()) { recording =>
+    recording.enable("jdk.ProcessStart").withoutThreshold()
+    recording.start()
+    body
+    recording.stop()
+    val file = Files.createTempFile("penstock-processes", ".jfr")
+    try {
+      recording.dump(file)
+      RecordingFile.readAllEvents(file).asScala.count(_.getEventType.getName == "jdk.ProcessStart")
+    } finally Files.delete(file)
   }
 
   test("Spark finds it by its name") {

@@ -57,6 +57,10 @@ object KeyBytes {
     true
   }
 
+  /** Compares the keys of two records. */
+  def compare(a: Records, aRef: Int, b: Records, bRef: Int): Int =
+    compare(a.page(aRef), a.keyAt(aRef), a.keyLength(aRef), b.page(bRef), b.keyAt(bRef), b.keyLength(bRef))
+
   /** Unsigned lexicographic order, the order that Spark's order-preserving key encoders are made for. */
   def compare(a: AnyRef, aOffset: Long, aLength: Int, b: AnyRef, bOffset: Long, bLength: Int): Int = {
     val n = math.min(aLength, bLength)

@@ -5,20 +5,65 @@ import org.apache.spark.unsafe.Platform
 /**
  * What one task attempt changed in one column family, over all its shards. Records are never overwritten: each points to
  * the one before of the same key, so that an iterator sees the family as it was when the iterator was opened.
+ *
+ * @param ordered
+ *   whether the family keeps its keys in order: then each shard's changes have an index of their own, because a search is
+ *   as deep as an index is long, and scans go by shard
  */
-final class Overlay(ordered: Boolean) {
+final class Overlay(ordered: Boolean, shardCount: Int) {
   import Overlay._
 
-  val table = new RecordTable(ordered, TrailerBytes)
+  /** All records, newest and older ones, of all shards. */
+  val records = new Records(new Arena)
+  private val together = if (ordered) null else new RecordTable(ordered = false, TrailerBytes, records.arena)
+  private val apart = if (ordered) new Array[RecordTable](shardCount) else null
   private var inserted = 0L
 
   /** Keys that the attempt added, less those that it removed. */
   def keyDelta: Long = inserted
 
-  def memoryBytes: Long = table.memoryBytes
+  def memoryBytes: Long = records.arena.capacityBytes + tables.map(_.indexBytes).sum
 
   /** Newest record of the key, or [[KeyIndex.Absent]]. */
-  def find(key: KeyBytes): Int = table.find(key)
+  def find(shard: Int, key: KeyBytes): Int = {
+    val t = if (ordered) apart(shard) else together
+    if (t == null) KeyIndex.Absent else t.find(key)
+  }
+
+  /** Changes of a shard of an ordered family; null where there are none. */
+  def ofShard(shard: Int): RecordTable = apart(shard)
+
+  /** Newest records of a family that is not ordered. */
+  def unordered: Array[Int] = together.refs
+
+  /** Newest records, grouped by shard. */
+  def byShard: ByShard = {
+    val refs = tables.map(_.refs).toArray.flatten
+    val starts = new Array[Int](shardCount + 1)
+    var i = 0
+    while (i < refs.length) {
+      starts(shardOf(refs(i)) + 1) += 1
+      i += 1
+    }
+    i = 0
+    while (i < shardCount) {
+      starts(i + 1) += starts(i)
+      i += 1
+    }
+    if (ordered) new ByShard(refs, starts)
+    else {
+      val next = starts.clone()
+      val grouped = new Array[Int](refs.length)
+      i = 0
+      while (i < refs.length) {
+        val shard = shardOf(refs(i))
+        grouped(next(shard)) = refs(i)
+        next(shard) += 1
+        i += 1
+      }
+      new ByShard(grouped, starts)
+    }
+  }
 
   /**
    * Records a change.
@@ -29,12 +74,13 @@ final class Overlay(ordered: Boolean) {
   def write(shard: Int, change: Int, key: KeyBytes, value: AnyRef, valueAt: Long, valueLength: Int)(
       inBase: => Boolean
   ): Unit = {
+    val table = tableToWrite(shard)
     val ref = table.put(key, value, valueAt, valueLength)
     val previous = table.replaced
     val below = if (previous == KeyIndex.Absent) inBase else (change0(previous) & InBase) != 0
     val existed = if (previous == KeyIndex.Absent) below else changeOf(previous) != Removed
-    val page = table.page(ref)
-    val at = table.trailerAt(ref)
+    val page = records.page(ref)
+    val at = records.trailerAt(ref)
     Platform.putInt(page, at, previous)
     Platform.putInt(page, at + 4, change | (if (below) InBase else 0))
     Platform.putInt(page, at + 8, shard)
@@ -49,10 +95,10 @@ final class Overlay(ordered: Boolean) {
   /** Whether the record's key existed below when the attempt first touched it. */
   def existedBelow(ref: Int): Boolean = (change0(ref) & InBase) != 0
 
-  def shardOf(ref: Int): Int = Platform.getInt(table.page(ref), table.trailerAt(ref) + 8)
+  def shardOf(ref: Int): Int = Platform.getInt(records.page(ref), records.trailerAt(ref) + 8)
 
   /** The record before of the same key, or [[KeyIndex.Absent]]. */
-  def previous(ref: Int): Int = Platform.getInt(table.page(ref), table.trailerAt(ref))
+  def previous(ref: Int): Int = Platform.getInt(records.page(ref), records.trailerAt(ref))
 
   /** The key's record as of a watermark of the arena, or [[KeyIndex.Absent]]. */
   def asOf(ref: Int, watermark: Int): Int = {
@@ -74,7 +120,16 @@ final class Overlay(ordered: Boolean) {
     new Chain(parts, replacesBelow)
   }
 
-  private def change0(ref: Int): Int = Platform.getInt(table.page(ref), table.trailerAt(ref) + 4)
+  private def tables: Iterator[RecordTable] = if (ordered) apart.iterator.filter(_ != null) else Iterator(together)
+
+  private def tableToWrite(shard: Int): RecordTable =
+    if (!ordered) together
+    else {
+      if (apart(shard) == null) apart(shard) = new RecordTable(ordered = true, TrailerBytes, records.arena)
+      apart(shard)
+    }
+
+  private def change0(ref: Int): Int = Platform.getInt(records.page(ref), records.trailerAt(ref) + 4)
 }
 
 object Overlay {
@@ -86,6 +141,9 @@ object Overlay {
    *   whether they stand in place of the values below, or go behind them
    */
   final class Chain(val parts: List[Int], val replacesBelow: Boolean)
+
+  /** References of shard `s` are at `starts(s)` until `starts(s + 1)`. */
+  final class ByShard(val refs: Array[Int], val starts: Array[Int])
 
   val Put = 0
   val Removed = 1

@@ -6,15 +6,16 @@ import KeyIndex._
 import io.penstock.state.format.Bytes
 
 /**
- * Records of one column family with their index.
+ * Records of one column family with an index of them by key.
  *
  * @param ordered
  *   whether keys are kept in unsigned byte order
  * @param trailerBytes
  *   room behind each value for the owner of the table
+ * @param in
+ *   where the records are, perhaps with those of other tables
  */
-final class RecordTable(val ordered: Boolean, trailerBytes: Int = 0) {
-  val arena = new Arena
+final class RecordTable(val ordered: Boolean, trailerBytes: Int = 0, in: Arena = new Arena) extends Records(in) {
   private val orderedIndex = if (ordered) new OrderedIndex(arena) else null
   private val index: KeyIndex = if (ordered) orderedIndex else new HashIndex(arena)
   private var wasted = 0L
@@ -56,38 +57,17 @@ final class RecordTable(val ordered: Boolean, trailerBytes: Int = 0) {
     previous != Absent
   }
 
-  def page(ref: Int): Array[Byte] = arena.page(ref)
-
-  def keyAt(ref: Int): Long = keyAddress(arena.offset(ref))
-
-  def keyLength(ref: Int): Int = KeyIndex.keyLength(page(ref), arena.offset(ref))
-
-  def valueLength(ref: Int): Int = KeyIndex.valueLength(page(ref), arena.offset(ref))
-
-  def valueAt(ref: Int): Long = keyAt(ref) + keyLength(ref)
-
-  def trailerAt(ref: Int): Long = valueAt(ref) + valueLength(ref)
-
   def refs: Array[Int] = index.refs
 
   /** See [[KeyIndex.hashedRefs]]. */
   def hashedRefs: Option[Array[Long]] = index.hashedRefs
 
-  /** The key of a record. */
-  def keyOf(ref: Int, key: KeyBytes): KeyBytes = {
-    val at = arena.page(ref)
-    val offset = arena.offset(ref)
-    key.set(at, keyAddress(offset), KeyIndex.keyLength(at, offset))
-  }
-
-  /** The key of a record whose hash is known, from an element of [[hashedRefs]]. */
-  def keyOfHashed(hashedRef: Long, key: KeyBytes): KeyBytes =
-    keyOf(hashedRef.toInt, key).hashedAs((hashedRef >>> 32).toInt)
-
   /** Only of an ordered table. */
   def orderedKeys: OrderedIndex = orderedIndex
 
-  def memoryBytes: Long = arena.capacityBytes + index.memoryBytes
+  def memoryBytes: Long = arena.capacityBytes + indexBytes
+
+  def indexBytes: Long = index.memoryBytes
 
   /** Bytes of records that nothing refers to any more. */
   def wastedBytes: Long = wasted

@@ -1,11 +1,12 @@
 package org.apache.spark.sql.penstock.state
 
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.catalyst.expressions.{BoundReference, JoinedRow, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.Platform
 
 import io.penstock.state.engine.KeyBytes
+import io.penstock.state.format.Bytes
 
 /** Rows of a column family to stored bytes and back. Not thread safe. */
 trait FamilyCodec {
@@ -29,6 +30,9 @@ trait FamilyCodec {
   /** Whether keys are to be kept in the order of their bytes. */
   def ordered: Boolean
 
+  /** Whether an order serves to find the keys of a prefix only: then it does not count over shards. */
+  def scansByPrefixOnly: Boolean = false
+
   def supportsPrefixScan: Boolean
   def supportsRangeScan: Boolean
   def supportsDeleteRange: Boolean
@@ -43,6 +47,8 @@ object FamilyCodec {
   def unsafeRow(keySchema: StructType, valueSchema: StructType, spec: KeyStateEncoderSpec): FamilyCodec =
     spec match {
       case _: NoPrefixKeyStateEncoderSpec => new PlainCodec(keySchema.length, valueSchema.length)
+      case p: PrefixKeyScanStateEncoderSpec =>
+        new PrefixedKeyCodec(p.keySchema, p.numColsPrefixKey, new UnsafeRowValues(valueSchema))
       case _ => new EncodedKeyCodec(new UnsafeRowDataEncoder(spec, valueSchema), spec, new UnsafeRowValues(valueSchema))
     }
 
@@ -83,6 +89,81 @@ object FamilyCodec {
     override def supportsPrefixScan: Boolean = false
     override def supportsRangeScan: Boolean = false
     override def supportsDeleteRange: Boolean = false
+  }
+
+  /**
+   * Keys that are scanned by their first fields, as Spark's encoder stores them: the length of what holds the prefix row,
+   * and then this row and that of the other fields, each behind a version byte. Spark makes seven arrays and rows for
+   * each key; here they are written to one array and read where they are.
+   */
+  final private class PrefixedKeyCodec(schema: StructType, prefixFields: Int, values: Values) extends FamilyCodec {
+    import PrefixedKeyCodec._
+
+    private val prefixOf = project(0, prefixFields)
+    private val restOf = project(prefixFields, schema.length)
+    private val prefixRow = new UnsafeRow(prefixFields)
+    private val restRow = new UnsafeRow(schema.length - prefixFields)
+    private val joined = new JoinedRow(prefixRow, restRow)
+    private val restored = UnsafeProjection.create(schema)
+    private var stored = new Array[Byte](64)
+
+    override def key(row: UnsafeRow, into: KeyBytes): KeyBytes = {
+      val prefix = prefixOf(row)
+      val rest = restOf(row)
+      val restAt = LengthBytes + VersionBytes + prefix.getSizeInBytes
+      val length = restAt + VersionBytes + rest.getSizeInBytes
+      if (stored.length < length) stored = new Array[Byte](2 * length)
+      putPrefix(prefix, stored)
+      putRow(rest, stored, restAt)
+      into.set(stored, Platform.BYTE_ARRAY_OFFSET, length)
+    }
+
+    override def keyRow(page: Array[Byte], at: Long, length: Int): UnsafeRow = {
+      val prefixBytes = Platform.getInt(page, at)
+      val restAt = LengthBytes + prefixBytes
+      prefixRow.pointTo(page, at + LengthBytes + VersionBytes, prefixBytes - VersionBytes)
+      restRow.pointTo(page, at + restAt + VersionBytes, length - restAt - VersionBytes)
+      restored(joined).copy()
+    }
+
+    override def prefix(row: UnsafeRow): Array[Byte] = {
+      val bytes = new Array[Byte](LengthBytes + VersionBytes + row.getSizeInBytes)
+      putPrefix(row, bytes)
+      bytes
+    }
+
+    override def bound(row: UnsafeRow): Array[Byte] = throw new UnsupportedOperationException("keys have no range")
+    override def value(row: UnsafeRow, into: KeyBytes): KeyBytes = values.value(row, into)
+    override def valueRow(page: Array[Byte], at: Long, length: Int): UnsafeRow = values.valueRow(page, at, length)
+    override def ordered: Boolean = true
+    override def scansByPrefixOnly: Boolean = true
+    override def supportsPrefixScan: Boolean = true
+    override def supportsRangeScan: Boolean = false
+    override def supportsDeleteRange: Boolean = false
+
+    private def putPrefix(prefix: UnsafeRow, into: Array[Byte]): Unit = {
+      Platform.putInt(into, Platform.BYTE_ARRAY_OFFSET, VersionBytes + prefix.getSizeInBytes)
+      putRow(prefix, into, LengthBytes)
+    }
+
+    private def putRow(row: UnsafeRow, into: Array[Byte], at: Int): Unit = {
+      into(at) = RocksDBStateStoreProvider.STATE_ENCODING_VERSION
+      Bytes.copy(
+        row.getBaseObject,
+        row.getBaseOffset,
+        into,
+        Platform.BYTE_ARRAY_OFFSET + at + VersionBytes.toLong,
+        row.getSizeInBytes
+      )
+    }
+
+    private def project(from: Int, until: Int): UnsafeProjection =
+      UnsafeProjection.create((from until until).map(i => BoundReference(i, schema(i).dataType, schema(i).nullable)))
+  }
+
+  private object PrefixedKeyCodec {
+    val LengthBytes = 4
+    val VersionBytes: Int = RocksDBStateStoreProvider.STATE_ENCODING_NUM_VERSION_BYTES
   }
 
   final private class EncodedKeyCodec(data: RocksDBDataEncoder, spec: KeyStateEncoderSpec, values: Values)

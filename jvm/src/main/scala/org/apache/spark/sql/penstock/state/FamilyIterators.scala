@@ -10,10 +10,11 @@ import io.penstock.state.engine._
  */
 final class HashedEntries(view: FamilyView) extends Iterator[Entry] {
   private val overlay = view.overlay
-  private val watermark = overlay.table.arena.watermark
-  private val changed = overlay.table.refs
+  private val watermark = overlay.records.arena.watermark
+  private val changed = overlay.unordered
   private val key = new KeyBytes
   private var shardIndex = 0
+  private var shard = -1
   private var base: RecordTable = _
   private var refs = Array.emptyLongArray
   private var position = 0
@@ -36,7 +37,8 @@ final class HashedEntries(view: FamilyView) extends Iterator[Entry] {
         if (!shadowed(ref)) return new Entry(base, ref.toInt)
       }
       if (shardIndex < view.viewShards.length) {
-        base = view.baseOf(view.viewShards(shardIndex))
+        shard = view.viewShards(shardIndex)
+        base = view.baseOf(shard)
         shardIndex += 1
         refs = if (base == null) Array.emptyLongArray else base.hashedRefs.get
         position = 0
@@ -44,7 +46,7 @@ final class HashedEntries(view: FamilyView) extends Iterator[Entry] {
         while (above < changed.length) {
           val ref = changed(above)
           above += 1
-          if (overlay.changeOf(ref) != Overlay.Removed) return new Entry(overlay.table, ref)
+          if (overlay.changeOf(ref) != Overlay.Removed) return new Entry(overlay.records, ref)
         }
         return null
       }
@@ -56,64 +58,44 @@ final class HashedEntries(view: FamilyView) extends Iterator[Entry] {
   private def shadowed(hashedRef: Long): Boolean = {
     if (changed.length == 0) false
     else {
-      val own = overlay.find(base.keyOfHashed(hashedRef, key))
+      val own = overlay.find(shard, base.keyOfHashed(hashedRef, key))
       own != KeyIndex.Absent && overlay.asOf(own, watermark) != KeyIndex.Absent
     }
   }
 }
 
+/** How far a scan goes. */
+trait Reach {
+  def includes(arena: Arena, ref: Int): Boolean
+}
+
+object Reach {
+  val All: Reach = (_, _) => true
+}
+
 /**
- * Entries of an ordered family in key order over several shards, from a lower bound on, while `within` holds, as they
- * were when the iterator was opened.
+ * Entries of one shard of an ordered family in key order, from a lower bound on, as far as `reach` says, as they were
+ * when the iterator was opened.
+ *
+ * @param from
+ *   encoded bound; null for the first key
  */
-final class MergedEntries(view: FamilyView, shards: Seq[Int], from: Option[Array[Byte]], within: Entry => Boolean)
-    extends Iterator[Entry] {
+final class ShardEntries(view: FamilyView, shard: Int, from: Array[Byte], reach: Reach)
+    extends scala.collection.BufferedIterator[Entry] {
   private val overlay = view.overlay
-  private val bound = from.map(b => new KeyBytes().set(b))
-
-  private def cursor(t: RecordTable): OrderedIndex#Cursor =
-    bound.fold(t.orderedKeys.first)(b => t.orderedKeys.seek(b))
-
-  /** The attempt's records in the range: copied, because it may change the index while it walks. */
+  private val base = view.baseOf(shard)
+  private val cursor = if (base == null) null else startOf(base)
+  // Copied, because the attempt may change the index while it walks.
   private val changed: Array[Int] = {
-    val c = cursor(overlay.table)
-    def inRange = c.valid && within(new Entry(overlay.table, c.ref))
-    if (!inRange) Array.emptyIntArray
-    else {
-      val out = Array.newBuilder[Int]
-      while (inRange) {
-        out += c.ref
-        c.advance()
-      }
-      out.result()
-    }
+    val own = overlay.ofShard(shard)
+    if (own == null) Array.emptyIntArray else inReach(own)
   }
-  private var above = 0
-
-  final private class Run(val table: RecordTable, val cursor: OrderedIndex#Cursor)
-
-  /** The run whose record is next; null when all are at their ends. */
-  private var smallest: Run = _
-
-  /** The other runs. Most scans are of one key, hence of one shard, and need none. */
-  private val others: mutable.PriorityQueue[Run] = {
-    val smallestFirst: Ordering[Run] = (a, b) => compare(b.table, b.cursor.ref, a.table, a.cursor.ref)
-    val q = if (shards.length > 1) mutable.PriorityQueue.empty[Run](smallestFirst) else null
-    shards.foreach { s =>
-      val base = view.baseOf(s)
-      if (base != null) {
-        val run = new Run(base, cursor(base))
-        if (run.cursor.valid) {
-          if (q == null) smallest = run else q += run
-        }
-      }
-    }
-    if (q != null && q.nonEmpty) smallest = q.dequeue()
-    q
-  }
+  private var position = 0
   private var ahead: Entry = advance()
 
   override def hasNext: Boolean = ahead != null
+
+  override def head: Entry = ahead
 
   override def next(): Entry = {
     val e = ahead
@@ -123,41 +105,64 @@ final class MergedEntries(view: FamilyView, shards: Seq[Int], from: Option[Array
 
   private def advance(): Entry = {
     while (true) {
-      val base = smallest
-      if (base != null && !within(new Entry(base.table, base.cursor.ref))) {
-        // Runs are sorted and the smallest is at hand: nothing of the others is within either.
-        smallest = null
-        if (others != null) others.clear()
-      } else if (base == null && above >= changed.length) return null
-      else {
-        val order =
-          if (base == null) -1
-          else if (above >= changed.length) 1
-          else compare(overlay.table, changed(above), base.table, base.cursor.ref)
-        if (order > 0) {
-          val e = new Entry(base.table, base.cursor.ref)
-          step()
-          return e
-        }
-        if (order == 0) step()
-        val ref = changed(above)
-        above += 1
-        if (overlay.changeOf(ref) != Overlay.Removed) return new Entry(overlay.table, ref)
+      val below = cursor != null && cursor.valid && reach.includes(base.arena, cursor.ref)
+      if (!below && position >= changed.length) return null
+      val order =
+        if (!below) 1
+        else if (position >= changed.length) -1
+        else KeyBytes.compare(base, cursor.ref, overlay.records, changed(position))
+      if (order < 0) {
+        val e = new Entry(base, cursor.ref)
+        cursor.advance()
+        return e
       }
+      if (order == 0) cursor.advance()
+      val ref = changed(position)
+      position += 1
+      if (overlay.changeOf(ref) != Overlay.Removed) return new Entry(overlay.records, ref)
     }
     null
   }
 
-  private def step(): Unit = {
-    smallest.cursor.advance()
-    if (others == null) {
-      if (!smallest.cursor.valid) smallest = null
-    } else {
-      if (smallest.cursor.valid) others += smallest
-      smallest = if (others.isEmpty) null else others.dequeue()
+  private def startOf(t: RecordTable): OrderedIndex#Cursor =
+    if (from == null) t.orderedKeys.first else t.orderedKeys.seek(new KeyBytes().set(from))
+
+  private def inReach(own: RecordTable): Array[Int] = {
+    val c = startOf(own)
+    if (!c.valid || !reach.includes(own.arena, c.ref)) Array.emptyIntArray
+    else {
+      val out = Array.newBuilder[Int]
+      while (c.valid && reach.includes(own.arena, c.ref)) {
+        out += c.ref
+        c.advance()
+      }
+      out.result()
     }
   }
+}
 
-  private def compare(a: RecordTable, aRef: Int, b: RecordTable, bRef: Int): Int =
-    KeyBytes.compare(a.page(aRef), a.keyAt(aRef), a.keyLength(aRef), b.page(bRef), b.keyAt(bRef), b.keyLength(bRef))
+/** Entries of several shards in key order. */
+final class MergedEntries private (first: Seq[ShardEntries]) extends Iterator[Entry] {
+  private val runs = {
+    val smallestFirst: Ordering[ShardEntries] =
+      (a, b) => KeyBytes.compare(b.head.records, b.head.ref, a.head.records, a.head.ref)
+    mutable.PriorityQueue.from(first)(smallestFirst)
+  }
+  private var smallest: ShardEntries = if (runs.isEmpty) null else runs.dequeue()
+
+  override def hasNext: Boolean = smallest != null
+
+  override def next(): Entry = {
+    val e = smallest.next()
+    if (smallest.hasNext) runs += smallest
+    smallest = if (runs.isEmpty) null else runs.dequeue()
+    e
+  }
+}
+
+object MergedEntries {
+  def of(shards: Array[ShardEntries]): Iterator[Entry] = shards.filter(_.hasNext) match {
+    case Array(one) => one
+    case several => new MergedEntries(several.toSeq)
+  }
 }

@@ -24,7 +24,7 @@ final class FamilyView(
     describe: String
 ) {
   val traits: FamilyTraits = FamilyTraits(codec.ordered, multiValued)
-  val overlay = new Overlay(codec.ordered)
+  val overlay = new Overlay(codec.ordered, below.length)
 
   /** The attempt removed the family before it created this one: nothing below counts. */
   var hidesBelow: Boolean = false
@@ -49,7 +49,7 @@ final class FamilyView(
   def get(row: UnsafeRow): UnsafeRow = {
     val shard = home(extractor.ofKey(row))
     codec.key(row, key)
-    val ref = overlay.find(key)
+    val ref = overlay.find(shard, key)
     if (ref == KeyIndex.Absent) {
       val base = baseOf(shard)
       val r = if (base == null) KeyIndex.Absent else base.find(key)
@@ -58,20 +58,20 @@ final class FamilyView(
       val all = collectValues(ref, shard)
       if (all == null) null else firstOf(all.array, Platform.BYTE_ARRAY_OFFSET, all.size)
     } else if (overlay.changeOf(ref) == Overlay.Removed) null
-    else firstValue(overlay.table, ref)
+    else firstValue(overlay.records, ref)
   }
 
   def contains(row: UnsafeRow): Boolean = {
     val shard = home(extractor.ofKey(row))
     codec.key(row, key)
-    val ref = overlay.find(key)
+    val ref = overlay.find(shard, key)
     if (ref == KeyIndex.Absent) inBase(shard) else overlay.changeOf(ref) != Overlay.Removed
   }
 
   def values(row: UnsafeRow): Iterator[UnsafeRow] = {
     val shard = home(extractor.ofKey(row))
     codec.key(row, key)
-    val ref = overlay.find(key)
+    val ref = overlay.find(shard, key)
     if (ref == KeyIndex.Absent) {
       val base = baseOf(shard)
       val r = if (base == null) KeyIndex.Absent else base.find(key)
@@ -108,45 +108,57 @@ final class FamilyView(
     overlay.write(shard, Overlay.Removed, key, null, 0L, 0)(inBase(shard))
   }
 
-  /** Everything in the view: in key order where the family is ordered. */
+  /** Everything in the view: in key order where the codec says that it counts over shards. */
   def entries: Iterator[Entry] =
-    if (codec.ordered) new MergedEntries(this, shards.toSeq, None, _ => true) else new HashedEntries(this)
+    if (!codec.ordered) new HashedEntries(this)
+    else if (codec.scansByPrefixOnly) scans(shards, null, Reach.All).iterator.flatten
+    else MergedEntries.of(scans(shards, null, Reach.All))
 
   /** Entries whose key begins with the prefix. */
   def prefixed(row: UnsafeRow): Iterator[Entry] = {
     val prefix = codec.prefix(row)
     val shard = extractor.ofPrefix(row)
-    val in = if (shard < 0) shards.toSeq else Seq(home(shard))
-    new MergedEntries(this, in, Some(prefix), e => OrderedIndex.startsWith(e.arena, e.ref, prefix))
+    scan(shard, prefix, (arena, ref) => OrderedIndex.startsWith(arena, ref, prefix))
   }
 
   /** Entries from `start` on, below `end`, in key order. */
   def ranged(start: Option[UnsafeRow], end: Option[UnsafeRow]): Iterator[Entry] = {
     val shard = start.orElse(end).fold(-1)(extractor.ofBound)
-    val in = if (shard < 0) shards.toSeq else Seq(home(shard))
-    val bound = end.map(codec.bound)
-    new MergedEntries(this, in, start.map(codec.bound), e => bound.forall(b => OrderedIndex.isBelow(e.arena, e.ref, b)))
+    val bound = end.fold[Array[Byte]](null)(codec.bound)
+    scan(
+      shard,
+      start.fold[Array[Byte]](null)(codec.bound),
+      if (bound == null) Reach.All else (arena, ref) => OrderedIndex.isBelow(arena, ref, bound)
+    )
   }
 
   /** Entries from a prefix of the ordering fields on, over all shards, in key order. */
-  def from(prefix: UnsafeRow): Iterator[Entry] =
-    new MergedEntries(this, shards.toSeq, Some(codec.prefix(prefix)), _ => true)
+  def from(prefix: UnsafeRow): Iterator[Entry] = scan(-1, codec.prefix(prefix), Reach.All)
 
-  def keyRow(e: Entry): UnsafeRow = codec.keyRow(e.table.page(e.ref), e.table.keyAt(e.ref), e.table.keyLength(e.ref))
+  /** A scan of one shard, or of all where a shard is not known (-1). */
+  private def scan(shard: Int, from: Array[Byte], reach: Reach): Iterator[Entry] =
+    if (shard >= 0) new ShardEntries(this, home(shard), from, reach)
+    else MergedEntries.of(scans(shards, from, reach))
+
+  private def scans(of: Array[Int], from: Array[Byte], reach: Reach): Array[ShardEntries] =
+    of.map(new ShardEntries(this, _, from, reach))
+
+  def keyRow(e: Entry): UnsafeRow =
+    codec.keyRow(e.records.page(e.ref), e.records.keyAt(e.ref), e.records.keyLength(e.ref))
 
   /** First value of an entry. */
   def valueRow(e: Entry): UnsafeRow =
-    if (multiValued && (e.table eq overlay.table)) {
+    if (multiValued && (e.records eq overlay.records)) {
       val all = collectValues(e.ref, overlay.shardOf(e.ref))
       firstOf(all.array, Platform.BYTE_ARRAY_OFFSET, all.size)
-    } else firstValue(e.table, e.ref)
+    } else firstValue(e.records, e.ref)
 
   /** All values of an entry. */
   def valueRows(e: Entry): Iterator[UnsafeRow] =
-    if (e.table eq overlay.table) {
+    if (e.records eq overlay.records) {
       val all = collectValues(e.ref, overlay.shardOf(e.ref))
       valuesIn(all.array, Platform.BYTE_ARRAY_OFFSET, all.size)
-    } else valuesIn(e.table.page(e.ref), e.table.valueAt(e.ref), e.table.valueLength(e.ref))
+    } else valuesIn(e.records.page(e.ref), e.records.valueAt(e.ref), e.records.valueLength(e.ref))
 
   /** Records of a shard below; null where it has none. */
   def baseOf(shard: Int): RecordTable =
@@ -162,7 +174,7 @@ final class FamilyView(
     if (overlay.changeOf(ref) == Overlay.Removed) return null
     val chain = overlay.chain(ref)
     val out = new ByteSink(256)
-    val t = overlay.table
+    val t = overlay.records
     if (!chain.replacesBelow) {
       val base = baseOf(shard)
       val b = if (base == null) KeyIndex.Absent else base.find(t.keyOf(ref, new KeyBytes))
@@ -186,7 +198,7 @@ final class FamilyView(
     overlay.write(shard, change, key, out.array, Platform.BYTE_ARRAY_OFFSET, out.size)(inBase(shard))
   }
 
-  private def firstValue(t: RecordTable, ref: Int): UnsafeRow =
+  private def firstValue(t: Records, ref: Int): UnsafeRow =
     if (multiValued) firstOf(t.page(ref), t.valueAt(ref), t.valueLength(ref))
     else codec.valueRow(t.page(ref), t.valueAt(ref), t.valueLength(ref))
 
@@ -220,6 +232,4 @@ final class FamilyView(
 }
 
 /** A record of a family: from the content of a shard or from the attempt's changes. */
-final class Entry(val table: RecordTable, val ref: Int) {
-  def arena: Arena = table.arena
-}
+final class Entry(val records: Records, val ref: Int)

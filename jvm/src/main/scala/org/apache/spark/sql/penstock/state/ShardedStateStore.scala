@@ -189,7 +189,7 @@ final class ShardedStateStore(
     try {
       val start = System.nanoTime()
       // No larger than what the attempt has written, so that it need not grow.
-      val most = views.valuesIterator.map(_.overlay.table.arena.capacityBytes).sum
+      val most = views.valuesIterator.map(_.overlay.records.arena.capacityBytes).sum
       val changes = new ByteSink(math.max(1L << 10, math.min(most, 64L << 20)).toInt)
       val sections = writeChanges(changes)
       committedBytes = changes.size
@@ -240,7 +240,7 @@ final class ShardedStateStore(
 
   /** One change set per changed shard, shards ascending. */
   private def writeChanges(out: ByteSink): Seq[Section] = {
-    val byShard = views.valuesIterator.toSeq.map(v => new ChangesByShard(v, scope.shardCount))
+    val byShard = views.valuesIterator.toSeq.map(new ChangesByShard(_))
     val writer = new ChangeSet.Writer(out)
     val sections = mutable.ArrayBuffer[Section]()
     scope.shards.foreach { shard =>
@@ -326,34 +326,10 @@ object ShardedStateStore {
   private case object Committed extends State
   private case object Aborted extends State
 
-  /** The attempt's newest records of one family, grouped by shard. */
-  final private class ChangesByShard(view: FamilyView, shardCount: Int) {
+  /** The attempt's changes of one family. */
+  final private class ChangesByShard(view: FamilyView) {
     private val overlay = view.overlay
-    private val refs = overlay.table.refs
-    private val starts = new Array[Int](shardCount + 1)
-    private val sorted = {
-      val shards = new Array[Int](refs.length)
-      var i = 0
-      while (i < refs.length) {
-        shards(i) = overlay.shardOf(refs(i))
-        starts(shards(i) + 1) += 1
-        i += 1
-      }
-      i = 0
-      while (i < shardCount) {
-        starts(i + 1) += starts(i)
-        i += 1
-      }
-      val next = starts.clone()
-      val out = new Array[Int](refs.length)
-      i = 0
-      while (i < refs.length) {
-        out(next(shards(i))) = refs(i)
-        next(shards(i)) += 1
-        i += 1
-      }
-      out
-    }
+    private val grouped = overlay.byShard
     private val scratch = new KeyBytes
 
     def writeTo(shard: Int, out: ChangeSet.Writer): Unit = {
@@ -362,10 +338,10 @@ object ShardedStateStore {
         out.family(view.name, view.traits)
         declared = true
       }
-      val t = overlay.table
-      var i = starts(shard)
-      while (i < starts(shard + 1)) {
-        val ref = sorted(i)
+      val t = overlay.records
+      var i = grouped.starts(shard)
+      while (i < grouped.starts(shard + 1)) {
+        val ref = grouped.refs(i)
         val page = t.page(ref)
         overlay.changeOf(ref) match {
           case Overlay.Removed =>
@@ -386,7 +362,7 @@ object ShardedStateStore {
 
     /** Values that only go behind those below are written alone; else all of them. */
     private def writeAppended(ref: Int, out: ChangeSet.Writer): Unit = {
-      val t = overlay.table
+      val t = overlay.records
       val chain = overlay.chain(ref)
       val values = new ByteSink(256)
       chain.parts.foreach(p => values.putBytes(t.page(p), t.valueAt(p), t.valueLength(p)))

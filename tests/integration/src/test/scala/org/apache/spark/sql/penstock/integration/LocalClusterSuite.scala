@@ -1,6 +1,9 @@
 package org.apache.spark.sql.penstock.integration
 
 import org.apache.spark.SparkContext
+import org.apache.spark.sql.Encoders
+import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
+import org.apache.spark.sql.functions.{count, lit}
 import org.apache.spark.sql.penstock.integration.cases._
 import org.apache.spark.sql.penstock.integration.harness._
 
@@ -34,6 +37,30 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
 
   test("transformWithState: executors that are killed between batches") {
     assertSameAnswers(TransformWithStateCases.eventTimers, withExecutorsKilled)
+  }
+
+  test("tasks run on the executors that hold their shards") {
+    val session = application.newSession()
+    val source = MemoryStream[Long](Encoders.scalaLong, session)
+    val query = source.toDF().groupBy("value").agg(count(lit(1)).as("n")).writeStream
+      .outputMode("update")
+      .option("checkpointLocation", newDirectory("checkpoint").toString)
+      .format("noop")
+      .start()
+    try
+      (1 to 6).foreach { _ =>
+        source.addData(1L to 2000L)
+        query.processAllAvailable()
+      }
+    finally query.stop()
+    val batches = ReportedRegion.withState(query.recentProgress.toSeq)
+    assert(batches.size == 6)
+    assert(ReportedRegion.of(batches).forall(_.map(_.tasks) == Seq(2)))
+    val loaded = batches.map(_.stateOperators.head.customMetrics.get("penstockShardsLoaded").longValue)
+    val folded = batches.map(_.stateOperators.head.customMetrics.get("penstockShardsFolded").longValue)
+    // The same rows in every batch: no shard changes task, and only an executor that does not hold one has to load it.
+    assert(loaded.forall(_ == 0L), s"shards loaded in each batch: $loaded")
+    assert(folded.drop(1).forall(_ == 256L), s"shards folded in each batch: $folded")
   }
 
   private def withExecutorsKilled(seed: Long, twoInputs: Boolean): Seq[Step] = {

@@ -13,12 +13,13 @@ final case class ReportedRegion(operators: String, routed: Boolean, tasks: Int, 
 
 object ReportedRegion {
 
-  /**
-   * The regions of each batch that had state, in the order of the batches. A query that waits reports progress too, now
-   * and then, without a batch.
-   */
+  /** What is of batches with state. A query that waits reports progress too, now and then, without a batch. */
+  def withState(progress: Seq[StreamingQueryProgress]): Seq[StreamingQueryProgress] =
+    progress.filter(p => p.stateOperators.nonEmpty && p.durationMs.containsKey("addBatch"))
+
+  /** The regions of each batch that had state, in the order of the batches. */
   def of(progress: Seq[StreamingQueryProgress]): Seq[Seq[ReportedRegion]] =
-    progress.filter(p => p.stateOperators.nonEmpty && p.durationMs.containsKey("addBatch")).map { batch =>
+    withState(progress).map { batch =>
       Option(batch.observedMetrics.get("penstock")).toSeq.flatMap(_.getSeq[Row](4)).map(region)
     }
 
