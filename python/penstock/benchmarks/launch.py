@@ -93,6 +93,9 @@ def submit(master: str, conf: Mapping[str, str], application: Sequence[str], spa
         "spark.plugins": "io.penstock.PenstockPlugin",
         "spark.ui.enabled": "false",
         "spark.log.level": "ERROR",
+        # Sides share Spark's cache of compiled code, which holds what one or two queries need: with more of them in one
+        # process, each would be compiled anew in every batch, those at the ends of a round most often.
+        "spark.sql.codegen.cache.maxEntries": "2000",
         **conf,
     }
     command = [str(spark_home() / "bin" / "spark-submit"), "--master", master, "--driver-memory", "3g"]

@@ -4,7 +4,6 @@ import java.util.concurrent.ConcurrentLinkedQueue
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.execution.streaming.sources.LowLatencyMemoryStream
 import org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider
 import org.apache.spark.sql.functions._
@@ -12,12 +11,13 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.streaming.Trigger
 import org.apache.spark.sql.{DataFrame, Encoders, ForeachWriter, Row, classic}
+import org.apache.spark.{SPARK_VERSION, SparkIllegalArgumentException}
 
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.SpanSugar._
 
-/** Queries in Real-Time Mode, which Penstock leaves to Spark whatever the session says of state. */
+/** Queries in Real-Time Mode, which Penstock leaves to Spark. */
 class RealTimeModeSuite extends AnyFunSuite with PenstockApplication with Eventually {
   // All stages run at once.
   override protected def master: String = "local[8]"
@@ -27,16 +27,13 @@ class RealTimeModeSuite extends AnyFunSuite with PenstockApplication with Eventu
 
   private val events = new EventGenerator(seed = 5).input(0, 100)
 
-  test("without state: as in plain Spark, with nothing set but the plugin") {
-    val found = run(application.newSession(), "stateless", events.size)(_.filter("key >= 0").select("key", "value"))
+  test("without state: as in plain Spark") {
+    val found = run(session, "stateless", events.size)(_.filter("key >= 0").select("key", "value"))
     assert(found.sorted == events.map(e => Rendering.of(Row(e.key, e.value))).sorted)
   }
 
-  test("with state: as in plain Spark where the session names the provider that this mode takes") {
-    assume(statefulIsSupported, "Spark has it from 4.3 on")
-    val session = application.newSession()
-    session.conf.set(SQLConf.STATE_STORE_PROVIDER_CLASS.key, classOf[RocksDBStateStoreProvider].getName)
-    session.conf.set(SQLConf.SHUFFLE_PARTITIONS.key, "2")
+  test("with state: as in plain Spark where the session names the provider and the number of partitions") {
+    assume(checksProvider, "Spark has it from 4.3 on")
     val found = run(session, "stateful", events.size)(_.groupBy("key").agg(count(lit(1)).as("n")))
     // Every row of input gives the new count of its key.
     val expected = events.groupBy(_.key).toSeq.flatMap { case (key, of) =>
@@ -45,17 +42,29 @@ class RealTimeModeSuite extends AnyFunSuite with PenstockApplication with Eventu
     assert(found.sorted == expected.sorted)
   }
 
-  test("with state and the plugin's provider: Spark refuses, and names the setting") {
-    assume(statefulIsSupported, "Spark has it from 4.3 on")
-    val e = intercept[Exception](
-      run(application.newSession(), "refused", 1)(_.groupBy("key").agg(count(lit(1)).as("n")))
-    )
-    assert(Errors.text(e).contains(SQLConf.STATE_STORE_PROVIDER_CLASS.key))
-    assert(Errors.text(e).contains(classOf[RocksDBStateStoreProvider].getName))
+  test("with the plugin's provider: Spark refuses, and names the setting") {
+    assume(checksProvider, "Spark does so from 4.3 on")
+    val e = intercept[SparkIllegalArgumentException](run(application.newSession(), "refused", 1)(_.filter("key >= 0")))
+    assert(Errors.missing(
+      e,
+      SQLConf.STATE_STORE_PROVIDER_CLASS.key,
+      classOf[RocksDBStateStoreProvider].getName
+    ).isEmpty)
   }
 
-  private def statefulIsSupported: Boolean = SPARK_VERSION.split('.').take(2).map(_.toInt).toSeq match {
-    case Seq(major, minor) => major > 4 || major == 4 && minor >= 3
+  /** Spark asks every query in this mode for the RocksDB provider by name, whether it has state or not. */
+  private def checksProvider: Boolean = {
+    val Array(major, minor) = SPARK_VERSION.split('.').take(2).map(_.toInt): @unchecked
+    major > 4 || major == 4 && minor >= 3
+  }
+
+  private def session: classic.SparkSession = {
+    val own = application.newSession()
+    if (checksProvider) {
+      own.conf.set(SQLConf.STATE_STORE_PROVIDER_CLASS.key, classOf[RocksDBStateStoreProvider].getName)
+      own.conf.set(SQLConf.STATEFUL_SHUFFLE_PARTITIONS_INTERNAL.key, "2")
+    }
+    own
   }
 
   /** Rows that the sink was given, once there are `expected` of them and a batch has ended. */
