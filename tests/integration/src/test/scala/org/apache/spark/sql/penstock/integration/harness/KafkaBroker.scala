@@ -1,10 +1,10 @@
 package org.apache.spark.sql.penstock.integration.harness
 
 import java.net.{InetAddress, ServerSocket}
-import java.nio.ByteBuffer
+import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
+import java.util.Base64
 import java.util.concurrent.TimeUnit
-import java.util.{Base64, UUID}
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -32,7 +32,7 @@ final class KafkaBroker(directory: Path) extends AutoCloseable {
   }
 
   private def start(): Process = {
-    val format = launch("kafka.tools.StorageTool", "format", "-t", newClusterId(), "-c", properties.toString)
+    val format = launch("kafka.tools.StorageTool", "format", "-t", ClusterId, "-c", properties.toString)
     if (format.waitFor() != 0) throw failed("could not format its directory")
     val process = launch("kafka.Kafka", properties.toString)
     val deadline = System.nanoTime() + LimitSeconds * 1000000000L
@@ -83,16 +83,13 @@ object KafkaBroker {
   val ClassPathProperty = "penstock.test.kafka.classpath"
   private val LimitSeconds = 60L
 
+  /** 16 bytes in URL-safe Base64. Not random: one that begins with a dash would be taken for an option. */
+  private val ClusterId = Base64.getUrlEncoder.withoutPadding().encodeToString("penstock-matrix!".getBytes(UTF_8))
+
   private def freePorts(count: Int): Seq[Int] = {
     val sockets = Seq.fill(count)(new ServerSocket(0, 1, InetAddress.getLoopbackAddress))
     try sockets.map(_.getLocalPort)
     finally sockets.foreach(_.close())
-  }
-
-  private def newClusterId(): String = {
-    val id = UUID.randomUUID()
-    val bytes = ByteBuffer.allocate(16).putLong(id.getMostSignificantBits).putLong(id.getLeastSignificantBits)
-    Base64.getUrlEncoder.withoutPadding().encodeToString(bytes.array())
   }
 
   /** Starts a broker for the length of `body`. */
