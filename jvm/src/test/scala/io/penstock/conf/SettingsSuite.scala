@@ -1,16 +1,12 @@
 package io.penstock.conf
 
+import io.penstock.PropertyChecks
 import io.penstock.errors.PenstockException
 import org.scalacheck.Prop.propBoolean
-import org.scalacheck.{Gen, Prop, Test => Check}
+import org.scalacheck.{Gen, Prop}
 import org.scalatest.funsuite.AnyFunSuite
 
-class SettingsSuite extends AnyFunSuite {
-  private def check(property: Prop): Unit = {
-    val result = Check.check(Check.Parameters.default, property)
-    assert(result.passed, result.status.toString)
-  }
-
+class SettingsSuite extends AnyFunSuite with PropertyChecks {
   private def error(body: => Any): PenstockException = intercept[PenstockException](body)
 
   test("names are unique and every default is an allowed value") {

@@ -1,14 +1,11 @@
 package io.penstock.routing
 
-import org.scalacheck.{Gen, Prop, Test => Check}
+import io.penstock.PropertyChecks
+import org.scalacheck.Gen
 import org.scalatest.Assertions
 
-/** Runs a property, and shows its counterexample where it fails. */
-private[routing] trait Checks { this: Assertions =>
-  def check(property: Prop, times: Int = 200): Unit = {
-    val result = Check.check(Check.Parameters.default.withMinSuccessfulTests(times), property)
-    assert(result.passed, org.scalacheck.util.Pretty.pretty(result))
-  }
+/** What properties of binders are checked with. */
+private[routing] trait Checks extends PropertyChecks { this: Assertions =>
 
   /** Rows of shards: empty, even, skewed and extreme. */
   val anyRows: Gen[Array[Long]] = for {

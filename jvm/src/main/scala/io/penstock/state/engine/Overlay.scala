@@ -37,12 +37,19 @@ final class Overlay(ordered: Boolean, shardCount: Int) {
   def unordered: Array[Int] = together.refs
 
   /** Newest records, grouped by shard. */
-  def byShard: ByShard = {
-    val refs = tables.map(_.refs).toArray.flatten
+  def byShard: ByShard =
+    if (ordered) {
+      val refs = apart.map(t => if (t == null) Array.emptyIntArray else t.refs)
+      new ByShard(refs.flatten, refs.scanLeft(0)(_ + _.length))
+    } else grouped(together.refs)
+
+  private def grouped(refs: Array[Int]): ByShard = {
+    val shards = new Array[Int](refs.length)
     val starts = new Array[Int](shardCount + 1)
     var i = 0
     while (i < refs.length) {
-      starts(shardOf(refs(i)) + 1) += 1
+      shards(i) = shardOf(refs(i))
+      starts(shards(i) + 1) += 1
       i += 1
     }
     i = 0
@@ -50,19 +57,15 @@ final class Overlay(ordered: Boolean, shardCount: Int) {
       starts(i + 1) += starts(i)
       i += 1
     }
-    if (ordered) new ByShard(refs, starts)
-    else {
-      val next = starts.clone()
-      val grouped = new Array[Int](refs.length)
-      i = 0
-      while (i < refs.length) {
-        val shard = shardOf(refs(i))
-        grouped(next(shard)) = refs(i)
-        next(shard) += 1
-        i += 1
-      }
-      new ByShard(grouped, starts)
+    val next = starts.clone()
+    val out = new Array[Int](refs.length)
+    i = 0
+    while (i < refs.length) {
+      out(next(shards(i))) = refs(i)
+      next(shards(i)) += 1
+      i += 1
     }
+    new ByShard(out, starts)
   }
 
   /**

@@ -4,12 +4,13 @@ import java.util.UUID
 
 import scala.util.Random
 
+import io.penstock.PropertyChecks
 import io.penstock.errors.PenstockException
-import org.scalacheck.{Gen, Prop, Test => Check}
+import org.scalacheck.{Gen, Prop}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Files read back as written; damaged ones are refused, never misread. */
-class FormatSuite extends AnyFunSuite {
+class FormatSuite extends AnyFunSuite with PropertyChecks {
 
   private val container: Gen[Container] = Gen.oneOf(
     Gen.zip(Gen.choose(0L, 1L << 40), Gen.uuid).map { case (b, u) => Container.Changelog(b, u) },
@@ -42,13 +43,8 @@ class FormatSuite extends AnyFunSuite {
     )
   } yield Manifest(batch, generation, run, 17L, shards, stores)
 
-  private def holds(p: Prop): Unit = {
-    val r = Check.check(Check.Parameters.default.withMinSuccessfulTests(200), p)
-    assert(r.passed, r.toString)
-  }
-
   test("a manifest reads back as written") {
-    holds(Prop.forAll(manifest) { m =>
+    check(Prop.forAll(manifest) { m =>
       val own = Container.InManifest(m.batchId, m.generation)
       val body = ManifestFormat.encode(m, own)
       // Sections in the manifest's own payload come back with offsets from the start of the file.

@@ -129,15 +129,12 @@ final class ShardEntries(view: FamilyView, shard: Int, from: Array[Byte], reach:
 
   private def inReach(own: RecordTable): Array[Int] = {
     val c = startOf(own)
-    if (!c.valid || !reach.includes(own.arena, c.ref)) Array.emptyIntArray
-    else {
-      val out = Array.newBuilder[Int]
-      while (c.valid && reach.includes(own.arena, c.ref)) {
-        out += c.ref
-        c.advance()
-      }
-      out.result()
+    val out = Array.newBuilder[Int]
+    while (c.valid && reach.includes(own.arena, c.ref)) {
+      out += c.ref
+      c.advance()
     }
+    out.result()
   }
 }
 

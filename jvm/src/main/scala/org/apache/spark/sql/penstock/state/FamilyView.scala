@@ -111,8 +111,8 @@ final class FamilyView(
   /** Everything in the view: in key order where the codec says that it counts over shards. */
   def entries: Iterator[Entry] =
     if (!codec.ordered) new HashedEntries(this)
-    else if (codec.scansByPrefixOnly) scans(shards, null, Reach.All).iterator.flatten
-    else MergedEntries.of(scans(shards, null, Reach.All))
+    else if (codec.scansByPrefixOnly) scans(null, Reach.All).iterator.flatten
+    else scan(-1, null, Reach.All)
 
   /** Entries whose key begins with the prefix. */
   def prefixed(row: UnsafeRow): Iterator[Entry] = {
@@ -138,10 +138,10 @@ final class FamilyView(
   /** A scan of one shard, or of all where a shard is not known (-1). */
   private def scan(shard: Int, from: Array[Byte], reach: Reach): Iterator[Entry] =
     if (shard >= 0) new ShardEntries(this, home(shard), from, reach)
-    else MergedEntries.of(scans(shards, from, reach))
+    else MergedEntries.of(scans(from, reach))
 
-  private def scans(of: Array[Int], from: Array[Byte], reach: Reach): Array[ShardEntries] =
-    of.map(new ShardEntries(this, _, from, reach))
+  private def scans(from: Array[Byte], reach: Reach): Array[ShardEntries] =
+    shards.map(new ShardEntries(this, _, from, reach))
 
   def keyRow(e: Entry): UnsafeRow =
     codec.keyRow(e.records.page(e.ref), e.records.keyAt(e.ref), e.records.keyLength(e.ref))

@@ -7,13 +7,14 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.types.UTF8String
 
+import io.penstock.PropertyChecks
 import io.penstock.state.engine.KeyBytes
 import org.scalacheck.Prop.AnyOperators
-import org.scalacheck.{Gen, Prop, Test => Check}
+import org.scalacheck.{Gen, Prop}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** What is stored is what Spark's own encoders make, whoever makes it. */
-class FamilyCodecSuite extends AnyFunSuite {
+class FamilyCodecSuite extends AnyFunSuite with PropertyChecks {
   private val schema = new StructType()
     .add("name", StringType)
     .add("group", new StructType().add("id", LongType).add("note", StringType))
@@ -42,16 +43,14 @@ class FamilyCodecSuite extends AnyFunSuite {
       val spark = spec.toEncoder(new UnsafeRowDataEncoder(spec, valueSchema), useColumnFamilies = false)
       val codec = FamilyCodec.unsafeRow(schema, valueSchema, spec)
       val prefixOf = UnsafeProjection.create(StructType(schema.take(prefixFields)))
-      val asSparkDoes = Prop.forAllNoShrink(keys) { key =>
+      check(Prop.forAllNoShrink(keys) { key =>
         val stored = bytes(codec.key(key, new KeyBytes))
         val restored = codec.keyRow(stored.toArray, Platform.BYTE_ARRAY_OFFSET.toLong, stored.length)
         val prefix = prefixOf(InternalRow.fromSeq(key.toSeq(schema).take(prefixFields))).copy()
         val storedPrefix = codec.prefix(prefix).toSeq
         (stored ?= spark.encodeKey(key).toSeq) && (restored ?= key) &&
         (storedPrefix ?= spark.encodePrefixKey(prefix).toSeq) && (stored.take(storedPrefix.size) ?= storedPrefix)
-      }
-      val result = Check.check(Check.Parameters.default.withMinSuccessfulTests(200), asSparkDoes)
-      assert(result.passed, org.scalacheck.util.Pretty.pretty(result))
+      })
     }
   }
 

@@ -15,7 +15,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 /** One family over several shards, against a sorted map: content below, an attempt's changes above. */
 class FamilyViewSuite extends AnyFunSuite {
-  private val seed = sys.props.get("penstock.seed").fold(20261121L)(_.toLong)
+  private val seed = sys.props.get("penstock.test.seed").fold(20261121L)(_.toLong)
   private val keySchema = new StructType().add("g", LongType).add("t", LongType)
   private val valueSchema = new StructType().add("v", LongType)
   private val keyOf = UnsafeProjection.create(keySchema)
@@ -112,6 +112,7 @@ class FamilyViewSuite extends AnyFunSuite {
     }
 
     test(s"$name family: what is changed while an iterator walks is not seen by it") {
+      info(s"seed $seed")
       val r = new Random(seed)
       (0 until 60).foreach { _ =>
         var m: Model = TreeMap.from(Seq.fill(r.nextInt(80))(randomKey(r) -> r.nextLong()))
