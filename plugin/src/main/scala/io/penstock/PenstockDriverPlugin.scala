@@ -4,6 +4,7 @@ import java.io.File
 import java.util.{Collections, Map => JMap}
 
 import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
+import org.apache.spark.sql.penstock.shims.RealTimeMode
 import org.apache.spark.{SPARK_VERSION, SparkContext}
 
 import io.penstock.conf.{ApplicationSetup, SparkVersions}
@@ -23,7 +24,7 @@ class PenstockDriverPlugin extends DriverPlugin {
     // The plugin context's configuration, unlike `sc.getConf`, is the live one, which sessions are made from.
     val conf = context.conf()
     log.info(s"Penstock ${SparkVersions.penstock} for Spark ${SparkVersions.builtFor}")
-    ApplicationSetup.plan(conf.getAll.toMap).foreach { step =>
+    ApplicationSetup.plan(conf.getAll.toMap, RealTimeMode.refusesOtherProviders).foreach { step =>
       step.change.foreach { case (key, value) => conf.set(key, value) }
       log.info(s"Penstock: ${step.line}")
     }

@@ -29,10 +29,12 @@ object ApplicationSetup {
    *
    * @param conf
    *   the whole configuration of the application
+   * @param perQuery
+   *   whether queries get the provider and the number of state partitions one by one, by [[forQuery]]
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_UNKNOWN_SETTING, PENSTOCK_INVALID_SETTING
    */
-  def plan(conf: Map[String, String]): Seq[Step] = {
+  def plan(conf: Map[String, String], perQuery: Boolean): Seq[Step] = {
     Settings.checkApplication(conf)
     if (Settings.application(Settings.Mode, conf) == Mode.Off) {
       // Queries that began with Penstock have their state in its store: they go on, a task per shard.
@@ -44,8 +46,25 @@ object ApplicationSetup {
         extensions(conf)
       )
     } else {
-      Seq(extensions(conf), provider(conf), statePartitions(conf))
+      val state = Seq(provider(conf), statePartitions(conf))
+      extensions(conf) +: (if (perQuery) state.map(atQueryStart) else state)
     }
+  }
+
+  /**
+   * What a query's own session gets when the query starts, where the application's settings do not carry it: the provider
+   * where nobody has named one, and the number of state partitions where the provider is Penstock's.
+   *
+   * @param application
+   *   the whole configuration of the application
+   * @param session
+   *   the settings of the query's session
+   */
+  def forQuery(application: Map[String, String], session: Map[String, String]): Map[String, String] = {
+    val elsewhere = session.get(ProviderKey).exists(_ != Provider)
+    val conf = application ++ session.view.filterKeys(Set(ProviderKey, StatePartitionsKey))
+    if (elsewhere || Settings.application(Settings.Mode, application) == Mode.Off) Map.empty
+    else Seq(provider(conf), statePartitions(conf)).flatMap(_.change).toMap
   }
 
   private def extensions(conf: Map[String, String]): Step = {
@@ -77,6 +96,12 @@ object ApplicationSetup {
         s"$StatePartitionsKey is $n, set by the user: left as it is, so new queries have $n shards whatever " +
           s"${Settings.Shards.key} says"
       )
+  }
+
+  private def atQueryStart(step: Step): Step = step.change match {
+    case None => step
+    case Some((key, value)) =>
+      Step(None, s"a new query whose session does not set $key gets $value at its start, not in Real-Time Mode")
   }
 
   private def set(key: String, value: String): Step = Step(Some(key -> value), s"set $key to $value")

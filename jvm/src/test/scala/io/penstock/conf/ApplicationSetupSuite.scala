@@ -6,11 +6,12 @@ import org.scalatest.funsuite.AnyFunSuite
 class ApplicationSetupSuite extends AnyFunSuite {
   import ApplicationSetup._
 
-  private def changes(conf: (String, String)*): Map[String, String] = plan(conf.toMap).flatMap(_.change).toMap
+  private def steps(conf: (String, String)*): Seq[Step] = plan(conf.toMap, perQuery = false)
+  private def changes(conf: (String, String)*): Map[String, String] = steps(conf: _*).flatMap(_.change).toMap
 
   test("an empty configuration gets all three settings, and one line each") {
     assert(changes() == Map(ExtensionsKey -> Extensions, ProviderKey -> Provider, StatePartitionsKey -> "256"))
-    assert(plan(Map.empty).map(_.line).forall(_.startsWith("set ")))
+    assert(steps().map(_.line).forall(_.startsWith("set ")))
   }
 
   test("extensions are appended to, never overwritten, never named twice") {
@@ -19,29 +20,48 @@ class ApplicationSetupSuite extends AnyFunSuite {
   }
 
   test("the user's provider and number of state partitions stay, and the log says so") {
-    val conf = Map(ProviderKey -> "x.Y", StatePartitionsKey -> "7")
-    val steps = plan(conf)
-    assert(steps.flatMap(_.change).map(_._1) == Seq(ExtensionsKey))
-    assert(steps.exists(s => s.line.contains("x.Y") && s.line.contains("plain Spark")))
-    assert(steps.exists(s => s.line.contains("7 shards")))
+    val found = steps(ProviderKey -> "x.Y", StatePartitionsKey -> "7")
+    assert(found.flatMap(_.change).map(_._1) == Seq(ExtensionsKey))
+    assert(found.exists(s => s.line.contains("x.Y") && s.line.contains("plain Spark")))
+    assert(found.exists(s => s.line.contains("7 shards")))
   }
 
   test("spark.penstock.shards decides the number of state partitions; spark.sql.shuffle.partitions does not") {
     assert(changes("spark.penstock.shards" -> "64", "spark.sql.shuffle.partitions" -> "8")(StatePartitionsKey) == "64")
   }
 
+  test("where queries get their settings one by one, the application gets the extension, and the log says the rest") {
+    val found = plan(Map.empty, perQuery = true)
+    assert(found.flatMap(_.change) == Seq(ExtensionsKey -> Extensions))
+    Seq(ProviderKey -> Provider, StatePartitionsKey -> "256").foreach { case (key, value) =>
+      assert(found.exists(s => s.line.contains(key) && s.line.contains(value) && s.line.contains("Real-Time Mode")))
+    }
+    val own = Map(ProviderKey -> "x.Y", StatePartitionsKey -> "7")
+    assert(plan(own, perQuery = true) == plan(own, perQuery = false))
+  }
+
+  test("a query gets what its session does not set, and nothing where it keeps its state elsewhere") {
+    val both = Map(ProviderKey -> Provider, StatePartitionsKey -> "256")
+    assert(forQuery(Map.empty, Map("spark.sql.shuffle.partitions" -> "8")) == both)
+    assert(forQuery(Map("spark.penstock.shards" -> "64"), Map.empty)(StatePartitionsKey) == "64")
+    assert(forQuery(Map.empty, Map(ProviderKey -> Provider)) == both - ProviderKey)
+    assert(forQuery(Map.empty, Map(StatePartitionsKey -> "7")) == both - StatePartitionsKey)
+    assert(forQuery(Map.empty, Map(ProviderKey -> "x.Y")).isEmpty)
+    assert(forQuery(Map("spark.penstock.mode" -> "off"), Map.empty).isEmpty)
+  }
+
   test("mode off leaves new queries to plain Spark and says so") {
-    val steps = plan(Map("spark.penstock.mode" -> "off"))
-    assert(steps.flatMap(_.change).map(_._1) == Seq("spark.sql.extensions"))
-    assert(steps.map(_.line).exists(_.contains("mode=off")))
+    val found = steps("spark.penstock.mode" -> "off")
+    assert(found.flatMap(_.change).map(_._1) == Seq("spark.sql.extensions"))
+    assert(found.map(_.line).exists(_.contains("mode=off")))
   }
 
   test("wrong settings are refused, mode off or not") {
     Seq("on", "off").foreach { mode =>
-      val e = intercept[PenstockException](plan(Map("spark.penstock.mode" -> mode, "spark.penstock.shards" -> "65537")))
+      val e = intercept[PenstockException](steps("spark.penstock.mode" -> mode, "spark.penstock.shards" -> "65537"))
       assert(e.errorClass == "PENSTOCK_INVALID_SETTING")
     }
-    assert(intercept[PenstockException](plan(Map("spark.penstock.shard" -> "1"))).errorClass ==
+    assert(intercept[PenstockException](steps("spark.penstock.shard" -> "1")).errorClass ==
       "PENSTOCK_UNKNOWN_SETTING")
   }
 

@@ -67,7 +67,7 @@ object StateCommits extends Logging {
     conf
       .getOption(Settings.Shards.key)
       .map(_.trim.toInt)
-      .filter(n => conf.getOption(ApplicationSetup.StatePartitionsKey).contains(n.toString))
+      .filter(n => conf.getOption(ApplicationSetup.StatePartitionsKey).forall(_ == n.toString))
 
   /** Spark's own count of commits, which it makes where a user's function may read a part of a batch only. */
   private def reportTo(session: SparkSession, batch: BatchSpec): (StoreKey, Int, Long) => Unit = {

@@ -1,17 +1,18 @@
 package org.apache.spark.sql.penstock.integration
 
+import java.nio.file.Path
 import java.util.concurrent.ConcurrentLinkedQueue
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.spark.SparkIllegalArgumentException
+import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.execution.streaming.sources.LowLatencyMemoryStream
-import org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider
 import org.apache.spark.sql.functions._
-import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.integration.harness._
+import org.apache.spark.sql.penstock.shims.RealTimeMode
 import org.apache.spark.sql.streaming.Trigger
 import org.apache.spark.sql.{DataFrame, Encoders, ForeachWriter, Row, classic}
-import org.apache.spark.{SPARK_VERSION, SparkIllegalArgumentException}
 
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
@@ -25,57 +26,79 @@ class RealTimeModeSuite extends AnyFunSuite with PenstockApplication with Eventu
   override protected def applicationConf: Map[String, String] =
     Applications.FastFiles + ("spark.sql.streaming.realTimeMode.minBatchDuration" -> "1000")
 
+  private val Partitions = "2"
   private val events = new EventGenerator(seed = 5).input(0, 100)
 
-  test("without state: as in plain Spark") {
+  test("without state: as in plain Spark, with nothing set") {
     val found = run(session, "stateless", events.size)(_.filter("key >= 0").select("key", "value"))
     assert(found.sorted == events.map(e => Rendering.of(Row(e.key, e.value))).sorted)
   }
 
-  test("with state: as in plain Spark where the session names the provider and the number of partitions") {
-    assume(checksProvider, "Spark has it from 4.3 on")
-    val found = run(session, "stateful", events.size)(_.groupBy("key").agg(count(lit(1)).as("n")))
+  test("with state: as in plain Spark, which keeps it") {
+    assume(RealTimeMode.refusesOtherProviders, "Spark has it from 4.3 on")
+    val checkpoint = newDirectory("checkpoint")
+    val found = run(session, "stateful", events.size, checkpoint)(_.groupBy("key").agg(count(lit(1)).as("n")))
     // Every row of input gives the new count of its key.
     val expected = events.groupBy(_.key).toSeq.flatMap { case (key, of) =>
       (1L to of.size.toLong).map(n => Rendering.of(Row(key, n)))
     }
     assert(found.sorted == expected.sorted)
+    val recorded = Engine.recordedConf(checkpoint)
+    assert(recorded(Engine.ProviderKey) == Engine.RocksDb && recorded(Engine.PartitionsKey) == Partitions)
   }
 
-  test("with the plugin's provider: Spark refuses, and names the setting") {
-    assume(checksProvider, "Spark does so from 4.3 on")
-    val e = intercept[SparkIllegalArgumentException](run(application.newSession(), "refused", 1)(_.filter("key >= 0")))
-    assert(Errors.missing(
-      e,
-      SQLConf.STATE_STORE_PROVIDER_CLASS.key,
-      classOf[RocksDBStateStoreProvider].getName
-    ).isEmpty)
+  test("beside it, in the same session: other queries use Penstock, unless the session says otherwise") {
+    val own = session
+    run(own, "before", events.size)(_.filter("key >= 0"))
+    assert(stateOf(own) == (Engine.PenstockProvider, "256"))
+    assert(own.conf.get(Engine.ProviderKey) == application.newSession().conf.get(Engine.ProviderKey))
+    own.conf.set(Engine.ProviderKey, Engine.HdfsBacked)
+    // Where the plugin sets the number for the application, a session with another provider keeps it.
+    assert(stateOf(own) == (Engine.HdfsBacked, if (RealTimeMode.refusesOtherProviders) Partitions else "256"))
   }
 
-  /** Spark asks every query in this mode for the RocksDB provider by name, whether it has state or not. */
-  private def checksProvider: Boolean = {
-    val Array(major, minor) = SPARK_VERSION.split('.').take(2).map(_.toInt): @unchecked
-    major > 4 || major == 4 && minor >= 3
+  test("in a session that names Penstock's provider: Spark refuses, and names the setting") {
+    assume(RealTimeMode.refusesOtherProviders, "Spark does so from 4.3 on")
+    val own = session
+    own.conf.set(Engine.ProviderKey, Engine.PenstockProvider)
+    val e = intercept[SparkIllegalArgumentException](run(own, "refused", 1)(_.filter("key >= 0")))
+    assert(Errors.missing(e, Engine.ProviderKey, Engine.RocksDb).isEmpty)
   }
 
   private def session: classic.SparkSession = {
     val own = application.newSession()
-    if (checksProvider) {
-      own.conf.set(SQLConf.STATE_STORE_PROVIDER_CLASS.key, classOf[RocksDBStateStoreProvider].getName)
-      own.conf.set(SQLConf.STATEFUL_SHUFFLE_PARTITIONS_INTERNAL.key, "2")
-    }
+    own.conf.set("spark.sql.shuffle.partitions", Partitions)
     own
   }
 
+  /** The provider and the number of partitions that a micro-batch query of the session pins in its checkpoint. */
+  private def stateOf(session: classic.SparkSession): (String, String) = {
+    val source = MemoryStream[Event](Encoders.product[Event], session)
+    source.addData(events)
+    val checkpoint = newDirectory("checkpoint")
+    PublicRun.toTheEnd(
+      source.toDF().groupBy("key").count().writeStream
+        .outputMode("update")
+        .option("checkpointLocation", checkpoint.toString)
+        .trigger(Trigger.AvailableNow())
+        .format("noop")
+    )
+    val recorded = Engine.recordedConf(checkpoint)
+    (recorded(Engine.ProviderKey), recorded(Engine.PartitionsKey))
+  }
+
   /** Rows that the sink was given, once there are `expected` of them and a batch has ended. */
-  private def run(session: classic.SparkSession, name: String, expected: Int)(
-      of: DataFrame => DataFrame
-  ): Seq[String] = {
+  private def run(
+      session: classic.SparkSession,
+      name: String,
+      expected: Int,
+      checkpoint: Path = newDirectory("checkpoint")
+  )(of: DataFrame => DataFrame): Seq[String] = {
     val source = new LowLatencyMemoryStream[Event](1, session)(Encoders.product[Event])
     source.addData(events)
     val query = of(source.toDF()).writeStream
       .outputMode("update")
-      .option("checkpointLocation", newDirectory("checkpoint").toString)
+      .option("checkpointLocation", checkpoint.toString)
       .trigger(Trigger.RealTime("2 seconds"))
       .foreach(new Collecting(name))
       .start()

@@ -1,0 +1,47 @@
+package org.apache.spark.sql.penstock.routing
+
+import java.util.concurrent.atomic.AtomicBoolean
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.streaming.WriteToStream
+import org.apache.spark.sql.execution.streaming.runtime.{StreamExecution, StreamingQueryWrapper}
+import org.apache.spark.sql.execution.streaming.{ContinuousTrigger, RealTimeTrigger}
+import org.apache.spark.sql.streaming.StreamingQueryListener
+import org.apache.spark.sql.streaming.StreamingQueryListener._
+
+import io.penstock.conf.ApplicationSetup
+
+/**
+ * Gives the queries of a session the provider and the number of state partitions, where the application cannot carry
+ * them. Spark tells of a start in the query's own thread and goes on when told, before it reads what the query's
+ * checkpoint will pin; a checkpoint that is there already has the last word.
+ */
+final private[routing] class QueryStarts(session: SparkSession) extends StreamingQueryListener {
+  private val listening = new AtomicBoolean
+
+  /** Listens from the session's first query on: Spark analyzes what a query will write right before it starts it. */
+  def expect(plan: LogicalPlan): Unit = plan match {
+    case _: WriteToStream if listening.compareAndSet(false, true) => session.streams.addListener(this)
+    case _ =>
+  }
+
+  override def onQueryStarted(event: QueryStartedEvent): Unit = session.streams.get(event.id) match {
+    case query: StreamingQueryWrapper => prepare(query.streamingQuery)
+    case _ =>
+  }
+
+  private def prepare(query: StreamExecution): Unit = query.trigger match {
+    // Spark chooses RocksDB for the first; the second has no state.
+    case _: RealTimeTrigger | _: ContinuousTrigger =>
+    case _ =>
+      val conf = query.sparkSessionForStream.conf
+      ApplicationSetup
+        .forQuery(session.sparkContext.getConf.getAll.toMap, conf.getAll)
+        .foreach { case (key, value) => conf.set(key, value) }
+  }
+
+  override def onQueryProgress(event: QueryProgressEvent): Unit = ()
+
+  override def onQueryTerminated(event: QueryTerminatedEvent): Unit = ()
+}
