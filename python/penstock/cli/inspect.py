@@ -1,0 +1,203 @@
+"""Show what Penstock keeps in a checkpoint, and check it.
+
+Only reads; a query that runs on the checkpoint is not disturbed. Exit status 1 where `--verify` finds that something is
+wrong, 2 where the checkpoint cannot be read at all.
+"""
+
+import argparse
+import json
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+from penstock.state.checkpoint import Checkpoint
+from penstock.state.inspection import Inspection, ShardSummary, by_folder, inspect
+from penstock.state.verification import Verification, verify
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("checkpoint", help="the query's checkpointLocation: a path, or a URI that pyarrow can open")
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="read every file, check every checksum, and that batches follow each other",
+    )
+    parser.add_argument("--shards", action="store_true", help="list every shard")
+    parser.add_argument("--json", action="store_true", help="print JSON, every shard and file included")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what is found."""
+    checkpoint = Checkpoint(arguments.checkpoint)
+    verification = verify(checkpoint) if arguments.verify else None
+    intact = verification is None or not any(problem.needed for problem in verification.problems)
+    # What is damaged cannot be counted.
+    inspection = inspect(checkpoint) if intact else None
+    if arguments.json:
+        print(json.dumps(_as_json(inspection, verification), indent=2))
+    else:
+        print("\n".join(_as_text(inspection, verification, arguments.shards)))
+    return 0 if intact else 1
+
+
+def _as_json(inspection: Inspection | None, verification: Verification | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if inspection is not None:
+        manifest = inspection.manifest
+        found = {
+            "checkpoint": inspection.location,
+            "shards": inspection.description.shard_count,
+            "writtenBy": inspection.description.written_by,
+            "batch": None if manifest is None else manifest.batch,
+            "generation": None if manifest is None else manifest.generation,
+            "runId": None if manifest is None else str(manifest.run),
+            "writtenAtMs": None if manifest is None else manifest.written_at_ms,
+            "committedBatch": inspection.committed_batch,
+            "batches": inspection.batches,
+            "epochs": [
+                {"number": e.number, "firstBatch": e.first_batch, "shards": e.shard_count, "tasks": e.tasks}
+                for e in inspection.epochs
+            ],
+            "stores": [
+                {
+                    "operatorId": store.operator_id,
+                    "operator": store.operator,
+                    "store": store.store,
+                    "shards": [_shard_as_json(shard) for shard in store.shards],
+                }
+                for store in inspection.stores
+            ],
+            "files": [{"path": f.path, "bytes": f.bytes, "needed": f.needed} for f in inspection.files],
+        }
+    if verification is not None:
+        found["verified"] = {
+            "files": verification.files,
+            "sections": verification.sections,
+            "problems": [
+                {"errorClass": p.error_class, "file": p.file, "atByte": p.at_byte, "what": p.what, "needed": p.needed}
+                for p in verification.problems
+            ],
+        }
+    return found
+
+
+def _shard_as_json(shard: ShardSummary) -> dict[str, Any]:
+    return {
+        "shard": shard.shard,
+        "keys": shard.keys,
+        "bytes": shard.bytes,
+        "version": shard.version,
+        "lineage": str(shard.lineage),
+        "snapshotVersion": shard.snapshot_version,
+        "deltas": shard.deltas,
+    }
+
+
+def _as_text(inspection: Inspection | None, verification: Verification | None, every_shard: bool) -> list[str]:
+    lines: list[str] = []
+    if inspection is not None:
+        lines += [*_head(inspection), "", *_stores(inspection)]
+        if every_shard:
+            lines += ["", *_shards(inspection)]
+        lines += ["", *_files(inspection)]
+    if verification is not None:
+        lines += _verified(verification)
+    return lines
+
+
+def _head(inspection: Inspection) -> list[str]:
+    manifest = inspection.manifest
+    if manifest is None:
+        state = "none: no batch has ended"
+    else:
+        written = datetime.fromtimestamp(manifest.written_at_ms / 1000, timezone.utc)
+        state = (
+            f"after batch {manifest.batch}, generation {manifest.generation}, written {written:%Y-%m-%d %H:%M:%S} UTC; "
+            + ("Spark has committed " + _or_none(inspection.committed_batch, "batch "))
+        )
+    kept = f"batches {inspection.batches[0]} to {inspection.batches[-1]}" if inspection.batches else "none"
+    return [
+        f"checkpoint  {inspection.location}",
+        f"state       {state}",
+        f"kept        {kept}",
+        f"shards      {inspection.description.shard_count}, written by {inspection.description.written_by}",
+        *(
+            f"epoch {e.number:<6}from batch {e.first_batch}: "
+            + (
+                ", ".join(f"region {region} on {tasks} tasks" for region, tasks in sorted(e.tasks.items()))
+                or "no regions"
+            )
+            for e in inspection.epochs
+        ),
+    ]
+
+
+def _stores(inspection: Inspection) -> list[str]:
+    rows = [("operator", "store", "shards", "keys", "bytes", "heaviest shard", "longest chain")]
+    for store in inspection.stores:
+        heaviest = max(store.shards, key=lambda shard: shard.bytes)
+        rows.append(
+            (
+                f"{store.operator_id} {store.operator or ''}".strip(),
+                store.store,
+                f"{len(store.shards):,}",
+                f"{sum(s.keys for s in store.shards):,}",
+                f"{sum(s.bytes for s in store.shards):,}",
+                f"{heaviest.shard}: {heaviest.keys:,} keys, {heaviest.bytes:,} bytes",
+                f"{max(s.deltas for s in store.shards)} changes",
+            )
+        )
+    return _aligned(rows)
+
+
+def _shards(inspection: Inspection) -> list[str]:
+    rows = [("operator", "store", "shard", "keys", "bytes", "version", "snapshot", "changes", "lineage")]
+    rows += [
+        (
+            str(store.operator_id),
+            store.store,
+            str(s.shard),
+            f"{s.keys:,}",
+            f"{s.bytes:,}",
+            str(s.version),
+            _or_none(s.snapshot_version),
+            str(s.deltas),
+            str(s.lineage),
+        )
+        for store in inspection.stores
+        for s in store.shards
+    ]
+    return _aligned(rows)
+
+
+def _files(inspection: Inspection) -> list[str]:
+    folders = ", ".join(f"{n:,} {name} ({size:,} bytes)" for name, (n, size) in by_folder(inspection.files).items())
+    orphans = inspection.orphans
+    lines = [f"files       {folders}"]
+    if orphans:
+        total = sum(file.bytes for file in orphans)
+        lines.append(f"not needed  {len(orphans):,} files, {total:,} bytes: the query deletes them in time")
+        lines += [f"            {file.path}" for file in orphans]
+    return lines
+
+
+def _verified(verification: Verification) -> list[str]:
+    read = f"verified    {verification.files:,} files, {verification.sections:,} sections: "
+    harm = sum(problem.needed for problem in verification.problems)
+    rest = len(verification.problems) - harm
+    said = "all of what is needed is intact" if harm == 0 else f"{harm:,} problems"
+    lines = [read + said + (f"; {rest:,} problems in files that nothing needs" if rest else "")]
+    for p in sorted(verification.problems, key=lambda p: not p.needed):
+        place = "" if p.at_byte is None else f", at byte {p.at_byte}"
+        lines.append(f"            [{p.error_class}] {p.file}{place}: {p.what}" + ("" if p.needed else " (not needed)"))
+    return lines
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _or_none(number: int | None, before: str = "") -> str:
+    return "none" if number is None else f"{before}{number}"

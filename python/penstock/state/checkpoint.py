@@ -1,0 +1,188 @@
+"""The files of one query's state: finds them, reads them, and names the one that is wrong."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from penstock.api.errors import PenstockError
+from penstock.state import epoch as epochs
+from penstock.state.change_set import Content, apply
+from penstock.state.epoch import Description, Epoch
+from penstock.state.framing import HEADER_BYTES, Kind, MalformedDataError, NewerFormatError, check, read_header
+from penstock.state.manifest import Change, Manifest, Section, TableEntry, decode, decode_table, manifest_path
+from penstock.state.storage import Storage, StoredFile, storage_of
+
+_T = TypeVar("_T")
+
+PLACE = "state/_penstock"
+FOLDERS = ("epochs", "manifests", "changelogs", "snapshots")
+
+
+class DamagedFileError(PenstockError):
+    """A file of a checkpoint that cannot be used: PENSTOCK_CORRUPT_FILE, PENSTOCK_MISSING_FILE, PENSTOCK_NEWER_FORMAT.
+
+    Parameters
+    ----------
+    error_class
+        One of these.
+    path
+        The file, relative to the query's Penstock directory.
+    what
+        What is wrong with it.
+    at_byte
+        Where, from the start of the file; None where that says nothing.
+    """
+
+    def __init__(self, error_class: str, path: str, what: str, at_byte: int | None) -> None:
+        super().__init__(error_class, f"{path}: {what}" + ("" if at_byte is None else f", at byte {at_byte}"))
+        self.path = path
+        self.what = what
+        self.at_byte = at_byte
+
+
+@dataclass(frozen=True)
+class NamedFile:
+    """A file of the Penstock directory."""
+
+    path: str
+    file: StoredFile
+
+
+class Checkpoint:
+    """A query's checkpoint.
+
+    Parameters
+    ----------
+    location
+        Path or URI of what the query was given as `checkpointLocation`.
+
+    Raises
+    ------
+    PenstockError
+        PENSTOCK_NO_STATE where Penstock has written nothing there.
+    """
+
+    def __init__(self, location: str) -> None:
+        self._storage: Storage = storage_of(location)
+        self.location = self._storage.root
+        if not any(file.name == "FORMAT" for file in self._storage.files(PLACE)):
+            raise PenstockError("PENSTOCK_NO_STATE", f"{self.location} {self._instead()}")
+
+    def _instead(self) -> str:
+        if self._storage.folders("state"):
+            return "is the checkpoint of a query whose state another store keeps; Penstock has none in it."
+        if "offsets" in self._storage.folders(""):
+            return "is the checkpoint of a query without state, so far."
+        return "is no checkpoint of a streaming query: give the query's own checkpointLocation."
+
+    def description(self) -> Description:
+        """Read the file FORMAT."""
+        return self._decoded("FORMAT", Kind.FORMAT, epochs.decode_description)
+
+    def epoch_batches(self) -> list[int]:
+        """List the first batches of the epochs on record, in ascending order."""
+        return sorted(int(f.name) for f in self._storage.files(f"{PLACE}/epochs") if f.name.isdigit())
+
+    def epoch(self, batch: int) -> Epoch:
+        """Read the epoch that begins with a batch."""
+        path = f"epochs/{batch}"
+        epoch = self._decoded(path, Kind.EPOCH, epochs.decode_epoch)
+        if epoch.first_batch != batch:
+            raise _corrupt(path, f"it is the epoch of batch {epoch.first_batch}", None)
+        return epoch
+
+    def manifests(self) -> dict[int, list[int]]:
+        """List the generations of every batch's manifest, both in ascending order."""
+        found: dict[int, list[int]] = {}
+        for file in self._storage.files(f"{PLACE}/manifests"):
+            batch, _, generation = file.name.partition(".")
+            if batch.isdigit() and generation.isdigit():
+                found.setdefault(int(batch), []).append(int(generation))
+        return {batch: sorted(found[batch]) for batch in sorted(found)}
+
+    def manifest(self, batch: int, generation: int) -> Manifest:
+        """Read a manifest."""
+        path = manifest_path(batch, generation)
+        manifest = self._decoded(path, Kind.MANIFEST, decode)
+        if (manifest.batch, manifest.generation) != (batch, generation):
+            raise _corrupt(path, f"it is generation {manifest.generation} of batch {manifest.batch}", None)
+        return manifest
+
+    def table(self, path: str) -> list[TableEntry]:
+        """Read the section table of a changelog or snapshot file."""
+        kind = Kind.CHANGELOG if path.startswith("changelogs/") else Kind.SNAPSHOTS
+        return self._decoded(path, kind, lambda body: decode_table(body, path))
+
+    def section(self, section: Section) -> bytes:
+        """Read and check a section."""
+        try:
+            data = self._storage.read(f"{PLACE}/{section.path}", section.offset, section.length)
+        except FileNotFoundError as error:
+            raise _missing(section.path) from error
+        if len(data) < section.length:
+            raise _corrupt(section.path, f"it ends {section.length - len(data)} bytes too early", section.offset)
+        return _located(section.path, 0, lambda: check(data, section.crc, "section", section.offset))
+
+    def content(self, parts: Iterable[Change]) -> Content:
+        """Rebuild a shard from its snapshot and its deltas."""
+        content: Content = {}
+        for part in parts:
+            data = self.section(part.section)
+            _located(part.section.path, part.section.offset, lambda data=data: apply(data, content))  # type: ignore[misc]
+        return content
+
+    def committed_batch(self) -> int | None:
+        """Return the newest batch in Spark's commit log."""
+        return max((int(f.name) for f in self._storage.files("commits") if f.name.isdigit()), default=None)
+
+    def operator_names(self) -> dict[int, str]:
+        """Return the operators' names from Spark's own metadata, as far as it can be read."""
+        names = {}
+        for folder in self._storage.folders("state"):
+            if folder.isdigit():
+                try:
+                    versions = self._storage.files(f"state/{folder}/_metadata/v2")
+                    newest = max((int(f.name) for f in versions if f.name.isdigit()), default=None)
+                    path = "metadata" if newest is None else f"v2/{newest}"
+                    lines = self._storage.read(f"state/{folder}/_metadata/{path}").decode().splitlines()
+                    names[int(folder)] = str(json.loads(lines[1])["operatorInfo"]["operatorName"])
+                except (OSError, ValueError, LookupError, TypeError):
+                    continue
+        return names
+
+    def all_files(self) -> Iterator[NamedFile]:
+        """List the files of the Penstock directory."""
+        for folder in ("", *FOLDERS):
+            for file in self._storage.files(f"{PLACE}/{folder}" if folder else PLACE):
+                yield NamedFile(f"{folder}/{file.name}" if folder else file.name, file)
+
+    def _decoded(self, path: str, kind: Kind, decode_body: Callable[[bytes], _T]) -> _T:
+        try:
+            header = self._storage.read(f"{PLACE}/{path}", 0, HEADER_BYTES)
+            length, crc = _located(path, 0, lambda: read_header(header, kind))
+            body = self._storage.read(f"{PLACE}/{path}", HEADER_BYTES, length)
+        except FileNotFoundError as error:
+            raise _missing(path) from error
+        if len(body) < length:
+            raise _corrupt(path, f"body of {length} bytes announced, {len(body)} bytes there", HEADER_BYTES)
+        _located(path, 0, lambda: check(body, crc, "body", HEADER_BYTES))
+        return _located(path, HEADER_BYTES, lambda: decode_body(body))
+
+
+def _located(path: str, base: int, read: Callable[[], _T]) -> _T:
+    try:
+        return read()
+    except NewerFormatError as error:
+        what = f"{error.what}; use the Penstock that wrote the checkpoint, or a newer one"
+        raise DamagedFileError("PENSTOCK_NEWER_FORMAT", path, what, None) from error
+    except MalformedDataError as error:
+        raise _corrupt(path, error.what, base + error.at_byte) from error
+
+
+def _corrupt(path: str, what: str, at_byte: int | None) -> DamagedFileError:
+    return DamagedFileError("PENSTOCK_CORRUPT_FILE", path, what, at_byte)
+
+
+def _missing(path: str) -> DamagedFileError:
+    return DamagedFileError("PENSTOCK_MISSING_FILE", path, "it does not exist, but the state needs it", None)

@@ -1,0 +1,178 @@
+"""The frame that every file has, and the numbers and strings in it: `docs/PROTOCOL.md`, section 2."""
+
+import struct
+from enum import IntEnum
+from uuid import UUID
+
+import google_crc32c
+
+MAGIC = b"PENSTOCK"
+VERSION = 1
+HEADER_BYTES = 20
+
+_MORE = 0x80
+
+
+class Kind(IntEnum):
+    """What a file is."""
+
+    CHANGELOG = 1
+    SNAPSHOTS = 2
+    MANIFEST = 3
+    EPOCH = 4
+    FORMAT = 5
+
+
+class MalformedDataError(Exception):
+    """Bytes that do not follow the format.
+
+    Parameters
+    ----------
+    what
+        What was found instead.
+    at_byte
+        Where, from the start of the bytes that were read.
+    """
+
+    def __init__(self, what: str, at_byte: int = 0) -> None:
+        super().__init__(f"{what}, at byte {at_byte}")
+        self.what = what
+        self.at_byte = at_byte
+
+
+class NewerFormatError(MalformedDataError):
+    """A file of a later format version than this reader's."""
+
+
+def crc32c(data: bytes) -> int:
+    """Return the CRC32C of bytes."""
+    return int(google_crc32c.value(data))
+
+
+class Cursor:
+    """Reads numbers and strings one after the other, and never beyond the end.
+
+    Parameters
+    ----------
+    data
+        What is read.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.position = 0
+
+    @property
+    def remaining(self) -> int:
+        """Bytes that are left."""
+        return len(self._data) - self.position
+
+    def take(self, count: int) -> bytes:
+        """Return the next `count` bytes."""
+        start = self.position
+        end = start + count
+        if end > len(self._data):
+            raise MalformedDataError(f"{count} bytes wanted, {self.remaining} left", start)
+        self.position = end
+        return self._data[start:end]
+
+    def byte(self) -> int:
+        """Return a `u8`."""
+        position = self.position
+        if position >= len(self._data):
+            raise MalformedDataError("1 byte wanted, none left", position)
+        self.position = position + 1
+        return self._data[position]
+
+    def u32(self) -> int:
+        """Return a `u32`."""
+        return int(struct.unpack("<I", self.take(4))[0])
+
+    def u64(self) -> int:
+        """Return a `u64`."""
+        return int(struct.unpack("<Q", self.take(8))[0])
+
+    def uuid(self) -> UUID:
+        """Return a UUID, most significant half first."""
+        return UUID(int=self.u64() << 64 | self.u64())
+
+    def varint(self) -> int:
+        """Return an unsigned LEB128 number of at most 63 bits."""
+        start = self.position
+        byte = value = self.byte()
+        if byte & _MORE:
+            value = shift = 0
+            while byte & _MORE:
+                value |= (byte & ~_MORE) << shift
+                shift += 7
+                byte = self.byte()
+            value |= byte << shift
+        if value >= 1 << 63:
+            raise MalformedDataError(f"a number of {value.bit_length()} bits", start)
+        return value
+
+    def count(self, what: str, limit: int | None = None) -> int:
+        """Return a varint that counts things of which each takes a byte or more, or is bounded by `limit`."""
+        start = self.position
+        value = self.varint()
+        bound = len(self._data) - self.position if limit is None else limit
+        if value > bound:
+            raise MalformedDataError(f"{what} is {value}, at most {bound} is possible", start)
+        return value
+
+    def string(self) -> str:
+        """Return a string."""
+        start = self.position
+        try:
+            return self.take(self.count("length of a name")).decode()
+        except UnicodeDecodeError as error:
+            raise MalformedDataError("a name that is not UTF-8", start) from error
+
+    def end(self, what: str) -> None:
+        """Check that nothing is left behind `what`."""
+        if self.remaining:
+            raise MalformedDataError(f"{self.remaining} bytes behind the last {what}", self.position)
+
+
+def read_header(header: bytes, kind: Kind) -> tuple[int, int]:
+    """Check a file's header.
+
+    Parameters
+    ----------
+    header
+        The first 20 bytes of a file, or fewer where it is shorter.
+    kind
+        What the file should be.
+
+    Returns
+    -------
+    tuple
+        Length (bytes) and CRC32C of the body.
+
+    Raises
+    ------
+    MalformedDataError
+        Where the header is wrong, :class:`NewerFormatError` where it is of a later version.
+    """
+    if len(header) < HEADER_BYTES:
+        raise MalformedDataError(f"{len(header)} bytes, shorter than a header")
+    cursor = Cursor(header)
+    if cursor.take(len(MAGIC)) != MAGIC:
+        raise MalformedDataError("it does not begin with PENSTOCK")
+    version = cursor.byte() | cursor.byte() << 8
+    if version > VERSION:
+        raise NewerFormatError(f"format version {version}, this Penstock reads up to {VERSION}", 8)
+    if version < 1:
+        raise MalformedDataError(f"format version {version}", 8)
+    if (found := cursor.byte()) != kind:
+        raise MalformedDataError(f"kind of file {found}, {kind.value} was expected", 10)
+    if codec := cursor.byte():
+        raise MalformedDataError(f"unknown codec {codec}", 11)
+    return cursor.u32(), cursor.u32()
+
+
+def check(data: bytes, expected: int, what: str, at_byte: int) -> bytes:
+    """Return the bytes if their CRC32C is the expected one; else raise :class:`MalformedDataError`."""
+    if (found := crc32c(data)) != expected:
+        raise MalformedDataError(f"checksum of the {what} is {found:08x}, {expected:08x} was expected", at_byte)
+    return data

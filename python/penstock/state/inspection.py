@@ -1,0 +1,140 @@
+"""What a checkpoint holds, in numbers."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from penstock.state.checkpoint import FOLDERS, Checkpoint, NamedFile
+from penstock.state.epoch import Description, Epoch
+from penstock.state.manifest import Manifest, Shard, manifest_path
+
+
+@dataclass(frozen=True)
+class ShardSummary:
+    """A shard after the newest batch; `bytes` are those of its keys and values."""
+
+    shard: int
+    keys: int
+    bytes: int
+    version: int
+    lineage: UUID
+    snapshot_version: int | None
+    deltas: int
+
+
+@dataclass(frozen=True)
+class StoreSummary:
+    """A store of an operator."""
+
+    operator_id: int
+    operator: str | None
+    store: str
+    shards: list[ShardSummary]
+
+
+@dataclass(frozen=True)
+class FileSummary:
+    """A file; `needed` where the state of a batch that is kept cannot be had without it."""
+
+    path: str
+    bytes: int
+    needed: bool
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a checkpoint holds; no manifest where no batch of the query has ended."""
+
+    location: str
+    description: Description
+    batches: list[int]
+    committed_batch: int | None
+    manifest: Manifest | None
+    epochs: list[Epoch]
+    stores: list[StoreSummary]
+    files: list[FileSummary]
+
+    @property
+    def orphans(self) -> list[FileSummary]:
+        """Files that no batch that is kept needs."""
+        return [file for file in self.files if not file.needed]
+
+
+def inspect(checkpoint: Checkpoint) -> Inspection:
+    """Read the newest state, and which files the batches that are kept need.
+
+    Raises
+    ------
+    DamagedFileError
+        Where a file that is needed for that cannot be used.
+    """
+    generations = checkpoint.manifests()
+    truth = {batch: checkpoint.manifest(batch, numbers[-1]) for batch, numbers in generations.items()}
+    newest = truth[max(truth)] if truth else None
+    return Inspection(
+        location=checkpoint.location,
+        description=checkpoint.description(),
+        batches=list(truth),
+        committed_batch=checkpoint.committed_batch(),
+        manifest=newest,
+        epochs=[checkpoint.epoch(batch) for batch in checkpoint.epoch_batches()],
+        stores=[] if newest is None else _stores(checkpoint, newest),
+        files=needs(list(checkpoint.all_files()), list(truth.values())),
+    )
+
+
+def needs(files: list[NamedFile], truth: list[Manifest]) -> list[FileSummary]:
+    """Tell which files are needed.
+
+    Parameters
+    ----------
+    files
+        Everything there is.
+    truth
+        The newest generation of the manifest of every batch that is kept.
+    """
+    needed = {manifest_path(manifest.batch, manifest.generation) for manifest in truth}
+    needed.update(section.path for manifest in truth for section in manifest.sections())
+    return [
+        FileSummary(named.path, named.file.size_bytes, named.path in needed or _is_settled(named.path))
+        for named in files
+    ]
+
+
+def _is_settled(path: str) -> bool:
+    folder, _, name = path.rpartition("/")
+    return path == "FORMAT" or (folder == "epochs" and name.isdigit())
+
+
+def _stores(checkpoint: Checkpoint, manifest: Manifest) -> list[StoreSummary]:
+    names = checkpoint.operator_names()
+    return [
+        StoreSummary(
+            key.operator_id,
+            names.get(key.operator_id),
+            key.store_name,
+            [_shard(checkpoint, number, shard) for number, shard in enumerate(shards)],
+        )
+        for key, shards in sorted(manifest.stores.items(), key=lambda item: (item[0].operator_id, item[0].store_name))
+    ]
+
+
+def _shard(checkpoint: Checkpoint, number: int, shard: Shard) -> ShardSummary:
+    families = checkpoint.content(shard.parts).values()
+    return ShardSummary(
+        shard=number,
+        keys=sum(len(family) for family in families),
+        bytes=sum(len(key) + len(value) for family in families for key, value in family.items()),
+        version=shard.version,
+        lineage=shard.lineage,
+        snapshot_version=shard.snapshot.version if shard.snapshot else None,
+        deltas=len(shard.deltas),
+    )
+
+
+def by_folder(files: list[FileSummary]) -> dict[str, tuple[int, int]]:
+    """Count files and their bytes by folder."""
+    found = {}
+    for folder in FOLDERS:
+        own = [file for file in files if file.path.startswith(f"{folder}/")]
+        found[folder] = (len(own), sum(file.bytes for file in own))
+    return found

@@ -1,0 +1,192 @@
+"""Manifests and section tables: `docs/PROTOCOL.md`, sections 5 and 6."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from penstock.state.framing import HEADER_BYTES, Cursor, MalformedDataError
+
+_CHANGELOG, _SNAPSHOTS, _MANIFEST = 1, 2, 3
+
+NEVER_WRITTEN = UUID(int=0)
+
+
+@dataclass(frozen=True)
+class Section:
+    """Bytes of one change set.
+
+    Parameters
+    ----------
+    path
+        The file, relative to the query's Penstock directory.
+    offset
+        Bytes from the start of the file.
+    length
+        Bytes.
+    crc
+        CRC32C of the bytes.
+    """
+
+    path: str
+    offset: int
+    length: int
+    crc: int
+
+
+@dataclass(frozen=True)
+class Change:
+    """Content of a shard, or what led from one content to the next.
+
+    Parameters
+    ----------
+    version
+        Version of the store that it makes, or holds.
+    lineage
+        Names the content.
+    section
+        Where it is.
+    """
+
+    version: int
+    lineage: UUID
+    section: Section
+
+
+@dataclass(frozen=True)
+class Shard:
+    """All that rebuilds one shard: a snapshot, if there is one, and the changes since, oldest first."""
+
+    snapshot: Change | None
+    deltas: tuple[Change, ...]
+
+    @property
+    def parts(self) -> tuple[Change, ...]:
+        """Snapshot and deltas in the order in which they apply."""
+        return self.deltas if self.snapshot is None else (self.snapshot, *self.deltas)
+
+    @property
+    def version(self) -> int:
+        """Version that last changed the shard; 0 where none did."""
+        return self.parts[-1].version if self.parts else 0
+
+    @property
+    def lineage(self) -> UUID:
+        """Name of the content."""
+        return self.parts[-1].lineage if self.parts else NEVER_WRITTEN
+
+
+@dataclass(frozen=True)
+class StoreKey:
+    """A store of a query."""
+
+    operator_id: int
+    store_name: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The state of a query after a batch."""
+
+    batch: int
+    generation: int
+    run: UUID
+    written_at_ms: int
+    shard_count: int
+    stores: dict[StoreKey, tuple[Shard, ...]]
+
+    def sections(self) -> set[Section]:
+        """All sections that the manifest names."""
+        return {c.section for shards in self.stores.values() for shard in shards for c in shard.parts}
+
+
+@dataclass(frozen=True)
+class TableEntry:
+    """What a changelog or snapshot file says of one of its sections."""
+
+    store: StoreKey
+    shard: int
+    section: Section
+
+
+def manifest_path(batch: int, generation: int) -> str:
+    """Return the path of a manifest."""
+    return f"manifests/{batch}.{generation}"
+
+
+def decode(body: bytes) -> Manifest:
+    """Decode a manifest's body.
+
+    Raises
+    ------
+    MalformedDataError
+        Where the bytes do not follow the format.
+    """
+    cursor = Cursor(body)
+    batch, generation = cursor.varint(), cursor.varint()
+    run, written_at_ms = cursor.uuid(), cursor.u64()
+    shard_count = cursor.count("number of shards", 1 << 24)
+    own = manifest_path(batch, generation)
+    paths = [_container(cursor) for _ in range(cursor.count("number of containers"))]
+    lineages = [cursor.uuid() for _ in range(cursor.count("number of lineages"))]
+
+    def section() -> Section:
+        path = paths[_index(cursor, len(paths), "container")]
+        offset = cursor.varint()
+        length = cursor.count("length of a section", (1 << 31) - 1)
+        return Section(path, offset + HEADER_BYTES + len(body) if path == own else offset, length, cursor.u32())
+
+    def change() -> Change:
+        return Change(cursor.varint(), lineages[_index(cursor, len(lineages), "lineage")], section())
+
+    def shard() -> Shard:
+        at = cursor.position
+        flag = cursor.byte()
+        if flag > 1:
+            raise MalformedDataError(f"unknown flag {flag} of a shard", at)
+        snapshot = change() if flag else None
+        return Shard(snapshot, tuple(change() for _ in range(cursor.count("number of deltas"))))
+
+    stores = {}
+    for _ in range(cursor.count("number of stores")):
+        key = StoreKey(cursor.varint(), cursor.string())
+        stores[key] = tuple(shard() for _ in range(cursor.count("number of shards of a store")))
+    cursor.end("store")
+    return Manifest(batch, generation, run, written_at_ms, shard_count, stores)
+
+
+def decode_table(body: bytes, path: str) -> list[TableEntry]:
+    """Decode the body of a changelog or snapshot file; offsets become those in the file.
+
+    Raises
+    ------
+    MalformedDataError
+        Where the bytes do not follow the format.
+    """
+    cursor = Cursor(body)
+    entries = []
+    for _ in range(cursor.count("number of sections")):
+        store = StoreKey(cursor.varint(), cursor.string())
+        shard, offset = cursor.varint(), cursor.varint()
+        section = Section(path, HEADER_BYTES + len(body) + offset, cursor.varint(), cursor.u32())
+        entries.append(TableEntry(store, shard, section))
+    cursor.end("section")
+    return entries
+
+
+def _container(cursor: Cursor) -> str:
+    at = cursor.position
+    kind = cursor.byte()
+    if kind == _CHANGELOG:
+        return f"changelogs/{cursor.varint()}-{cursor.uuid()}"
+    if kind == _SNAPSHOTS:
+        return f"snapshots/{cursor.varint()}-{cursor.uuid()}"
+    if kind == _MANIFEST:
+        return manifest_path(cursor.varint(), cursor.varint())
+    raise MalformedDataError(f"unknown kind of container {kind}", at)
+
+
+def _index(cursor: Cursor, size: int, what: str) -> int:
+    at = cursor.position
+    index = cursor.varint()
+    if index >= size:
+        raise MalformedDataError(f"{what} {index} of {size}", at)
+    return index

@@ -1,0 +1,135 @@
+"""Where a checkpoint's files are: a local folder, or any file system that pyarrow knows."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import unquote, urlsplit
+
+from penstock.api.errors import PenstockError
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file as a listing shows it; `modified_ms` is since the epoch."""
+
+    name: str
+    size_bytes: int
+    modified_ms: int
+
+
+class Storage(Protocol):
+    """Reads the files below one folder; paths are relative to it, with `/` between names."""
+
+    root: str
+
+    def files(self, folder: str) -> list[StoredFile]:
+        """List the files of a folder by name, hidden ones left out; none where there is no such folder."""
+        ...
+
+    def folders(self, folder: str) -> list[str]:
+        """List the folders of a folder by name."""
+        ...
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        """Read a range, to the end without a length; shorter where the file ends before. Raises `FileNotFoundError`."""
+        ...
+
+
+class LocalStorage:
+    """A folder of this machine."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.root = str(root)
+
+    def files(self, folder: str) -> list[StoredFile]:
+        """List files."""
+        found = []
+        for entry in self._entries(folder):
+            try:
+                status = entry.stat()
+            except FileNotFoundError:
+                continue  # deleted by the running query since it was listed
+            if not entry.is_dir():
+                found.append(StoredFile(entry.name, status.st_size, status.st_mtime_ns // 1_000_000))
+        return found
+
+    def folders(self, folder: str) -> list[str]:
+        """List folders."""
+        return [entry.name for entry in self._entries(folder) if entry.is_dir()]
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        """Read a range."""
+        with (self._root / path).open("rb") as file:
+            file.seek(offset)
+            return file.read(-1 if length is None else length)
+
+    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(self._root / folder) as entries:
+                return sorted((e for e in entries if not e.name.startswith(".")), key=lambda e: e.name)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+
+class ArrowStorage:
+    """A folder of a file system that pyarrow knows, such as `s3://bucket/folder` or `hdfs://host/folder`."""
+
+    def __init__(self, uri: str) -> None:
+        from pyarrow import fs  # noqa: PLC0415, a local checkpoint does not need it
+
+        self._fs = fs
+        self._system, self._path = fs.FileSystem.from_uri(uri)
+        self.root = uri.rstrip("/")
+
+    def files(self, folder: str) -> list[StoredFile]:
+        """List files."""
+        return [
+            StoredFile(info.base_name, info.size, (info.mtime_ns or 0) // 1_000_000)
+            for info in self._entries(folder)
+            if info.type == self._fs.FileType.File
+        ]
+
+    def folders(self, folder: str) -> list[str]:
+        """List folders."""
+        return [info.base_name for info in self._entries(folder) if info.type == self._fs.FileType.Directory]
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        """Read a range."""
+        with self._system.open_input_file(f"{self._path}/{path}") as file:
+            size = max(file.size() - offset, 0)
+            return bytes(file.read_at(size if length is None else min(length, size), offset))
+
+    def _entries(self, folder: str) -> list[Any]:
+        selector = self._fs.FileSelector(f"{self._path}/{folder}", allow_not_found=True)
+        entries = [e for e in self._system.get_file_info(selector) if not e.base_name.startswith(".")]
+        return sorted(entries, key=lambda e: e.base_name)
+
+
+def storage_of(location: str) -> Storage:
+    """Return the storage for a path or a URI.
+
+    Raises
+    ------
+    PenstockError
+        PENSTOCK_MISSING_PACKAGE, PENSTOCK_UNREADABLE_CHECKPOINT.
+    """
+    parts = urlsplit(location)
+    if not parts.scheme:
+        return LocalStorage(Path(location))
+    if parts.scheme == "file":
+        return LocalStorage(Path(unquote(parts.path)))
+    try:
+        return ArrowStorage(location)
+    except ModuleNotFoundError as error:
+        raise PenstockError(
+            "PENSTOCK_MISSING_PACKAGE",
+            f"{location} is read with the package {error.name}, which is not installed. pip install pyarrow, or copy "
+            "the checkpoint to this machine and name its path.",
+        ) from error
+    except (ValueError, OSError) as error:
+        raise PenstockError(
+            "PENSTOCK_UNREADABLE_CHECKPOINT",
+            f"{location} cannot be opened: {error}. Give a path, or a URI that pyarrow can open (s3, gs, hdfs, file).",
+        ) from error

@@ -1,0 +1,254 @@
+"""Reads every file of a checkpoint and tells what is wrong."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from penstock.api.errors import PenstockError
+from penstock.state.change_set import Content, apply
+from penstock.state.checkpoint import Checkpoint, DamagedFileError
+from penstock.state.framing import MalformedDataError
+from penstock.state.manifest import Manifest, Section, Shard, StoreKey, TableEntry, manifest_path
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that is wrong.
+
+    Parameters
+    ----------
+    error_class
+        What the query would fail with.
+    file
+        Relative to the query's Penstock directory.
+    at_byte
+        Where in the file, if that says anything.
+    what
+        What was found, and what it means for which state.
+    needed
+        Whether the state of a batch that is kept is lost or wrong; else the file is of no use to anyone.
+    """
+
+    error_class: str
+    file: str
+    at_byte: int | None
+    what: str
+    needed: bool = True
+
+
+@dataclass
+class Verification:
+    """What was read, and what is wrong with it."""
+
+    files: int = 0
+    sections: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+    def failed(self, error: DamagedFileError, needed: bool = True, of: str = "") -> None:
+        """Note a file that cannot be used."""
+        problem = Problem(error.error_class, error.path, error.at_byte, error.what + (of and f"; {of}"), needed)
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def wrong(self, file: str, what: str, needed: bool = True) -> None:
+        """Note a file that can be read, and says what cannot be."""
+        self.problems.append(Problem("PENSTOCK_CORRUPT_FILE", file, None, what, needed))
+
+
+def verify(checkpoint: Checkpoint) -> Verification:
+    """Read every file and check all checksums, and that files and batches agree with each other.
+
+    A query that runs meanwhile may delete what it no longer needs; that is not taken for damage.
+    """
+    found = Verification()
+    shard_count = _shard_count(checkpoint, found)
+    _epochs(checkpoint, found, shard_count)
+    truth = _manifests(checkpoint, found, shard_count)
+    _sections(checkpoint, found, truth)
+    for before, after in pairwise(truth):
+        if after.batch == before.batch + 1:
+            _step(checkpoint, found, before, after)
+    committed = checkpoint.committed_batch()
+    if committed is not None and (not truth or truth[-1].batch < committed):
+        found.problems.append(
+            Problem(
+                "PENSTOCK_STATE_MISSING",
+                f"manifests/{committed}.*",
+                None,
+                f"Spark has committed batch {committed}, but no manifest of it is there: the query cannot go on. "
+                "Restore the file, or delete the entries of offsets and commits later than the newest manifest",
+            )
+        )
+    return found
+
+
+def _shard_count(checkpoint: Checkpoint, found: Verification) -> int | None:
+    found.files += 1
+    try:
+        return checkpoint.description().shard_count
+    except DamagedFileError as error:
+        found.failed(error)
+        return None
+
+
+def _epochs(checkpoint: Checkpoint, found: Verification, shard_count: int | None) -> None:
+    number = -1
+    for batch in checkpoint.epoch_batches():
+        found.files += 1
+        try:
+            epoch = checkpoint.epoch(batch)
+        except DamagedFileError as error:
+            found.failed(error)
+            continue
+        if shard_count not in (None, epoch.shard_count):
+            found.wrong(f"epochs/{batch}", f"it has {epoch.shard_count} shards, the query {shard_count}")
+        if epoch.number <= number:
+            found.wrong(f"epochs/{batch}", f"it has number {epoch.number}, the one before {number}")
+        number = epoch.number
+
+
+def _manifests(checkpoint: Checkpoint, found: Verification, shard_count: int | None) -> list[Manifest]:
+    truth = []
+    for batch, generations in checkpoint.manifests().items():
+        for generation in generations:
+            is_truth = generation == generations[-1]
+            found.files += 1
+            try:
+                manifest = checkpoint.manifest(batch, generation)
+            except DamagedFileError as error:
+                if error.error_class != "PENSTOCK_MISSING_FILE":
+                    found.failed(error, is_truth, f"the state of batch {batch} cannot be read" if is_truth else "")
+                continue
+            if is_truth:
+                truth.append(manifest)
+                for what in _contradictions(manifest, shard_count):
+                    found.wrong(manifest_path(batch, generation), what)
+    return truth
+
+
+def _contradictions(manifest: Manifest, shard_count: int | None) -> Iterator[str]:
+    if shard_count not in (None, manifest.shard_count):
+        yield f"it has {manifest.shard_count} shards, the query {shard_count}"
+    for key, shards in manifest.stores.items():
+        if len(shards) not in (1, manifest.shard_count):
+            yield f"{_store(key)} has {len(shards)} shards, {manifest.shard_count} are the query's"
+        for number, shard in enumerate(shards):
+            versions = [part.version for part in shard.parts]
+            if versions != sorted(set(versions)):
+                yield f"{_store(key)}, shard {number}: versions {versions} are not in order"
+            if shard.version > manifest.batch + 1:
+                yield f"{_store(key)}, shard {number}: version {shard.version} is younger than the batch"
+
+
+def _sections(checkpoint: Checkpoint, found: Verification, truth: list[Manifest]) -> None:
+    wanted: dict[str, dict[TableEntry, int]] = {}
+    for manifest in truth:
+        for key, shards in manifest.stores.items():
+            for number, shard in enumerate(shards):
+                for part in shard.parts:
+                    entry = TableEntry(key, number, part.section)
+                    wanted.setdefault(part.section.path, {})[entry] = manifest.batch
+    for path, entries in sorted(wanted.items()):
+        table = [] if path.startswith("manifests/") else _table(checkpoint, found, path, entries)
+        if table is None:
+            continue
+        for entry, batch in entries.items():
+            found.sections += 1
+            problem = _section(checkpoint, entry.section)
+            if problem is not None and not _deleted_since(checkpoint, problem, batch):
+                found.failed(problem, True, f"{_store(entry.store)}, shard {entry.shard} of batch {batch} is lost")
+        _unneeded(checkpoint, found, [entry for entry in table if entry not in entries])
+    for path in sorted(f.path for f in checkpoint.all_files()):
+        if path.startswith(("changelogs/", "snapshots/")) and path not in wanted:
+            _unneeded(checkpoint, found, _table(checkpoint, found, path, {}) or [])
+
+
+def _table(
+    checkpoint: Checkpoint, found: Verification, path: str, needed: dict[TableEntry, int]
+) -> list[TableEntry] | None:
+    """Read a file's section table; None where there is no such file.
+
+    Sections are found without it, so that those of a file whose table is damaged are looked at all the same.
+    """
+    found.files += 1
+    newest = max(needed.values(), default=-1)
+    try:
+        table = checkpoint.table(path)
+    except DamagedFileError as error:
+        missing = error.error_class == "PENSTOCK_MISSING_FILE"
+        if needed and not _deleted_since(checkpoint, error, newest):
+            found.failed(error, True, f"{len({e.shard for e in needed})} shards up to batch {newest} need it")
+        elif not needed and not missing:
+            found.failed(error, needed=False)
+        return None if missing else []
+    for entry in needed.keys() - set(table):
+        found.wrong(path, f"it has no section of {_store(entry.store)}, shard {entry.shard} where the manifest says so")
+    return table
+
+
+def _section(checkpoint: Checkpoint, section: Section) -> DamagedFileError | None:
+    try:
+        apply(checkpoint.section(section), {})
+    except DamagedFileError as error:
+        return error
+    except MalformedDataError as error:
+        return DamagedFileError("PENSTOCK_CORRUPT_FILE", section.path, error.what, section.offset + error.at_byte)
+    return None
+
+
+def _deleted_since(checkpoint: Checkpoint, error: DamagedFileError, batch: int) -> bool:
+    return error.error_class == "PENSTOCK_MISSING_FILE" and batch not in checkpoint.manifests()
+
+
+def _unneeded(checkpoint: Checkpoint, found: Verification, entries: list[TableEntry]) -> None:
+    for entry in entries:
+        found.sections += 1
+        problem = _section(checkpoint, entry.section)
+        if problem is not None and problem.error_class != "PENSTOCK_MISSING_FILE":
+            found.failed(problem, needed=False)
+
+
+def _step(checkpoint: Checkpoint, found: Verification, before: Manifest, after: Manifest) -> None:
+    """Check that a batch begins where the one before ended: no change lost, none twice."""
+    path = manifest_path(after.batch, after.generation)
+    for key, shards in after.stores.items():
+        old = before.stores.get(key)
+        if old is None or len(old) != len(shards):
+            continue
+        for number, (was, now) in enumerate(zip(old, shards, strict=True)):
+            kept = Shard(now.snapshot, tuple(d for d in now.deltas if d.version <= after.batch))
+            if kept.lineage != was.lineage:
+                found.wrong(
+                    path,
+                    f"{_store(key)}, shard {number}: it begins with version {kept.version} ({kept.lineage}), but batch "
+                    f"{before.batch} ended with version {was.version} ({was.lineage})",
+                )
+            elif now.snapshot is not None and now.snapshot != was.snapshot:
+                _snapshot(checkpoint, found, _store(key) + f", shard {number}", was, now)
+
+
+def _snapshot(checkpoint: Checkpoint, found: Verification, of: str, was: Shard, now: Shard) -> None:
+    """Check that a new snapshot is what the changes that it replaces make."""
+    snapshot = now.snapshot
+    if snapshot is None:
+        return
+    lineages = [part.lineage for part in was.parts]
+    if snapshot.lineage not in lineages:
+        found.wrong(snapshot.section.path, f"{of}: it is of no version that the batch before had")
+        return
+    try:
+        held = _filled(checkpoint.content((snapshot,)))
+        made = _filled(checkpoint.content(was.parts[: lineages.index(snapshot.lineage) + 1]))
+    except PenstockError:
+        return  # a section that cannot be read is on the list already
+    if held != made:
+        found.wrong(snapshot.section.path, f"{of}: it is not what the changes up to version {snapshot.version} make")
+
+
+def _filled(content: Content) -> Content:
+    """Leave out families that are empty: a snapshot does not mention them."""
+    return {name: family for name, family in content.items() if family}
+
+
+def _store(key: StoreKey) -> str:
+    return f"store {key.store_name} of operator {key.operator_id}"

@@ -1,0 +1,70 @@
+"""`penstock inspect` on checkpoints that real queries wrote."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from harness import PENSTOCK, SEED, run
+from penstock.state.checkpoint import Checkpoint
+from penstock.state.inspection import inspect
+from penstock.state.verification import verify
+from processors import SCHEMA, EventTimers
+from pyspark.sql.functions import count, expr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def counts(_: SparkSession, rows: DataFrame) -> DataFrame:
+    return rows.groupBy("k").agg(count("*").alias("n"))
+
+
+def join(_: SparkSession, rows: DataFrame) -> DataFrame:
+    other = rows.selectExpr("k as k2", "v as v2", "ts as ts2")
+    return rows.join(other, expr("k = k2 and v = v2 and ts = ts2"))
+
+
+def timers(_: SparkSession, rows: DataFrame) -> DataFrame:
+    return rows.groupBy("k").transformWithState(EventTimers(), SCHEMA, "Update", "EventTime")
+
+
+def checkpoint_of(application: SparkSession, folder: Path, query: Callable) -> Path:
+    conf = {"spark.sql.streaming.stateStore.minDeltasForSnapshot": "2"}
+    if query is join:
+        conf["spark.sql.streaming.unsupportedOperationCheck"] = "false"  # update mode, so that one harness serves all
+    run(application, PENSTOCK, folder, query, conf)
+    return folder / "checkpoint"
+
+
+@pytest.mark.parametrize("query", [counts, join, timers], ids=lambda query: query.__name__)
+def test_intact_and_every_planted_fault_is_found(query, application: SparkSession, tmp_path: Path) -> None:
+    path = checkpoint_of(application, tmp_path, query)
+    found = inspect(Checkpoint(str(path)))
+    verified = verify(Checkpoint(str(path)))
+    assert verified.problems == []
+    assert verified.sections > 0
+    assert len(found.stores) == (4 if query is join else 1)
+    assert any(shard.snapshot_version is not None for store in found.stores for shard in store.shards)
+
+    source = random.Random(SEED)  # noqa: S311
+    for file in found.files:
+        target = path / "state" / "_penstock" / file.path
+        intact = target.read_bytes()
+        at = source.randrange(len(intact))
+        target.write_bytes(intact[:at] + bytes([intact[at] ^ 0xFF]) + intact[at + 1 :])
+        problems = verify(Checkpoint(str(path))).problems
+        assert [p for p in problems if p.file == file.path], f"{file.path}, byte {at}, PENSTOCK_TEST_SEED={SEED}"
+        target.write_bytes(intact)
+
+
+def test_keys_are_those_that_sparks_reader_of_state_finds(application: SparkSession, tmp_path: Path) -> None:
+    path = checkpoint_of(application, tmp_path, counts)
+    rows = application.read.format("statestore").load(str(path)).groupBy("partition_id").count().collect()
+    (store,) = inspect(Checkpoint(str(path))).stores
+    assert store.operator == "stateStoreSave"
+    assert {s.shard: s.keys for s in store.shards if s.keys} == {row["partition_id"]: row["count"] for row in rows}

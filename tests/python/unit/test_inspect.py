@@ -1,0 +1,239 @@
+"""What reads a checkpoint: right where it is intact, and never silent where it is not."""
+
+import json
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from penstock import cli
+from penstock.api.errors import PenstockError
+from penstock.state import change_set, epoch, manifest
+from penstock.state.checkpoint import Checkpoint, DamagedFileError
+from penstock.state.framing import MalformedDataError
+from penstock.state.inspection import inspect
+from penstock.state.storage import ArrowStorage, LocalStorage, storage_of
+from penstock.state.verification import verify
+from written_checkpoint import SHARDS, Writer
+
+CONTENT = {0: {b"a": b"1", b"c": b"4444"}, 1: {}, 2: {b"b": b"22"}, 3: {}}
+
+
+def write(root: Path) -> Path:
+    """Three batches over three of four shards; the second ends with a snapshot of shard 0."""
+    writer = Writer(root)
+    writer.batch(0, {0: {b"a": b"0", b"x": b"9"}, 1: {b"y": b"7"}})
+    writer.batch(1, {0: {b"a": b"1", b"x": None}, 2: {b"b": b"22"}})
+    writer.snapshot(0, {b"a": b"1"})
+    writer.batch(2, {0: {b"c": b"4444"}, 1: {b"y": None}})
+    return root
+
+
+def state(root: Path) -> Path:
+    return root / "state" / "_penstock"
+
+
+def files(root: Path) -> list[Path]:
+    return sorted(p for p in state(root).rglob("*") if p.is_file())
+
+
+def test_content_of_every_shard(tmp_path):
+    found = inspect(Checkpoint(str(write(tmp_path))))
+    assert found.batches == [0, 1, 2]
+    assert (found.manifest.batch, found.committed_batch) == (2, 2)
+    assert [e.tasks for e in found.epochs] == [{0: 2}]
+    (store,) = found.stores
+    sizes = {n: (len(c), sum(len(k) + len(v) for k, v in c.items())) for n, c in CONTENT.items()}
+    assert {s.shard: (s.keys, s.bytes) for s in store.shards} == sizes
+    assert [(s.version, s.snapshot_version, s.deltas) for s in store.shards] == [
+        (3, 2, 1),
+        (3, None, 2),
+        (2, None, 1),
+        (0, None, 0),
+    ]
+    assert found.orphans == []
+    assert verify(Checkpoint(str(tmp_path))).problems == []
+
+
+def test_every_flipped_bit_and_every_lost_byte_is_found(tmp_path):
+    write(tmp_path)
+    for path in files(tmp_path):
+        intact = path.read_bytes()
+        name = str(path.relative_to(state(tmp_path)))
+        damaged = [intact[:i] + bytes([intact[i] ^ 1 << i % 8]) + intact[i + 1 :] for i in range(len(intact))]
+        damaged += [intact[:i] for i in range(len(intact))]
+        for data in damaged:
+            path.write_bytes(data)
+            problems = verify(Checkpoint(str(tmp_path))).problems
+            assert [p for p in problems if p.file == name and p.needed], f"{name}: not found"
+        path.write_bytes(intact)
+    assert verify(Checkpoint(str(tmp_path))).problems == []
+
+
+def test_a_missing_file_is_found(tmp_path):
+    write(tmp_path)
+    for path in files(tmp_path):
+        name = str(path.relative_to(state(tmp_path)))
+        if name.startswith(("changelogs", "snapshots")):
+            intact = path.read_bytes()
+            path.unlink()
+            problems = verify(Checkpoint(str(tmp_path))).problems
+            assert {(p.file, p.error_class) for p in problems} == {(name, "PENSTOCK_MISSING_FILE")}
+            path.write_bytes(intact)
+
+
+def test_the_newest_manifest_is_missing(tmp_path):
+    (state(write(tmp_path)) / "manifests" / "2.0").unlink()
+    (problem,) = verify(Checkpoint(str(tmp_path))).problems
+    assert problem.error_class == "PENSTOCK_STATE_MISSING"
+    assert "batch 2" in problem.what
+
+
+def test_swapped_files_are_found(tmp_path):
+    write(tmp_path)
+    for folder in ("changelogs", "manifests"):
+        first, second, *_ = sorted((state(tmp_path) / folder).iterdir())
+        a, b = first.read_bytes(), second.read_bytes()
+        first.write_bytes(b)
+        second.write_bytes(a)
+        wrong = {p.file for p in verify(Checkpoint(str(tmp_path))).problems}
+        assert {f"{folder}/{first.name}", f"{folder}/{second.name}"} <= wrong
+        first.write_bytes(a)
+        second.write_bytes(b)
+
+
+def test_a_lost_change_and_a_wrong_snapshot_are_found_though_every_checksum_is_right(tmp_path):
+    lost = Writer(tmp_path / "lost")
+    lost.batch(0, {0: {b"a": b"1"}})
+    lost.chains[0].clear()
+    lost.batch(1, {0: {b"b": b"1"}})
+    (problem,) = verify(Checkpoint(str(lost.root))).problems
+    assert problem.file == "manifests/1.0"
+    assert "batch 0 ended with version 1" in problem.what
+
+    wrong = Writer(tmp_path / "wrong")
+    wrong.batch(0, {3: {b"a": b"1"}})
+    snapshot = wrong.snapshot(3, {b"a": b"2"})
+    wrong.batch(1, {3: {b"b": b"1"}})
+    (problem,) = verify(Checkpoint(str(wrong.root))).problems
+    assert problem.file == snapshot
+    assert "shard 3" in problem.what
+
+
+def test_what_no_kept_batch_needs(tmp_path):
+    writer = Writer(tmp_path)
+    writer.batch(0, {0: {b"a": b"1"}})
+    orphan = Path(f"changelogs/0-{UUID(int=5)}")
+    (named,) = (state(tmp_path) / "changelogs").iterdir()
+    (state(tmp_path) / orphan).write_bytes(named.read_bytes())
+    writer.manifest(0, generation=1)
+    found = inspect(Checkpoint(str(tmp_path)))
+    assert {f.path for f in found.orphans} == {str(orphan), "manifests/0.0"}
+    (state(tmp_path) / orphan).write_bytes(named.read_bytes()[:-1])
+    (problem,) = verify(Checkpoint(str(tmp_path))).problems
+    assert (problem.file, problem.needed) == (str(orphan), False)
+    assert cli.main(["inspect", str(tmp_path), "--verify"]) == 0
+
+
+def test_a_newer_format_says_what_to_do(tmp_path):
+    path = state(write(tmp_path)) / "manifests" / "2.0"
+    data = bytearray(path.read_bytes())
+    data[8] = 2
+    path.write_bytes(data)
+    with pytest.raises(DamagedFileError, match="a newer one") as caught:
+        inspect(Checkpoint(str(tmp_path)))
+    assert caught.value.error_class == "PENSTOCK_NEWER_FORMAT"
+
+
+READERS = {
+    "manifests": manifest.decode,
+    "changelogs": lambda body: manifest.decode_table(body, "changelogs/0-x"),
+    "snapshots": lambda section: change_set.apply(section, {}),
+    "epochs": epoch.decode_epoch,
+    "FORMAT": epoch.decode_description,
+}
+
+
+@pytest.fixture(scope="module")
+def bodies(tmp_path_factory) -> dict[str, bytes]:
+    root = write(tmp_path_factory.mktemp("intact"))
+    found = {p.relative_to(state(root)).parts[0]: p.read_bytes()[20:] for p in files(root)}
+    checkpoint = Checkpoint(str(root))
+    (entry,) = checkpoint.table(next(f.path for f in checkpoint.all_files() if f.path.startswith("snapshots/")))
+    return {**found, "snapshots": checkpoint.section(entry.section)}
+
+
+@pytest.mark.parametrize("what", READERS)
+@settings(max_examples=400, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_readers_of_damaged_bytes_say_so_or_read_something(what, bodies, data):
+    body = bytearray(bodies[what])
+    for _ in range(data.draw(st.integers(1, 4))):
+        body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(body)))
+    refused = refusal(READERS[what], bytes(body[:cut]))
+    assert refused is None or 0 <= refused.at_byte <= cut
+
+
+def refusal(read, data: bytes) -> MalformedDataError | None:
+    try:
+        read(data)
+    except MalformedDataError as error:
+        return error
+    return None
+
+
+def test_other_folders_are_told_apart(tmp_path):
+    def refused() -> str:
+        with pytest.raises(PenstockError) as caught:
+            Checkpoint(str(tmp_path))
+        assert caught.value.error_class == "PENSTOCK_NO_STATE"
+        return caught.value.detail
+
+    assert "no checkpoint" in refused()
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "0").touch()
+    (tmp_path / "commits").mkdir()
+    assert "without state" in refused()
+    (tmp_path / "state" / "0").mkdir(parents=True)
+    assert "another store" in refused()
+
+
+def test_a_uri_reads_as_a_path_does(tmp_path):
+    write(tmp_path)
+    assert isinstance(storage_of(f"file://{tmp_path}"), LocalStorage)
+    local, arrow = LocalStorage(tmp_path), ArrowStorage(tmp_path.as_uri())
+    for folder in ("", "state/_penstock", "state/_penstock/manifests", "none"):
+        assert local.files(folder) == arrow.files(folder)
+        assert local.folders(folder) == arrow.folders(folder)
+    path = "state/_penstock/manifests/2.0"
+    for offset, length in ((0, None), (0, 20), (20, 5), (20, 10_000), (10_000, 5)):
+        assert local.read(path, offset, length) == arrow.read(path, offset, length)
+    with pytest.raises(FileNotFoundError):
+        arrow.read("none")
+    with pytest.raises(PenstockError, match="PENSTOCK_UNREADABLE_CHECKPOINT"):
+        storage_of("nothing://host/path")
+
+
+def test_the_command(tmp_path, capsys):
+    write(tmp_path)
+    assert cli.main(["inspect", str(tmp_path), "--verify", "--shards"]) == 0
+    printed = capsys.readouterr().out
+    assert "after batch 2" in printed
+    assert "all of what is needed is intact" in printed
+    assert str(UUID(int=1002)) in printed
+    assert cli.main(["inspect", str(tmp_path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [s["keys"] for s in found["stores"][0]["shards"]] == [len(CONTENT[n]) for n in range(SHARDS)]
+    assert all(f["needed"] for f in found["files"])
+
+    snapshot = next((state(tmp_path) / "snapshots").iterdir())
+    snapshot.write_bytes(snapshot.read_bytes()[:-1] + b"?")
+    assert cli.main(["inspect", str(tmp_path), "--verify"]) == 1
+    assert f"snapshots/{snapshot.name}, at byte" in capsys.readouterr().out
+    assert cli.main(["inspect", str(tmp_path), "--verify", "--json"]) == 1
+    (problem,) = json.loads(capsys.readouterr().out)["verified"]["problems"]
+    assert problem["errorClass"] == "PENSTOCK_CORRUPT_FILE"
+    assert cli.main(["inspect", str(tmp_path)]) == 2
+    assert "PENSTOCK_CORRUPT_FILE" in capsys.readouterr().err

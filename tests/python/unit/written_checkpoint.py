@@ -1,0 +1,133 @@
+"""Writes checkpoints as `docs/PROTOCOL.md` says, for tests of what reads them."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from penstock.state.framing import Kind, crc32c
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHARDS = 4
+
+
+def varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def string(text: str) -> bytes:
+    return varint(len(text.encode())) + text.encode()
+
+
+def uuid(of: UUID) -> bytes:
+    return struct.pack("<QQ", of.int >> 64, of.int & (1 << 64) - 1)
+
+
+def frame(kind: Kind, body: bytes, payload: bytes = b"", version: int = 1) -> bytes:
+    return b"PENSTOCK" + struct.pack("<HBBII", version, kind, 0, len(body), crc32c(body)) + body + payload
+
+
+def change_set(changes: dict[bytes, bytes | None], family: str = "default") -> bytes:
+    """Puts, and removals where the value is None, in one hash family."""
+    out = varint(1) + b"\0" + string(family)
+    for key, value in changes.items():
+        out += varint(0 if value is not None else 1) + varint(len(key)) + key
+        out += b"" if value is None else varint(len(value)) + value
+    return out
+
+
+@dataclass
+class Written:
+    """A section that was written: version and lineage, the file, and where in it."""
+
+    version: int
+    lineage: UUID
+    container: bytes
+    offset: int
+    section: bytes
+
+
+@dataclass
+class Writer:
+    """Writes a query of one operator with one store, a changelog per batch."""
+
+    root: Path
+    chains: list[list[Written]] = field(default_factory=lambda: [[] for _ in range(SHARDS)])
+    snapshots: list[Written | None] = field(default_factory=lambda: [None] * SHARDS)
+
+    def __post_init__(self) -> None:
+        self.write("FORMAT", frame(Kind.FORMAT, varint(SHARDS) + string("a test")))
+        self.write("epochs/0", frame(Kind.EPOCH, varint(0) + varint(0) + varint(SHARDS) + varint(1) + b"\0\x02"))
+
+    def write(self, path: str, data: bytes) -> None:
+        target = self.root / "state" / "_penstock" / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+
+    def table(self, sections: dict[int, bytes]) -> tuple[bytes, int]:
+        """A section table, and where the payload begins."""
+        body, at = varint(len(sections)), 0
+        for shard, section in sections.items():
+            body += varint(0) + string("default") + varint(shard) + varint(at) + varint(len(section))
+            body += struct.pack("<I", crc32c(section))
+            at += len(section)
+        return body, 20 + len(body)
+
+    def batch(self, batch: int, changes: dict[int, dict[bytes, bytes | None]]) -> None:
+        """A batch that changes some shards."""
+        lineage = UUID(int=1000 + batch)
+        sections = {shard: change_set(of) for shard, of in changes.items()}
+        body, at = self.table(sections)
+        self.write(f"changelogs/{batch}-{lineage}", frame(Kind.CHANGELOG, body, b"".join(sections.values())))
+        for shard, section in sections.items():
+            self.chains[shard].append(Written(batch + 1, lineage, b"\1" + varint(batch) + uuid(lineage), at, section))
+            at += len(section)
+        self.manifest(batch)
+        (self.root / "commits").mkdir(exist_ok=True)
+        (self.root / "commits" / str(batch)).write_text("v1\n{}")
+
+    def snapshot(self, shard: int, content: dict[bytes, bytes]) -> str:
+        """A snapshot of a shard as it is; the next manifest refers to it."""
+        last = self.chains[shard][-1]
+        name = UUID(int=5000 + last.version * SHARDS + shard)
+        section = change_set(dict(content))
+        body, at = self.table({shard: section})
+        path = f"snapshots/{last.version}-{name}"
+        self.write(path, frame(Kind.SNAPSHOTS, body, section))
+        container = b"\2" + varint(last.version) + uuid(name)
+        self.snapshots[shard] = Written(last.version, last.lineage, container, at, section)
+        self.chains[shard].clear()
+        return path
+
+    def manifest(self, batch: int, generation: int = 0) -> None:
+        parts = [w for chain in self.chains for w in chain] + [s for s in self.snapshots if s]
+        containers = list(dict.fromkeys(w.container for w in parts))
+        lineages = list(dict.fromkeys(w.lineage for w in parts))
+
+        def change(w: Written) -> bytes:
+            return (
+                varint(w.version)
+                + varint(lineages.index(w.lineage))
+                + varint(containers.index(w.container))
+                + varint(w.offset)
+                + varint(len(w.section))
+                + struct.pack("<I", crc32c(w.section))
+            )
+
+        body = varint(batch) + varint(generation) + uuid(UUID(int=7)) + struct.pack("<Q", 1_700_000_000_000)
+        body += varint(SHARDS) + varint(len(containers)) + b"".join(containers)
+        body += varint(len(lineages)) + b"".join(uuid(x) for x in lineages)
+        body += varint(1) + varint(0) + string("default") + varint(SHARDS)
+        for shard in range(SHARDS):
+            snapshot = self.snapshots[shard]
+            body += b"\0" if snapshot is None else b"\1" + change(snapshot)
+            body += varint(len(self.chains[shard])) + b"".join(change(w) for w in self.chains[shard])
+        self.write(f"manifests/{batch}.{generation}", frame(Kind.MANIFEST, body))
