@@ -15,14 +15,7 @@ final class ShardLoader(directory: StateDirectory) {
    * groups are bounded in bytes.
    */
   def load(manifest: Manifest, store: StoreKey, shards: Seq[Int])(use: (Int, Loaded) => Unit): Unit = {
-    val refs = manifest.stores.getOrElse(
-      store,
-      throw new PenstockException(
-        "PENSTOCK_STATE_MISSING",
-        s"the state of batch ${manifest.batchId} in ${directory.stateRoot} has no store ${store.storeName} of operator " +
-          s"${store.operatorId}; the query has changed since: restart the one that wrote the checkpoint, or start a new one"
-      )
-    )
+    val refs = ShardLoader.refs(manifest, store, directory)
     groups(shards, refs).foreach { group =>
       val sections = mutable.Map[SectionRef, Array[Byte]]()
       group
@@ -64,4 +57,20 @@ final class ShardLoader(directory: StateDirectory) {
 
 object ShardLoader {
   private val GroupBytes = 32L << 20
+
+  /**
+   * A store's shards.
+   *
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_STATE_MISSING where the manifest has no such store
+   */
+  def refs(manifest: Manifest, store: StoreKey, directory: StateDirectory): Vector[ShardRefs] =
+    manifest.stores.getOrElse(
+      store,
+      throw new PenstockException(
+        "PENSTOCK_STATE_MISSING",
+        s"the state of batch ${manifest.batchId} in ${directory.stateRoot} has no store ${store.storeName} of operator " +
+          s"${store.operatorId}; the query has changed since: restart the one that wrote the checkpoint, or start a new one"
+      )
+    )
 }

@@ -3,6 +3,7 @@ package org.apache.spark.sql.penstock.state
 import java.util.UUID
 
 import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.penstock.shims.VersionedStateStoreProvider
@@ -94,17 +95,26 @@ class ShardedStateStoreProvider extends VersionedStateStoreProvider {
       readOnly: Boolean,
       snapshotVersionStateStoreCkptId: Option[String],
       endVersionStateStoreCkptId: Option[String]
-  ): StateStore = throw noReplay
+  ): StateStore = {
+    if (snapshotVersion < 1) throw QueryExecutionErrors.unexpectedStateStoreVersion(snapshotVersion)
+    if (endVersion < snapshotVersion) throw QueryExecutionErrors.unexpectedStateStoreVersion(endVersion)
+    val seen = new ReadOnlyScope(id, endVersion, Some(snapshotVersion), hadoopConf)
+    new ShardedStateStore(id, endVersion, seen, familiesOfReader, conf, readOnly)
+  }
 
   override def getStateStoreChangeDataReader(
       startVersion: Long,
       endVersion: Long,
       colFamilyNameOpt: Option[String],
       endVersionStateStoreCkptId: Option[String]
-  ): StateStoreChangeDataReader = throw noReplay
-
-  private def noReplay: Throwable =
-    StateStoreErrors.stateStoreProviderDoesNotSupportFineGrainedReplay(getClass.getName)
+  ): StateStoreChangeDataReader = {
+    val name = colFamilyNameOpt.getOrElse(StateStore.DEFAULT_COL_FAMILY_NAME)
+    val family = familiesOfReader.all
+      .find(_.name == name)
+      .getOrElse(throw StateStoreErrors.unsupportedOperationOnMissingColumnFamily("read the changes of", name))
+    val history = ReadOnlyScope.history(id, hadoopConf)
+    new ShardChangeReader(history, family, id, startVersion, endVersion, conf, hadoopConf)
+  }
 
   /** What the store may see. */
   protected def scope(version: Long): StoreScope =
@@ -113,7 +123,7 @@ class ShardedStateStoreProvider extends VersionedStateStoreProvider {
   private def runId: Option[UUID] = Option(hadoopConf.get(StreamExecution.RUN_ID_KEY)).map(UUID.fromString)
 
   private def open(version: Long, readOnly: Boolean): ShardedStateStore = {
-    if (version < 0) throw org.apache.spark.sql.errors.QueryExecutionErrors.unexpectedStateStoreVersion(version)
+    if (version < 0) throw QueryExecutionErrors.unexpectedStateStoreVersion(version)
     val seen = scope(version)
     val families = seen match {
       case _: ReadOnlyScope => familiesOfReader

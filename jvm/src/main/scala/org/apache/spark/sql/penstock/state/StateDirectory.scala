@@ -61,9 +61,8 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
     FileFormat.reading(name(path))(ManifestFormat.decode(readBody(path, FileFormat.Kind.Manifest)))
   }
 
-  /** The newest generation of a batch's manifest, if the batch has one. */
-  def newestGeneration(batchId: Long): Option[Long] =
-    manifests().collect { case (b, g) if b == batchId => g }.maxOption
+  /** The newest generation of every batch's manifest. */
+  def newestGenerations(): Map[Long, Long] = manifests().groupMapReduce(_._1)(_._2)(math.max)
 
   /** Batch id and generation of every manifest there is. */
   def manifests(): Seq[(Long, Long)] =

@@ -126,10 +126,16 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
   }
 }
 
-/** One shard of a checkpoint, for reading outside of the query: Spark's reader of state. */
-final class ReadOnlyScope(id: StateStoreId, version: Long, hadoopConf: Configuration) extends StoreScope {
-  private val directory = new StateDirectory(id.checkpointRootLocation, hadoopConf)
+/**
+ * One shard of a checkpoint, for reading outside of the query: Spark's reader of state.
+ *
+ * @param from
+ *   version to begin with and to apply all later changes to; None for the shortest way to `version`
+ */
+final class ReadOnlyScope(id: StateStoreId, version: Long, from: Option[Long], hadoopConf: Configuration)
+    extends StoreScope {
   private val shard = id.partitionId
+  private val history = ReadOnlyScope.history(id, hadoopConf)
 
   override def shards: Array[Int] = Array(shard)
   override def shardCount: Int = shard + 1
@@ -144,27 +150,23 @@ final class ReadOnlyScope(id: StateStoreId, version: Long, hadoopConf: Configura
 
   override def open(timings: StoreTimings): Array[ShardState] = {
     val out = new Array[ShardState](shardCount)
-    if (version == 0L) out(shard) = new ShardState
-    else {
-      val generation = directory
-        .newestGeneration(version - 1)
-        .getOrElse(
-          throw new PenstockException(
-            "PENSTOCK_STATE_MISSING",
-            s"${id.checkpointRootLocation} has no state of batch ${version - 1}: it was never written, or is older than " +
-              "spark.sql.streaming.minBatchesToRetain batches"
-          )
-        )
-      val manifest = ManifestCache.get(directory, version - 1, generation)
-      new ShardLoader(directory).load(manifest, StoreKey(id.operatorId, id.storeName), Seq(shard)) { (_, loaded) =>
-        out(shard) = loaded.content
-      }
-    }
+    out(shard) = from.fold(history.content(version))(history.replay(_, version))
     out
   }
 
   override def commit(changes: ByteSink, sections: Seq[Section]): Unit =
     throw new UnsupportedOperationException(s"$describe is open for reading only")
+}
+
+object ReadOnlyScope {
+
+  /** The versions of a store's shard. */
+  def history(id: StateStoreId, hadoopConf: Configuration): ShardHistory =
+    new ShardHistory(
+      new StateDirectory(id.checkpointRootLocation, hadoopConf),
+      StoreKey(id.operatorId, id.storeName),
+      id.partitionId
+    )
 }
 
 object StoreScope {
@@ -185,7 +187,7 @@ object StoreScope {
     org.apache.spark.sql.penstock.lease.TaskLeases.find(id.operatorId) match {
       case Some(l) if runId.contains(l.region.runId) && l.region.batchId == version =>
         new LeasedScope(l, id, hadoopConf, minDeltasForSnapshot)
-      case _ if !isOwnQuery(runId) => new ReadOnlyScope(id, version, hadoopConf)
+      case _ if !isOwnQuery(runId) => new ReadOnlyScope(id, version, None, hadoopConf)
       case _ =>
         throw new PenstockException(
           "PENSTOCK_NOT_ENABLED",

@@ -74,7 +74,7 @@ class QueryCommitsSuite extends AnyFunSuite {
 
   private def content(root: String, batch: Long): Seq[Map[String, String]] = {
     val d = new StateDirectory(root, hadoop)
-    val m = d.readManifest(batch, d.newestGeneration(batch).get)
+    val m = d.readManifest(batch, d.newestGenerations()(batch))
     val out = Array.fill(shardCount)(Map.empty[String, String])
     new ShardLoader(d).load(m, store, 0 until shardCount) { (s, l) =>
       val t = l.content.familyOrNull("default")

@@ -1,11 +1,15 @@
 package org.apache.spark.sql.penstock.integration
 
-import java.nio.file.Path
+import java.nio.file.{Files, Path}
 
-import org.apache.spark.sql.DataFrame
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.penstock.integration.cases._
 import org.apache.spark.sql.penstock.integration.harness._
+import org.apache.spark.sql.{DataFrame, Row}
 
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -41,6 +45,11 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
     }
   }
 
+  private def committed(checkpoint: Path): Seq[Long] =
+    Using.resource(Files.list(checkpoint.resolve("commits"))) {
+      _.iterator.asScala.flatMap(_.getFileName.toString.toLongOption).toSeq.sorted
+    }
+
   /** Every row is in one shard, and reading a shard at a time gives all of them. */
   private def assertDividedByShard(state: DataFrame, shards: Int, rows: Int): Unit = {
     val perShard = state.groupBy("partition_id").count().collect().map(row => row.getInt(0) -> row.getLong(1)).toMap
@@ -66,6 +75,47 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
     Map("readRegisteredTimers" -> "true")
   )
 
+  /** The change feed up to each batch makes what the reader shows of that batch. */
+  private def follow(operatorCase: OperatorCase)(options: Map[String, String]*): Unit = {
+    val seed = TestSeed.of(operatorCase.name)
+    val engine = EnginePair.of(operatorCase.stock, operatorCase.shards, seed).subject
+    lazy val checkpoint = checkpointOf(engine, operatorCase, seed)
+    options.foreach { chosen =>
+      test(s"${operatorCase.name}, change feed, ${chosen.mkString(", ")}")(withClue(TestSeed.clue) {
+        val feed = read(checkpoint, chosen ++ Map("readChangeFeed" -> "true", "changeStartBatchId" -> "0")).collect()
+        val batches = feed.map(_.getLong(0)).distinct.sorted
+        assert(batches.length > 3)
+        assert(feed.exists(_.getString(1) != "delete"))
+        batches.foreach { batch =>
+          val content = this.content(read(checkpoint, chosen + ("batchId" -> batch.toString)))
+          assert(StateReaderSuite.folded(feed.toSeq.filter(_.getLong(0) <= batch)) == content, s"batch $batch")
+        }
+      })
+    }
+  }
+
+  follow(AggregationCases.updateMode)(Map.empty[String, String])
+  follow(DeduplicationCases.withWatermark)(Map.empty[String, String])
+  follow(TransformWithStateCases.eventTimers)(variable("rowCount"), variable("values"), variable("byRemainder"))
+
+  test("snapshotStartBatchId: the same state from any retained batch and the changes since") {
+    val operatorCase = TransformWithStateCases.eventTimers
+    val seed = TestSeed.of(operatorCase.name)
+    val engine = EnginePair.of(operatorCase.stock, operatorCase.shards, seed).subject
+    val checkpoint = checkpointOf(engine, operatorCase, seed)
+    val variable = this.variable("values")
+    val whole = read(checkpoint, variable)
+    val shard = whole.groupBy("partition_id").count().orderBy(desc("count")).first().getInt(0)
+    val expected = content(whole.filter(s"partition_id = $shard"))
+    def from(batch: Long) = content(read(
+      checkpoint,
+      variable ++ Map("snapshotStartBatchId" -> batch.toString, "snapshotPartitionId" -> shard.toString)
+    ))
+    val batches = committed(checkpoint)
+    assert(batches.size > 5 && expected.nonEmpty)
+    batches.foreach(batch => assert(from(batch) == expected, s"from batch $batch"))
+  }
+
   test("the shard of a row is the hash of its key") {
     val operatorCase = AggregationCases.updateMode
     val seed = TestSeed.of(operatorCase.name)
@@ -74,5 +124,23 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
     val elsewhere = state.filter(expr(s"partition_id <> pmod(hash(key.key), ${engine.partitions})"))
     assert(elsewhere.count() == 0)
     assert(state.count() > 0)
+  }
+}
+
+private object StateReaderSuite {
+
+  /** What a change feed comes to: a row of key and value each, as the reader of the state itself shows them. */
+  def folded(feed: Seq[Row]): Seq[String] = {
+    val values = mutable.LinkedHashMap.empty[Seq[Any], Vector[Any]]
+    feed.foreach { row =>
+      val cells = row.toSeq
+      val (key, value) = (cells.slice(2, cells.size - 2), cells(cells.size - 2))
+      row.getString(1) match {
+        case "update" => values(key) = Vector(value)
+        case "append" => values(key) = values.getOrElse(key, Vector.empty) :+ value
+        case "delete" => values.remove(key)
+      }
+    }
+    values.toSeq.flatMap { case (key, all) => all.map(value => Rendering.of(Row.fromSeq(key :+ value))) }.sorted
   }
 }
