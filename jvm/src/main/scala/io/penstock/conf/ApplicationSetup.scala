@@ -11,6 +11,9 @@ object ApplicationSetup {
   /** Spark's own key for the number of state partitions; without it Spark takes `spark.sql.shuffle.partitions`. */
   val StatePartitionsKey = "spark.sql.streaming.internal.stateStore.partitions"
 
+  val PluginsKey = "spark.plugins"
+
+  val Plugin = "io.penstock.PenstockPlugin"
   val Extensions = "io.penstock.PenstockExtensions"
   val Provider = "io.penstock.PenstockStateStoreProvider"
 
@@ -53,7 +56,8 @@ object ApplicationSetup {
 
   /**
    * What a query's own session gets when the query starts, where the application's settings do not carry it: the provider
-   * where nobody has named one, and the number of state partitions where the provider is Penstock's.
+   * where nobody has named one, and the number of state partitions where the provider is Penstock's. Nothing where the
+   * application has the extension but not the plugin.
    *
    * @param application
    *   the whole configuration of the application
@@ -61,14 +65,15 @@ object ApplicationSetup {
    *   the settings of the query's session
    */
   def forQuery(application: Map[String, String], session: Map[String, String]): Map[String, String] = {
+    val plugged = names(application, PluginsKey).contains(Plugin)
     val elsewhere = session.get(ProviderKey).exists(_ != Provider)
     val conf = application ++ session.view.filterKeys(Set(ProviderKey, StatePartitionsKey))
-    if (elsewhere || Settings.application(Settings.Mode, application) == Mode.Off) Map.empty
+    if (!plugged || elsewhere || Settings.application(Settings.Mode, application) == Mode.Off) Map.empty
     else Seq(provider(conf), statePartitions(conf)).flatMap(_.change).toMap
   }
 
   private def extensions(conf: Map[String, String]): Step = {
-    val present = conf.getOrElse(ExtensionsKey, "").split(',').map(_.trim).filter(_.nonEmpty).toSeq
+    val present = names(conf, ExtensionsKey)
     if (present.contains(Extensions)) Step(None, s"$ExtensionsKey already names $Extensions: left as it is")
     else if (present.isEmpty) set(ExtensionsKey, Extensions)
     else {
@@ -76,6 +81,9 @@ object ApplicationSetup {
       Step(Some(ExtensionsKey -> value), s"appended $Extensions to $ExtensionsKey, which is now $value")
     }
   }
+
+  private def names(conf: Map[String, String], key: String): Seq[String] =
+    conf.getOrElse(key, "").split(',').map(_.trim).filter(_.nonEmpty).toSeq
 
   private def provider(conf: Map[String, String]): Step = conf.get(ProviderKey) match {
     case None => set(ProviderKey, Provider)

@@ -41,13 +41,15 @@ class ApplicationSetupSuite extends AnyFunSuite {
   }
 
   test("a query gets what its session does not set, and nothing where it keeps its state elsewhere") {
+    val plugged = Map(PluginsKey -> s"a.B, $Plugin")
     val both = Map(ProviderKey -> Provider, StatePartitionsKey -> "256")
-    assert(forQuery(Map.empty, Map("spark.sql.shuffle.partitions" -> "8")) == both)
-    assert(forQuery(Map("spark.penstock.shards" -> "64"), Map.empty)(StatePartitionsKey) == "64")
-    assert(forQuery(Map.empty, Map(ProviderKey -> Provider)) == both - ProviderKey)
-    assert(forQuery(Map.empty, Map(StatePartitionsKey -> "7")) == both - StatePartitionsKey)
-    assert(forQuery(Map.empty, Map(ProviderKey -> "x.Y")).isEmpty)
-    assert(forQuery(Map("spark.penstock.mode" -> "off"), Map.empty).isEmpty)
+    assert(forQuery(plugged, Map("spark.sql.shuffle.partitions" -> "8")) == both)
+    assert(forQuery(plugged + ("spark.penstock.shards" -> "64"), Map.empty)(StatePartitionsKey) == "64")
+    assert(forQuery(plugged, Map(ProviderKey -> Provider)) == both - ProviderKey)
+    assert(forQuery(plugged, Map(StatePartitionsKey -> "7")) == both - StatePartitionsKey)
+    assert(forQuery(plugged, Map(ProviderKey -> "x.Y")).isEmpty)
+    assert(forQuery(plugged + ("spark.penstock.mode" -> "off"), Map.empty).isEmpty)
+    assert(forQuery(Map(ExtensionsKey -> Extensions), Map.empty).isEmpty)
   }
 
   test("mode off leaves new queries to plain Spark and says so") {
