@@ -1,8 +1,7 @@
 """The files of one query's state: finds them, reads them, and names the one that is wrong."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from penstock.api.errors import PenstockError
@@ -11,7 +10,7 @@ from penstock.state.change_set import Content, apply
 from penstock.state.epoch import Description, Epoch
 from penstock.state.framing import HEADER_BYTES, Kind, MalformedDataError, NewerFormatError, check, read_header
 from penstock.state.manifest import Change, Manifest, Section, TableEntry, decode, decode_table, manifest_path
-from penstock.state.storage import Storage, StoredFile, storage_of
+from penstock.state.storage import Storage, storage_of
 
 _T = TypeVar("_T")
 
@@ -39,14 +38,6 @@ class DamagedFileError(PenstockError):
         self.path = path
         self.what = what
         self.at_byte = at_byte
-
-
-@dataclass(frozen=True)
-class NamedFile:
-    """A file of the Penstock directory."""
-
-    path: str
-    file: StoredFile
 
 
 class Checkpoint:
@@ -128,9 +119,13 @@ class Checkpoint:
         """Rebuild a shard from its snapshot and its deltas."""
         content: Content = {}
         for part in parts:
-            data = self.section(part.section)
-            _located(part.section.path, part.section.offset, lambda data=data: apply(data, content))  # type: ignore[misc]
+            self.apply(part.section, content)
         return content
+
+    def apply(self, section: Section, content: Content) -> None:
+        """Apply the changes of a section to a shard's content."""
+        data = self.section(section)
+        _located(section.path, section.offset, lambda: apply(data, content))
 
     def committed_batch(self) -> int | None:
         """Return the newest batch in Spark's commit log."""
@@ -151,11 +146,13 @@ class Checkpoint:
                     continue
         return names
 
-    def all_files(self) -> Iterator[NamedFile]:
-        """List the files of the Penstock directory."""
-        for folder in ("", *FOLDERS):
-            for file in self._storage.files(f"{PLACE}/{folder}" if folder else PLACE):
-                yield NamedFile(f"{folder}/{file.name}" if folder else file.name, file)
+    def all_files(self) -> dict[str, int]:
+        """Map the paths of all files of the Penstock directory to their sizes in bytes."""
+        return {
+            f"{folder}/{file.name}".lstrip("/"): file.size_bytes
+            for folder in ("", *FOLDERS)
+            for file in self._storage.files(f"{PLACE}/{folder}")
+        }
 
     def _decoded(self, path: str, kind: Kind, decode_body: Callable[[bytes], _T]) -> _T:
         try:

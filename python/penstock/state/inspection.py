@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from penstock.state.checkpoint import FOLDERS, Checkpoint, NamedFile
+from penstock.state.checkpoint import FOLDERS, Checkpoint
 from penstock.state.epoch import Description, Epoch
 from penstock.state.manifest import Manifest, Shard, manifest_path
 
@@ -78,26 +78,23 @@ def inspect(checkpoint: Checkpoint) -> Inspection:
         manifest=newest,
         epochs=[checkpoint.epoch(batch) for batch in checkpoint.epoch_batches()],
         stores=[] if newest is None else _stores(checkpoint, newest),
-        files=needs(list(checkpoint.all_files()), list(truth.values())),
+        files=needs(checkpoint.all_files(), list(truth.values())),
     )
 
 
-def needs(files: list[NamedFile], truth: list[Manifest]) -> list[FileSummary]:
+def needs(files: dict[str, int], truth: list[Manifest]) -> list[FileSummary]:
     """Tell which files are needed.
 
     Parameters
     ----------
     files
-        Everything there is.
+        Everything there is: paths and sizes in bytes.
     truth
         The newest generation of the manifest of every batch that is kept.
     """
     needed = {manifest_path(manifest.batch, manifest.generation) for manifest in truth}
-    needed.update(section.path for manifest in truth for section in manifest.sections())
-    return [
-        FileSummary(named.path, named.file.size_bytes, named.path in needed or _is_settled(named.path))
-        for named in files
-    ]
+    needed.update(path for manifest in truth for path in manifest.paths())
+    return [FileSummary(path, size, path in needed or _is_settled(path)) for path, size in files.items()]
 
 
 def _is_settled(path: str) -> bool:

@@ -93,9 +93,9 @@ class Manifest:
     shard_count: int
     stores: dict[StoreKey, tuple[Shard, ...]]
 
-    def sections(self) -> set[Section]:
-        """All sections that the manifest names."""
-        return {c.section for shards in self.stores.values() for shard in shards for c in shard.parts}
+    def paths(self) -> set[str]:
+        """All files that the manifest names."""
+        return {part.section.path for shards in self.stores.values() for shard in shards for part in shard.parts}
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,10 @@ from penstock.api.errors import PenstockError
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file as a listing shows it; `modified_ms` is since the epoch."""
+    """A file as a listing shows it."""
 
     name: str
     size_bytes: int
-    modified_ms: int
 
 
 class Storage(Protocol):
@@ -52,7 +51,7 @@ class LocalStorage:
             except FileNotFoundError:
                 continue  # deleted by the running query since it was listed
             if not entry.is_dir():
-                found.append(StoredFile(entry.name, status.st_size, status.st_mtime_ns // 1_000_000))
+                found.append(StoredFile(entry.name, status.st_size))
         return found
 
     def folders(self, folder: str) -> list[str]:
@@ -86,7 +85,7 @@ class ArrowStorage:
     def files(self, folder: str) -> list[StoredFile]:
         """List files."""
         return [
-            StoredFile(info.base_name, info.size, (info.mtime_ns or 0) // 1_000_000)
+            StoredFile(info.base_name, info.size)
             for info in self._entries(folder)
             if info.type == self._fs.FileType.File
         ]

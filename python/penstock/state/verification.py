@@ -4,11 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from penstock.api.errors import PenstockError
-from penstock.state.change_set import Content, apply
+from penstock.state.change_set import Content
 from penstock.state.checkpoint import Checkpoint, DamagedFileError
-from penstock.state.framing import MalformedDataError
-from penstock.state.manifest import Manifest, Section, Shard, StoreKey, TableEntry, manifest_path
+from penstock.state.manifest import Change, Manifest, Section, Shard, StoreKey, TableEntry, manifest_path
 
 
 @dataclass(frozen=True)
@@ -50,9 +48,9 @@ class Verification:
         if problem not in self.problems:
             self.problems.append(problem)
 
-    def wrong(self, file: str, what: str, needed: bool = True) -> None:
+    def wrong(self, file: str, what: str) -> None:
         """Note a file that can be read, and says what cannot be."""
-        self.problems.append(Problem("PENSTOCK_CORRUPT_FILE", file, None, what, needed))
+        self.problems.append(Problem("PENSTOCK_CORRUPT_FILE", file, None, what))
 
 
 def verify(checkpoint: Checkpoint) -> Verification:
@@ -158,7 +156,7 @@ def _sections(checkpoint: Checkpoint, found: Verification, truth: list[Manifest]
             if problem is not None and not _deleted_since(checkpoint, problem, batch):
                 found.failed(problem, True, f"{_store(entry.store)}, shard {entry.shard} of batch {batch} is lost")
         _unneeded(checkpoint, found, [entry for entry in table if entry not in entries])
-    for path in sorted(f.path for f in checkpoint.all_files()):
+    for path in sorted(checkpoint.all_files()):
         if path.startswith(("changelogs/", "snapshots/")) and path not in wanted:
             _unneeded(checkpoint, found, _table(checkpoint, found, path, {}) or [])
 
@@ -188,11 +186,9 @@ def _table(
 
 def _section(checkpoint: Checkpoint, section: Section) -> DamagedFileError | None:
     try:
-        apply(checkpoint.section(section), {})
+        checkpoint.apply(section, {})
     except DamagedFileError as error:
         return error
-    except MalformedDataError as error:
-        return DamagedFileError("PENSTOCK_CORRUPT_FILE", section.path, error.what, section.offset + error.at_byte)
     return None
 
 
@@ -224,14 +220,11 @@ def _step(checkpoint: Checkpoint, found: Verification, before: Manifest, after: 
                     f"{before.batch} ended with version {was.version} ({was.lineage})",
                 )
             elif now.snapshot is not None and now.snapshot != was.snapshot:
-                _snapshot(checkpoint, found, _store(key) + f", shard {number}", was, now)
+                _snapshot(checkpoint, found, _store(key) + f", shard {number}", was, now.snapshot)
 
 
-def _snapshot(checkpoint: Checkpoint, found: Verification, of: str, was: Shard, now: Shard) -> None:
+def _snapshot(checkpoint: Checkpoint, found: Verification, of: str, was: Shard, snapshot: Change) -> None:
     """Check that a new snapshot is what the changes that it replaces make."""
-    snapshot = now.snapshot
-    if snapshot is None:
-        return
     lineages = [part.lineage for part in was.parts]
     if snapshot.lineage not in lineages:
         found.wrong(snapshot.section.path, f"{of}: it is of no version that the batch before had")
@@ -239,7 +232,7 @@ def _snapshot(checkpoint: Checkpoint, found: Verification, of: str, was: Shard, 
     try:
         held = _filled(checkpoint.content((snapshot,)))
         made = _filled(checkpoint.content(was.parts[: lineages.index(snapshot.lineage) + 1]))
-    except PenstockError:
+    except DamagedFileError:
         return  # a section that cannot be read is on the list already
     if held != made:
         found.wrong(snapshot.section.path, f"{of}: it is not what the changes up to version {snapshot.version} make")

@@ -160,7 +160,7 @@ def bodies(tmp_path_factory) -> dict[str, bytes]:
     root = write(tmp_path_factory.mktemp("intact"))
     found = {p.relative_to(state(root)).parts[0]: p.read_bytes()[20:] for p in files(root)}
     checkpoint = Checkpoint(str(root))
-    (entry,) = checkpoint.table(next(f.path for f in checkpoint.all_files() if f.path.startswith("snapshots/")))
+    (entry,) = checkpoint.table(next(p for p in checkpoint.all_files() if p.startswith("snapshots/")))
     return {**found, "snapshots": checkpoint.section(entry.section)}
 
 

@@ -16,11 +16,7 @@ final class ShardHistory(directory: StateDirectory, store: StoreKey, shard: Int)
    */
   def content(version: Long): ShardState =
     if (version == 0L) new ShardState
-    else {
-      var found: ShardState = null
-      new ShardLoader(directory).load(manifest(version), store, Seq(shard))((_, loaded) => found = loaded.content)
-      found
-    }
+    else new ShardLoader(directory).loadOne(manifest(version), store, shard).content
 
   /** The change set that made a version of the shard, if that version differs from the one before; throws as `content`. */
   def changes(version: Long): Option[Array[Byte]] =

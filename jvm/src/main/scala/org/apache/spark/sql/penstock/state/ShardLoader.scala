@@ -38,6 +38,13 @@ final class ShardLoader(directory: StateDirectory) {
     }
   }
 
+  /** Loads one shard. */
+  def loadOne(manifest: Manifest, store: StoreKey, shard: Int): Loaded = {
+    var one: Loaded = null
+    load(manifest, store, Seq(shard))((_, loaded) => one = loaded)
+    one
+  }
+
   private def groups(shards: Seq[Int], refs: Vector[ShardRefs]): Iterator[Seq[Int]] = {
     def bytes(shard: Int): Long =
       (refs(shard).snapshot.map(_.section.length.toLong) ++ refs(shard).deltas.map(_.section.length.toLong)).sum

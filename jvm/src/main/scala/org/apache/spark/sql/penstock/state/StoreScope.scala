@@ -108,11 +108,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
   }
 
   /** Between `has` and `open` another attempt may have moved the shard on: then it is loaded by itself. */
-  private def loadOne(shard: Int): ShardSlot.Loaded = {
-    var loaded: ShardSlot.Loaded = null
-    new ShardLoader(directory).load(manifest, key, Seq(shard))((_, l) => loaded = l)
-    loaded
-  }
+  private def loadOne(shard: Int): ShardSlot.Loaded = new ShardLoader(directory).loadOne(manifest, key, shard)
 
   private def manifest: Manifest = ManifestCache.get(directory, region.batchId - 1, region.base.generation)
 

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types._
 
+import io.penstock.Seed
 import io.penstock.errors.PenstockException
 import io.penstock.state.engine.{KeyBytes, ShardState}
 import io.penstock.state.format.FamilyTraits
@@ -15,7 +16,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 /** One family over several shards, against a sorted map: content below, an attempt's changes above. */
 class FamilyViewSuite extends AnyFunSuite {
-  private val seed = sys.props.get("penstock.test.seed").fold(20261121L)(_.toLong)
+  private val seed = Seed.value
   private val keySchema = new StructType().add("g", LongType).add("t", LongType)
   private val valueSchema = new StructType().add("v", LongType)
   private val keyOf = UnsafeProjection.create(keySchema)

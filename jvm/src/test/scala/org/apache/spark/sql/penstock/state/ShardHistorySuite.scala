@@ -9,6 +9,7 @@ import scala.util.Random
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.unsafe.Platform
 
+import io.penstock.Seed
 import io.penstock.errors.PenstockException
 import io.penstock.state.engine.{KeyBytes, ShardState}
 import io.penstock.state.format._
@@ -92,9 +93,8 @@ class ShardHistorySuite extends AnyFunSuite {
     }
 
   test("every version, from every earlier one, whatever snapshots there are") {
-    val seed = Option(System.getProperty("penstock.test.seed")).fold(1L)(_.toLong)
-    info(s"seed $seed")
-    val random = new Random(seed)
+    info(s"seed ${Seed.value}")
+    val random = new Random(Seed.value)
     val history = new History(snapshotEvery = 3)
     (0 until 12).foreach { _ =>
       val keys = random.shuffle((0 until 6).map(k => s"k$k")).take(random.nextInt(4))

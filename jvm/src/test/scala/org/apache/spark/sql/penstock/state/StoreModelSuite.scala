@@ -14,11 +14,12 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 
+import io.penstock.Seed
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The store against a plain map per version, with attempts that lose, restarts and iterators under change. */
 class StoreModelSuite extends AnyFunSuite {
-  private val seed = sys.props.get("penstock.test.seed").fold(20261121L)(_.toLong)
+  private val seed = Seed.value
   private val keySchema = new StructType().add("ts", LongType).add("k", LongType)
   private val valueSchema = new StructType().add("v", LongType)
   private val keyOf = UnsafeProjection.create(keySchema)

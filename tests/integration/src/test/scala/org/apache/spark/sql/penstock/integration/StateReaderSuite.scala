@@ -1,10 +1,8 @@
 package org.apache.spark.sql.penstock.integration
 
-import java.nio.file.{Files, Path}
+import java.nio.file.Path
 
 import scala.collection.mutable
-import scala.jdk.CollectionConverters._
-import scala.util.Using
 
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.penstock.integration.cases._
@@ -44,11 +42,6 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
       })
     }
   }
-
-  private def committed(checkpoint: Path): Seq[Long] =
-    Using.resource(Files.list(checkpoint.resolve("commits"))) {
-      _.iterator.asScala.flatMap(_.getFileName.toString.toLongOption).toSeq.sorted
-    }
 
   /** Every row is in one shard, and reading a shard at a time gives all of them. */
   private def assertDividedByShard(state: DataFrame, shards: Int, rows: Int): Unit = {
@@ -111,7 +104,7 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
       checkpoint,
       variable ++ Map("snapshotStartBatchId" -> batch.toString, "snapshotPartitionId" -> shard.toString)
     ))
-    val batches = committed(checkpoint)
+    val batches = QueryRun.committed(checkpoint)
     assert(batches.size > 5 && expected.nonEmpty)
     batches.foreach(batch => assert(from(batch) == expected, s"from batch $batch"))
   }

@@ -4,6 +4,7 @@ import java.nio.file.{Files, Path}
 
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
+import scala.util.Using
 
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.execution.SparkPlan
@@ -113,13 +114,15 @@ object QueryRun {
   def lastPlan(query: StreamingQuery): Option[SparkPlan] =
     Option(query.asInstanceOf[StreamingQueryWrapper].streamingQuery.lastExecution).map(_.executedPlan)
 
+  /** The batches in the commit log, in ascending order. */
+  def committed(checkpoint: Path): Seq[Long] =
+    Using.resource(Files.list(checkpoint.resolve("commits"))) {
+      _.iterator.asScala.flatMap(_.getFileName.toString.toLongOption).toSeq.sorted
+    }
+
   /** Deletes the newest entry of the commit log, as if the driver had died before writing it. */
   def loseNewestCommit(checkpoint: Path): Unit = {
-    val entries = Files.list(checkpoint.resolve("commits"))
-    val names =
-      try entries.iterator().asScala.map(_.getFileName.toString).toList
-      finally entries.close()
-    val newest = names.filter(_.forall(_.isDigit)).maxBy(_.toLong)
-    Seq(newest, s".$newest.crc").foreach(name => Files.deleteIfExists(checkpoint.resolve("commits").resolve(name)))
+    val newest = committed(checkpoint).last
+    Seq(s"$newest", s".$newest.crc").foreach(name => Files.deleteIfExists(checkpoint.resolve("commits").resolve(name)))
   }
 }
