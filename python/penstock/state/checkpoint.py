@@ -92,6 +92,23 @@ class Checkpoint:
                 found.setdefault(int(batch), []).append(int(generation))
         return {batch: sorted(found[batch]) for batch in sorted(found)}
 
+    def kept(self) -> set[tuple[int, int]]:
+        """Tell batch and generation of the manifests that count.
+
+        These are the newest ones of every batch, and those that they go on from.
+
+        Raises
+        ------
+        DamagedFileError
+            Where one of them cannot be used.
+        """
+        there = self.manifests()
+        kept: set[tuple[int, int]] = set()
+        for batch in sorted(there, reverse=True):
+            bases = {self.manifest(b, g).base_generation for b, g in kept if b == batch + 1}
+            kept.update((batch, g) for g in there[batch] if g == there[batch][-1] or g in bases)
+        return kept
+
     def manifest(self, batch: int, generation: int) -> Manifest:
         """Read a manifest."""
         path = manifest_path(batch, generation)

@@ -67,33 +67,32 @@ def inspect(checkpoint: Checkpoint) -> Inspection:
     DamagedFileError
         Where a file that is needed for that cannot be used.
     """
-    generations = checkpoint.manifests()
-    truth = {batch: checkpoint.manifest(batch, numbers[-1]) for batch, numbers in generations.items()}
-    newest = truth[max(truth)] if truth else None
+    kept = [checkpoint.manifest(batch, generation) for batch, generation in sorted(checkpoint.kept())]
+    newest = kept[-1] if kept else None
     return Inspection(
         location=checkpoint.location,
         description=checkpoint.description(),
-        batches=list(truth),
+        batches=sorted({manifest.batch for manifest in kept}),
         committed_batch=checkpoint.committed_batch(),
         manifest=newest,
         epochs=[checkpoint.epoch(batch) for batch in checkpoint.epoch_batches()],
         stores=[] if newest is None else _stores(checkpoint, newest),
-        files=needs(checkpoint.all_files(), list(truth.values())),
+        files=needs(checkpoint.all_files(), kept),
     )
 
 
-def needs(files: dict[str, int], truth: list[Manifest]) -> list[FileSummary]:
+def needs(files: dict[str, int], kept: list[Manifest]) -> list[FileSummary]:
     """Tell which files are needed.
 
     Parameters
     ----------
     files
         Everything there is: paths and sizes in bytes.
-    truth
-        The newest generation of the manifest of every batch that is kept.
+    kept
+        The manifests that count.
     """
-    needed = {manifest_path(manifest.batch, manifest.generation) for manifest in truth}
-    needed.update(path for manifest in truth for path in manifest.paths())
+    needed = {manifest_path(manifest.batch, manifest.generation) for manifest in kept}
+    needed.update(path for manifest in kept for path in manifest.paths())
     return [FileSummary(path, size, path in needed or _is_settled(path)) for path, size in files.items()]
 
 

@@ -84,10 +84,14 @@ class StoreKey:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The state of a query after a batch."""
+    """The state of a query after a batch.
+
+    `base_generation` is that of the manifest of the batch before that it goes on from; None in the first batch.
+    """
 
     batch: int
     generation: int
+    base_generation: int | None
     run: UUID
     written_at_ms: int
     shard_count: int
@@ -121,7 +125,7 @@ def decode(body: bytes) -> Manifest:
         Where the bytes do not follow the format.
     """
     cursor = Cursor(body)
-    batch, generation = cursor.varint(), cursor.varint()
+    batch, generation, base = cursor.varint(), cursor.varint(), cursor.varint()
     run, written_at_ms = cursor.uuid(), cursor.u64()
     shard_count = cursor.count("number of shards", 1 << 24)
     own = manifest_path(batch, generation)
@@ -150,7 +154,7 @@ def decode(body: bytes) -> Manifest:
         key = StoreKey(cursor.varint(), cursor.string())
         stores[key] = tuple(shard() for _ in range(cursor.count("number of shards of a store")))
     cursor.end("store")
-    return Manifest(batch, generation, run, written_at_ms, shard_count, stores)
+    return Manifest(batch, generation, base - 1 if base else None, run, written_at_ms, shard_count, stores)
 
 
 def decode_table(body: bytes, path: str) -> list[TableEntry]:

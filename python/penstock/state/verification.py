@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from penstock.state.change_set import Content
 from penstock.state.checkpoint import Checkpoint, DamagedFileError
@@ -61,13 +60,11 @@ def verify(checkpoint: Checkpoint) -> Verification:
     found = Verification()
     shard_count = _shard_count(checkpoint, found)
     _epochs(checkpoint, found, shard_count)
-    truth = _manifests(checkpoint, found, shard_count)
-    _sections(checkpoint, found, truth)
-    for before, after in pairwise(truth):
-        if after.batch == before.batch + 1:
-            _step(checkpoint, found, before, after)
+    kept = _manifests(checkpoint, found, shard_count)
+    _sections(checkpoint, found, list(kept.values()))
+    _steps(checkpoint, found, kept)
     committed = checkpoint.committed_batch()
-    if committed is not None and (not truth or truth[-1].batch < committed):
+    if committed is not None and max((batch for batch, _ in kept), default=-1) < committed:
         found.problems.append(
             Problem(
                 "PENSTOCK_STATE_MISSING",
@@ -105,23 +102,25 @@ def _epochs(checkpoint: Checkpoint, found: Verification, shard_count: int | None
         number = epoch.number
 
 
-def _manifests(checkpoint: Checkpoint, found: Verification, shard_count: int | None) -> list[Manifest]:
-    truth = []
-    for batch, generations in checkpoint.manifests().items():
+def _manifests(checkpoint: Checkpoint, found: Verification, shard_count: int | None) -> dict[tuple[int, int], Manifest]:
+    """Read all manifests and return those that count, by batch and generation, newest first."""
+    kept: dict[tuple[int, int], Manifest] = {}
+    for batch, generations in reversed(checkpoint.manifests().items()):
+        bases = {after.base_generation for (b, _), after in kept.items() if b == batch + 1}
         for generation in generations:
-            is_truth = generation == generations[-1]
+            is_kept = generation == generations[-1] or generation in bases
             found.files += 1
             try:
                 manifest = checkpoint.manifest(batch, generation)
             except DamagedFileError as error:
                 if error.error_class != "PENSTOCK_MISSING_FILE":
-                    found.failed(error, is_truth, f"the state of batch {batch} cannot be read" if is_truth else "")
+                    found.failed(error, is_kept, f"the state of batch {batch} cannot be read" if is_kept else "")
                 continue
-            if is_truth:
-                truth.append(manifest)
+            if is_kept:
+                kept[batch, generation] = manifest
                 for what in _contradictions(manifest, shard_count):
                     found.wrong(manifest_path(batch, generation), what)
-    return truth
+    return kept
 
 
 def _contradictions(manifest: Manifest, shard_count: int | None) -> Iterator[str]:
@@ -138,9 +137,9 @@ def _contradictions(manifest: Manifest, shard_count: int | None) -> Iterator[str
                 yield f"{_store(key)}, shard {number}: version {shard.version} is younger than the batch"
 
 
-def _sections(checkpoint: Checkpoint, found: Verification, truth: list[Manifest]) -> None:
+def _sections(checkpoint: Checkpoint, found: Verification, kept: list[Manifest]) -> None:
     wanted: dict[str, dict[TableEntry, int]] = {}
-    for manifest in truth:
+    for manifest in kept:
         for key, shards in manifest.stores.items():
             for number, shard in enumerate(shards):
                 for part in shard.parts:
@@ -202,6 +201,23 @@ def _unneeded(checkpoint: Checkpoint, found: Verification, entries: list[TableEn
         problem = _section(checkpoint, entry.section)
         if problem is not None and problem.error_class != "PENSTOCK_MISSING_FILE":
             found.failed(problem, needed=False)
+
+
+def _steps(checkpoint: Checkpoint, found: Verification, kept: dict[tuple[int, int], Manifest]) -> None:
+    batches = {batch for batch, _ in kept}
+    for (batch, generation), after in kept.items():
+        if (after.base_generation is None) != (batch == 0):
+            found.wrong(manifest_path(batch, generation), f"it goes on from generation {after.base_generation}")
+        elif after.base_generation is not None and batch - 1 in batches:
+            before = kept.get((batch - 1, after.base_generation))
+            if before is not None:
+                _step(checkpoint, found, before, after)
+            elif (
+                after.base_generation not in checkpoint.manifests().get(batch - 1, ())
+                and batch in checkpoint.manifests()
+            ):
+                base = manifest_path(batch - 1, after.base_generation)
+                found.wrong(manifest_path(batch, generation), f"it goes on from {base}, which is not there")
 
 
 def _step(checkpoint: Checkpoint, found: Verification, before: Manifest, after: Manifest) -> None:

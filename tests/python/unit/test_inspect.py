@@ -237,3 +237,28 @@ def test_the_command(tmp_path, capsys):
     assert problem["errorClass"] == "PENSTOCK_CORRUPT_FILE"
     assert cli.main(["inspect", str(tmp_path)]) == 2
     assert "PENSTOCK_CORRUPT_FILE" in capsys.readouterr().err
+
+
+def test_a_batch_that_goes_on_from_an_earlier_generation(tmp_path):
+    writer = Writer(tmp_path)
+    writer.batch(0, {0: {b"a": b"1"}})
+    first = [list(chain) for chain in writer.chains]
+    writer.chains[0].clear()
+    writer.change(0, {0: {b"a": b"1"}}, UUID(int=77))
+    writer.manifest(0, generation=1)
+    writer.chains = first
+    writer.batch(1, {0: {b"b": b"1"}})
+    assert verify(Checkpoint(str(tmp_path))).problems == []
+    assert inspect(Checkpoint(str(tmp_path))).orphans == []
+
+    manifests = state(tmp_path) / "manifests"
+    (manifests / "0.0").unlink()
+    (problem,) = verify(Checkpoint(str(tmp_path))).problems
+    assert problem.file == "manifests/1.0"
+    assert "manifests/0.0, which is not there" in problem.what
+
+    writer.manifest(0)
+    (manifests / "1.0").unlink()
+    writer.manifest(1, base=1)
+    (problem,) = verify(Checkpoint(str(tmp_path))).problems
+    assert "batch 0 ended with version 1" in problem.what

@@ -83,16 +83,19 @@ class Writer:
 
     def batch(self, batch: int, changes: dict[int, dict[bytes, bytes | None]]) -> None:
         """A batch that changes some shards."""
-        lineage = UUID(int=1000 + batch)
+        self.change(batch, changes, UUID(int=1000 + batch))
+        self.manifest(batch)
+        (self.root / "commits").mkdir(exist_ok=True)
+        (self.root / "commits" / str(batch)).write_text("v1\n{}")
+
+    def change(self, batch: int, changes: dict[int, dict[bytes, bytes | None]], lineage: UUID) -> None:
+        """What a task attempt writes."""
         sections = {shard: change_set(of) for shard, of in changes.items()}
         body, at = self.table(sections)
         self.write(f"changelogs/{batch}-{lineage}", frame(Kind.CHANGELOG, body, b"".join(sections.values())))
         for shard, section in sections.items():
             self.chains[shard].append(Written(batch + 1, lineage, b"\1" + varint(batch) + uuid(lineage), at, section))
             at += len(section)
-        self.manifest(batch)
-        (self.root / "commits").mkdir(exist_ok=True)
-        (self.root / "commits" / str(batch)).write_text("v1\n{}")
 
     def snapshot(self, shard: int, content: dict[bytes, bytes]) -> str:
         """A snapshot of a shard as it is; the next manifest refers to it."""
@@ -107,7 +110,7 @@ class Writer:
         self.chains[shard].clear()
         return path
 
-    def manifest(self, batch: int, generation: int = 0) -> None:
+    def manifest(self, batch: int, generation: int = 0, base: int = 0) -> None:
         parts = [w for chain in self.chains for w in chain] + [s for s in self.snapshots if s]
         containers = list(dict.fromkeys(w.container for w in parts))
         lineages = list(dict.fromkeys(w.lineage for w in parts))
@@ -122,7 +125,13 @@ class Writer:
                 + struct.pack("<I", crc32c(w.section))
             )
 
-        body = varint(batch) + varint(generation) + uuid(UUID(int=7)) + struct.pack("<Q", 1_700_000_000_000)
+        body = (
+            varint(batch)
+            + varint(generation)
+            + varint(base + 1 if batch else 0)
+            + uuid(UUID(int=7))
+            + struct.pack("<Q", 1_700_000_000_000)
+        )
         body += varint(SHARDS) + varint(len(containers)) + b"".join(containers)
         body += varint(len(lineages)) + b"".join(uuid(x) for x in lineages)
         body += varint(1) + varint(0) + string("default") + varint(SHARDS)

@@ -84,6 +84,8 @@ object ShardRefs {
  * The state of a query after a batch: the newest generation of a batch's manifest is the truth, and what no retained
  * manifest names does not exist.
  *
+ * @param baseGeneration
+ *   generation of the manifest of the batch before that this one goes on from; -1 in the first batch
  * @param shardCount
  *   S
  * @param stores
@@ -92,6 +94,7 @@ object ShardRefs {
 final case class Manifest(
     batchId: Long,
     generation: Long,
+    baseGeneration: Long,
     runId: UUID,
     writtenAtMs: Long,
     shardCount: Int,

@@ -21,6 +21,7 @@ object ManifestFormat {
     val out = new ByteSink(4096)
     out.putVarint(m.batchId)
     out.putVarint(m.generation)
+    out.putVarint(m.baseGeneration + 1)
     out.putUuid(m.runId)
     out.putLong(m.writtenAtMs)
     out.putVarint(m.shardCount)
@@ -79,6 +80,7 @@ object ManifestFormat {
     val in = new ByteSource(body)
     val batchId = in.getVarint()
     val generation = in.getVarint()
+    val baseGeneration = in.getVarint() - 1
     val runId = in.getUuid()
     val writtenAtMs = in.getLong()
     val shardCount = in.getCount("number of shards", 1 << 24)
@@ -119,7 +121,7 @@ object ManifestFormat {
       }
     }
     if (in.remaining != 0) throw new MalformedData(s"${in.remaining} bytes behind the last store")
-    Manifest(batchId, generation, runId, writtenAtMs, shardCount, stores.result())
+    Manifest(batchId, generation, baseGeneration, runId, writtenAtMs, shardCount, stores.result())
   }
 
   /**

@@ -31,6 +31,7 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
   private val manifest: Gen[Manifest] = for {
     batch <- Gen.choose(0L, 1L << 40)
     generation <- Gen.choose(0L, 9L)
+    base <- Gen.choose(-1L, 9L)
     run <- Gen.uuid
     shards <- Gen.choose(1, 9)
     stores <- Gen.mapOf(
@@ -41,7 +42,7 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
         Gen.listOfN(shards, shard).map(_.toVector)
       )
     )
-  } yield Manifest(batch, generation, run, 17L, shards, stores)
+  } yield Manifest(batch, generation, base, run, 17L, shards, stores)
 
   test("a manifest reads back as written") {
     check(Prop.forAll(manifest) { m =>
@@ -166,8 +167,11 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
       def listed(c: Container, batch: Long): Unit =
         files += c.path -> Reachability.Listed(c.path, batch, r.nextInt(1000).toLong)
       (0 until batches).foreach { b =>
-        val base = shards
         (0L to r.nextInt(2).toLong).foreach { generation =>
+          // Two runs at a time: a batch may go on from any generation of the one before.
+          val bases = manifests.keys.filter(_._1 == b - 1).toSeq.sorted
+          val baseGeneration = if (bases.isEmpty) -1L else bases(r.nextInt(bases.size))._2
+          val base = manifests.get((b - 1L, baseGeneration)).fold(shards)(_.stores(StoreKey(0, "default")))
           val log = Container.Changelog(b.toLong, new UUID(r.nextLong(), r.nextLong()))
           listed(log, b.toLong)
           shards = base.map { s =>
@@ -182,23 +186,36 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
               else s.withSnapshot(SnapshotRef(b + 1L, s.lineage, SectionRef(file, 0, 1, 0))).getOrElse(s)
             )
           }
-          val m = Manifest(b.toLong, generation, log.uuid, 0L, 4, Map(StoreKey(0, "default") -> shards))
+          val m = Manifest(b.toLong, generation, baseGeneration, log.uuid, 0L, 4, Map(StoreKey(0, "default") -> shards))
           manifests += (b.toLong, generation) -> m
           listed(Container.InManifest(b.toLong, generation), b.toLong)
         }
-        val keep = Reachability.retained(manifests.keys.toSeq, b.toLong, retain)
+        def there = manifests.keys.filter(k => files.contains(Container.InManifest(k._1, k._2).path)).toSeq
+        val keep = Reachability.retained(there, b.toLong, retain)(manifests(_).baseGeneration)
         val needed = keep.flatMap(k => manifests(k).containers).toSet
         val gone =
-          Reachability.garbage(files.values.toSeq, keep, needed, nowMs = 1000L, graceMs = 500L).map(_.path).toSet
+          Reachability.garbage(
+            files.values.toSeq,
+            keep,
+            needed,
+            b.toLong,
+            nowMs = 1000L,
+            graceMs = 500L
+          ).map(_.path).toSet
         // Every retained batch can still be rebuilt, and its manifest is there.
         keep.foreach { k =>
           assert(!gone(Container.InManifest(k._1, k._2).path))
           manifests(k).containers.foreach(c => assert(!gone(c.path)))
         }
-        assert(keep.map(_._1) === (math.max(0L, b - retain + 1L) to b.toLong))
+        assert(keep.map(_._1).distinct === (math.max(0L, b - retain + 1L) to b.toLong))
+        // How the newest one came to be can be told back to the oldest retained batch.
+        keep.filter(_._1 > keep.head._1).foreach(k => assert(keep.contains((k._1 - 1, manifests(k).baseGeneration))))
+        keep.map(_._1).distinct.foreach(k => assert(keep.contains(there.filter(_._1 == k).max)))
         files --= gone
         val oldest = keep.head._1
         files.values.foreach(f => assert(f.batchId >= oldest || needed.exists(_.path == f.path)))
+        // Another attempt's or run's files of the newest batch may be named yet.
+        manifests.keys.filter(_._1 == b).foreach(k => assert(there.contains(k)))
       }
     }
   }

@@ -36,7 +36,7 @@ final class QueryCommits(
 
   private val directory = new StateDirectory(stateRoot, hadoopConf)
   // One more than Spark retains: a batch whose state is durable may still be run again, from the state before it.
-  private val cleaner =
+  private[commit] val cleaner =
     new StateCleaner(
       directory,
       1 + hadoopConf.getInt(SQLConf.MIN_BATCHES_TO_RETAIN.key, SQLConf.MIN_BATCHES_TO_RETAIN.defaultValue.get)
@@ -50,6 +50,7 @@ final class QueryCommits(
   private lazy val earlier: Map[Long, Long] = directory.manifests().groupMapReduce(_._1)(_._2)(math.max)
   private val owners = mutable.Map[Long, Array[String]]()
   private val snapshots = mutable.Map[(StoreKey, Int), SnapshotRef]()
+  private val announced = mutable.Set[Container.Snapshots]()
 
   /**
    * Starts a batch: from here on commits of the batch before are refused. Idempotent per batch.
@@ -60,6 +61,7 @@ final class QueryCommits(
   def open(spec: BatchSpec): Map[Long, RegionLease] = synchronized {
     if (batch == null || batch.spec.batchId != spec.batchId) {
       val base = if (spec.batchId == 0L) firstBatch() else stateBefore(spec)
+      Option(batch).foreach(b => forget(b.considered))
       batch = new OpenBatch(spec, base, earlier.getOrElse(spec.batchId, -1L))
     }
     spec.regions.map(r => r.region -> lease(spec, r, batch.base)).toMap
@@ -91,12 +93,20 @@ final class QueryCommits(
   }
 
   /** Takes note of snapshots: the next manifest refers to those that belong to the state's history. */
-  def snapshotsWritten(m: SnapshotsWritten): Unit = synchronized {
+  def snapshotsWritten(m: SnapshotsWritten): Unit = if (cleaner.hold(m.container)) synchronized {
+    announced += m.container
     m.entries.foreach { e =>
       val s = e.section
       snapshots((s.store, s.shard)) =
         SnapshotRef(e.version, e.lineage, SectionRef(m.container, m.payloadAt + s.offset, s.length, s.crc))
     }
+  }
+
+  /** No further generation will be written of the batch that had these before it: it names them or never will. */
+  private def forget(considered: Set[Container.Snapshots]): Unit = {
+    announced --= considered
+    snapshots.filterInPlace { case (_, s) => !considered.exists(_ == s.section.container) }
+    cleaner.release(considered)
   }
 
   /** Task location of the executor that committed each shard last; null where unknown. */
@@ -106,7 +116,7 @@ final class QueryCommits(
 
   private def firstBatch(): Manifest = {
     describe()
-    Manifest(-1L, -1L, runId, 0L, shardCount, Map.empty)
+    Manifest(-1L, -1L, -1L, runId, 0L, shardCount, Map.empty)
   }
 
   private def describe(): Unit = directory.readDescription() match {
@@ -178,7 +188,7 @@ final class QueryCommits(
     val payload = new ByteSink(batch.inlineBytes)
     val now = System.currentTimeMillis()
     val folded = batch.fold(own, payload, snapshots)
-    val m = Manifest(batch.spec.batchId, generation, runId, now, shardCount, folded)
+    val m = Manifest(batch.spec.batchId, generation, batch.base.generation, runId, now, shardCount, folded)
     val body = ManifestFormat.encode(m, own)
     if (batch.spec.batchId == 0L) {
       // A folder per partition is what Spark's reader of state looks for; it has to be there with the first state.
@@ -188,6 +198,7 @@ final class QueryCommits(
     }
     directory.write(own.path, FileFormat.Kind.Manifest, body, payload.array, payload.size)
     batch.wrote(m.written(body.length), own)
+    batch.considered = announced.toSet
     if (batch.spec.countedBySpark && generation == batch.firstGeneration) {
       for ((key, shards) <- folded; shard <- shards.indices) report(key, shard, m.batchId + 1)
     }
@@ -209,6 +220,9 @@ object QueryCommits {
     /** Per store and shard the attempt that counts. */
     private val entries = expected.map { case (k, n) => k -> new Array[Entry](n) }
     private var waitingFor = expected.valuesIterator.sum
+
+    /** Files of snapshots that were announced before the newest generation was written. */
+    var considered: Set[Container.Snapshots] = Set.empty
 
     /** What the newest generation of the manifest says; none before the first. */
     var written: Option[Manifest] = None

@@ -2,6 +2,7 @@ package org.apache.spark.sql.penstock.commit
 
 import java.util.concurrent.{ExecutorService, RejectedExecutionException}
 
+import scala.collection.mutable
 import scala.util.control.NonFatal
 
 import org.apache.spark.internal.Logging
@@ -19,8 +20,9 @@ import io.penstock.state.format.{Container, Reachability}
 final class StateCleaner(directory: StateDirectory, retain: Int) extends Logging {
   import StateCleaner._
 
-  /** Containers that a manifest names, by batch and generation: written once, so read once. */
-  private var known = Map.empty[(Long, Long), Set[Container]]
+  /** What is needed of manifests, by batch and generation: written once, so read once. */
+  private val known = mutable.Map.empty[(Long, Long), Known]
+  private val held = mutable.Set.empty[String]
   private var lastCleaned = -1L
   @volatile private var running = false
 
@@ -40,20 +42,50 @@ final class StateCleaner(directory: StateDirectory, retain: Int) extends Logging
 
   /** Deletes what is not needed and returns the paths. */
   def clean(newestBatch: Long, nowMs: Long): Seq[String] = {
-    val keep = Reachability.retained(directory.manifests(), newestBatch, retain)
-    known = keep.map(k => k -> known.getOrElse(k, directory.readManifest(k._1, k._2).containers)).toMap
+    val keep = Reachability.retained(directory.manifests(), newestBatch, retain)(read(_).baseGeneration)
+    val needed = keep.flatMap(read(_).containers).toSet
+    known.filterInPlace((k, _) => keep.contains(k))
     val files = Seq("manifests", "changelogs", "snapshots").flatMap { folder =>
       directory.list(folder).flatMap { case (name, modifiedMs) =>
         name.takeWhile(_.isDigit).toLongOption.map(b => Reachability.Listed(s"$folder/$name", b, modifiedMs))
       }
     }
-    val garbage = Reachability.garbage(files, keep, known.values.flatten.toSet, nowMs, GraceMs)
-    garbage.foreach(f => directory.delete(f.path))
-    garbage.map(_.path)
+    val garbage = Reachability.garbage(files, keep, needed, newestBatch, nowMs, GraceMs)
+    garbage.map(_.path).filter(deleted)
   }
+
+  /**
+   * A file of snapshots that the next manifest may name is not to be deleted, however old the version in it.
+   *
+   * @return
+   *   false where it has been already
+   */
+  def hold(snapshots: Container.Snapshots): Boolean = held.synchronized {
+    val there = directory.exists(snapshots.path)
+    if (there) held += snapshots.path
+    there
+  }
+
+  /** A batch has ended whose manifest could have named these. */
+  def release(snapshots: Iterable[Container.Snapshots]): Unit = held.synchronized(held --= snapshots.map(_.path)): Unit
+
+  private def deleted(path: String): Boolean = held.synchronized {
+    val free = !held.contains(path)
+    if (free) directory.delete(path)
+    free
+  }
+
+  private def read(manifest: (Long, Long)): Known = known.getOrElseUpdate(
+    manifest, {
+      val m = directory.readManifest(manifest._1, manifest._2)
+      Known(m.baseGeneration, m.containers)
+    }
+  )
 }
 
 object StateCleaner {
+  final private case class Known(baseGeneration: Long, containers: Set[Container])
+
   private val EveryBatches = 10L
   private val GraceMs = 3600L * 1000L
   private lazy val worker: ExecutorService = ThreadUtils.newDaemonSingleThreadExecutor("penstock-cleaner")

@@ -1,12 +1,21 @@
 package org.apache.spark.sql.penstock.state
 
+import scala.collection.mutable
+
 import io.penstock.errors.PenstockException
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format._
 
-/** One shard of one store in a checkpoint, version by version: every version that is retained can be had. */
-final class ShardHistory(directory: StateDirectory, store: StoreKey, shard: Int) {
-  private lazy val generations = directory.newestGenerations()
+/**
+ * One shard of one store in a checkpoint, version by version: every version that is retained can be had.
+ *
+ * @param end
+ *   the newest version of interest; earlier ones are those that led to it
+ */
+final class ShardHistory(directory: StateDirectory, store: StoreKey, shard: Int, end: Long) {
+
+  /** Of batch `end - 1`, and back from there. */
+  private val chain = mutable.ArrayBuffer.empty[Manifest]
 
   /**
    * The shard at a version.
@@ -44,7 +53,7 @@ final class ShardHistory(directory: StateDirectory, store: StoreKey, shard: Int)
     val begun = now.copy(deltas = now.deltas.filter(_.version < version))
     if (begun.lineage != before.lineage) {
       throw FileFormat.corrupt(
-        directory.name(Container.InManifest(version - 1, generations(version - 1)).path),
+        directory.name(Container.InManifest(version - 1, manifest(version).generation).path),
         s"shard $shard of operator ${store.operatorId}, store ${store.storeName}, does not go on from the batch before"
       )
     }
@@ -52,16 +61,29 @@ final class ShardHistory(directory: StateDirectory, store: StoreKey, shard: Int)
 
   private def refs(version: Long): ShardRefs = ShardLoader.refs(manifest(version), store, directory)(shard)
 
+  /** The manifest of the batch that made the version. */
   private def manifest(version: Long): Manifest = {
-    val batch = version - 1
-    val generation = generations.getOrElse(
-      batch,
-      throw new PenstockException(
-        "PENSTOCK_STATE_MISSING",
-        s"${directory.stateRoot} has no state of batch $batch: it was never written, or is older than " +
-          "spark.sql.streaming.minBatchesToRetain batches"
-      )
-    )
-    ManifestCache.get(directory, batch, generation)
+    if (version > end) throw missing(version - 1)
+    if (chain.isEmpty) {
+      val newest = directory.newestGenerations()
+      chain += read(end - 1, newest.getOrElse(end - 1, throw missing(end - 1)))
+    }
+    while (chain.last.batchId >= version) {
+      val after = chain.last
+      if (after.baseGeneration < 0) throw missing(version - 1)
+      chain += read(after.batchId - 1, after.baseGeneration)
+    }
+    chain((end - version).toInt)
   }
+
+  private def read(batchId: Long, generation: Long): Manifest =
+    if (directory.exists(Container.InManifest(batchId, generation).path))
+      ManifestCache.get(directory, batchId, generation)
+    else throw missing(batchId)
+
+  private def missing(batchId: Long) = new PenstockException(
+    "PENSTOCK_STATE_MISSING",
+    s"${directory.stateRoot} has no state of batch $batchId: it was never written, or is older than " +
+      "spark.sql.streaming.minBatchesToRetain batches"
+  )
 }

@@ -112,7 +112,7 @@ class ShardedStateStoreProvider extends VersionedStateStoreProvider {
     val family = familiesOfReader.all
       .find(_.name == name)
       .getOrElse(throw StateStoreErrors.unsupportedOperationOnMissingColumnFamily("read the changes of", name))
-    val history = ReadOnlyScope.history(id, hadoopConf)
+    val history = ReadOnlyScope.history(id, endVersion, hadoopConf)
     new ShardChangeReader(history, family, id, startVersion, endVersion, conf, hadoopConf)
   }
 

@@ -83,6 +83,8 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
         .filterNot(_._1.startsWith("."))
     catch { case _: FileNotFoundException => Nil }
 
+  def exists(path: String): Boolean = files.exists(new Path(root, path))
+
   def delete(path: String): Unit = files.delete(new Path(root, path))
 
   /** Header and body of a file; the payload is not read. */
@@ -109,7 +111,7 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
 
   /** The query's own description, if the query has written state before. */
   def readDescription(): Option[QueryDescription] =
-    if (!files.exists(new Path(root, StateDirectory.Description))) None
+    if (!exists(StateDirectory.Description)) None
     else {
       val body = readBody(StateDirectory.Description, FileFormat.Kind.Format)
       Some(FileFormat.reading(name(StateDirectory.Description))(QueryDescription.decode(body)))

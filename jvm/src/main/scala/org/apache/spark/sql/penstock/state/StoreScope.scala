@@ -131,7 +131,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
 final class ReadOnlyScope(id: StateStoreId, version: Long, from: Option[Long], hadoopConf: Configuration)
     extends StoreScope {
   private val shard = id.partitionId
-  private val history = ReadOnlyScope.history(id, hadoopConf)
+  private val history = ReadOnlyScope.history(id, version, hadoopConf)
 
   override def shards: Array[Int] = Array(shard)
   override def shardCount: Int = shard + 1
@@ -156,12 +156,13 @@ final class ReadOnlyScope(id: StateStoreId, version: Long, from: Option[Long], h
 
 object ReadOnlyScope {
 
-  /** The versions of a store's shard. */
-  def history(id: StateStoreId, hadoopConf: Configuration): ShardHistory =
+  /** The versions of a store's shard up to one. */
+  def history(id: StateStoreId, end: Long, hadoopConf: Configuration): ShardHistory =
     new ShardHistory(
       new StateDirectory(id.checkpointRootLocation, hadoopConf),
       StoreKey(id.operatorId, id.storeName),
-      id.partitionId
+      id.partitionId,
+      end
     )
 }
 

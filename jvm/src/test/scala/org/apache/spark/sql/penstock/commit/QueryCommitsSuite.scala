@@ -7,7 +7,7 @@ import scala.util.Random
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.penstock.lease._
-import org.apache.spark.sql.penstock.state.{ShardLoader, StateDirectory}
+import org.apache.spark.sql.penstock.state.{ShardHistory, ShardLoader, StateDirectory}
 import org.apache.spark.unsafe.Platform
 
 import io.penstock.errors.PenstockException
@@ -170,6 +170,31 @@ class QueryCommitsSuite extends AnyFunSuite {
     assert(content(at, 0).map(_("k0")) === (0 until 4).map(s => s"first-$s"))
   }
 
+  test("a run goes on from its own generation, whatever another run writes of the same batch meanwhile") {
+    val at = root()
+    val first = commits(at)
+    open(first, 0)
+    commit(first, 0, 0 until 4, "a")
+    val second = commits(at)
+    open(second, 0)
+    commit(second, 0, 0 until 4, "a")
+    open(first, 1)
+    commit(first, 1, 0 until 4, "b")
+    assert(manifests(at) === Seq("0.0", "0.1", "1.0"))
+    val history = new ShardHistory(new StateDirectory(at, hadoop), store, 2, end = 2)
+    val d = new StateDirectory(at, hadoop)
+    assert(d.readManifest(1, 0).baseGeneration === 0L)
+    assert(history.changes(1).map(_.toSeq) === Some(sectionOf(d, 0, 0, 2)))
+    assert(history.replay(0, 2).memoryBytes > 0)
+    new StateCleaner(d, retain = 5).clean(1L, System.currentTimeMillis() + 7200000L)
+    assert(manifests(at) === Seq("0.0", "0.1", "1.0"))
+  }
+
+  private def sectionOf(d: StateDirectory, batch: Long, generation: Long, shard: Int): Seq[Byte] = {
+    val ref = d.readManifest(batch, generation).stores(store)(shard).deltas.last.section
+    d.readSections(ref.container, Seq(ref)).head.toSeq
+  }
+
   test("another number of shards and a missing manifest are refused") {
     val at = root()
     val c = commits(at)
@@ -209,6 +234,41 @@ class QueryCommitsSuite extends AnyFunSuite {
     assert(after(1).snapshot.map(_.section.container) === Some(file) && after(1).deltas.size === 1)
     assert(after(2).snapshot.isEmpty && after(2).deltas.size === 6)
     assert(content(c.stateRoot, 5)(1) === (0 to 5).map(b => s"k$b" -> s"v$b-1").toMap)
+    // A further generation of the batch, from the same base, names the snapshot again.
+    commit(c, 5, 0 until 4, "v6")
+    assert(d.readManifest(5, 1).stores(store)(1).snapshot.map(_.section.container) === Some(file))
+  }
+
+  test("a snapshot that is told too late names no file that is gone, and one that is told keeps its file") {
+    val c = commits(root())
+    (0L until 12L).foreach { b =>
+      open(c, b)
+      commit(c, b, 0 until 4, s"v$b")
+    }
+    val d = new StateDirectory(c.stateRoot, hadoop)
+    val lineage = d.readManifest(1, 0).stores(store)(1).lineage
+    def snapshot(): SnapshotsWritten = {
+      val out = new ByteSink
+      new ShardLoader(d).load(d.readManifest(1, 0), store, Seq(1))((_, x) => x.content.writeTo(out): Unit)
+      val file = Container.Snapshots(2, UUID.randomUUID())
+      val entry = SnapshotEntry(2L, lineage, Section(store, 1, 0, out.size, FileFormat.crc(out.array, 0, out.size)))
+      val body = SectionTable.encode(Seq(entry.section))
+      d.write(file.path, FileFormat.Kind.Snapshots, body, out.array, out.size)
+      SnapshotsWritten(c.runId, file, FileFormat.HeaderBytes.toLong + body.length, Seq(entry))
+    }
+    val late = snapshot()
+    val told = snapshot()
+    c.snapshotsWritten(told)
+    // The cleaner of the run itself, whatever the clock says.
+    val gone = c.cleaner.clean(11L, Long.MaxValue / 2)
+    assert(gone.contains(late.container.path) && !gone.contains(told.container.path))
+    c.snapshotsWritten(late)
+    open(c, 12)
+    commit(c, 12, 0 until 4, "v12")
+    assert(d.readManifest(12, 0).stores(store)(1).snapshot.map(_.section.container) === Some(told.container))
+    assert(content(c.stateRoot, 12)(1).size === 13)
+    open(c, 13)
+    assert(c.cleaner.clean(12L, Long.MaxValue / 2).forall(!_.contains("snapshots")))
   }
 
   test("the cleaner leaves every retained batch whole, whatever was written in which order") {

@@ -38,7 +38,7 @@ class ShardHistorySuite extends AnyFunSuite {
         val section = SectionRef(own, 0L, payload.size, FileFormat.crc(payload.array, 0, payload.size))
         refs = refs.copy(deltas = refs.deltas :+ DeltaRef(batch + 1, UUID.randomUUID(), section))
       }
-      val manifest = Manifest(batch, 0L, runId, 0L, 1, Map(store -> Vector(refs)))
+      val manifest = Manifest(batch, 0L, if (batch == 0) -1L else 0L, runId, 0L, 1, Map(store -> Vector(refs)))
       val body = ManifestFormat.encode(manifest, own)
       directory.write(own.path, FileFormat.Kind.Manifest, body, payload.array, payload.size)
       refs = manifest.written(body.length).stores(store).head
@@ -59,7 +59,7 @@ class ShardHistorySuite extends AnyFunSuite {
       refs = refs.withSnapshot(SnapshotRef(refs.deltas.last.version, refs.lineage, section)).get
     }
 
-    def open: ShardHistory = new ShardHistory(directory, store, 0)
+    def open(end: Long): ShardHistory = new ShardHistory(directory, store, 0, end)
   }
 
   private def changeSet(changes: Map[String, Option[String]]): ByteSink = {
@@ -103,11 +103,12 @@ class ShardHistorySuite extends AnyFunSuite {
       }.toMap)
     }
     assert(history.refs.snapshot.isDefined)
-    val opened = history.open
     history.versions.indices.foreach { to =>
+      val opened = history.open(to.toLong)
       assert(content(opened.content(to.toLong)) == history.versions(to))
       (0 to to).foreach(from => assert(content(opened.replay(from.toLong, to.toLong)) == history.versions(to)))
     }
+    val opened = history.open(history.versions.size - 1L)
     (1 until history.versions.size).foreach { version =>
       // A batch that wrote what was there already changed the shard all the same.
       if (history.versions(version) != history.versions(version - 1)) assert(opened.changes(version.toLong).isDefined)
@@ -117,9 +118,9 @@ class ShardHistorySuite extends AnyFunSuite {
   test("a version that is not there") {
     val history = new History(snapshotEvery = 99)
     history.write(Map("a" -> Some("1")))
-    val e = intercept[PenstockException](history.open.replay(1L, 2L))
+    val e = intercept[PenstockException](history.open(2L).replay(1L, 2L))
     assert(e.errorClass == "PENSTOCK_STATE_MISSING" && e.detail.contains("no state of batch 1"))
-    assert(intercept[PenstockException](history.open.content(7L)).detail.contains("minBatchesToRetain"))
+    assert(intercept[PenstockException](history.open(7L).content(7L)).detail.contains("minBatchesToRetain"))
   }
 
   test("a batch that does not go on from the one before is refused, with the manifest's name") {
@@ -128,8 +129,8 @@ class ShardHistorySuite extends AnyFunSuite {
     history.write(Map("a" -> Some("2")))
     history.refs = history.refs.copy(deltas = history.refs.deltas.dropRight(1))
     history.write(Map("b" -> Some("3")))
-    assert(content(history.open.replay(1L, 2L)) == Map("a" -> "2"))
-    val e = intercept[PenstockException](history.open.replay(1L, 3L))
+    assert(content(history.open(2L).replay(1L, 2L)) == Map("a" -> "2"))
+    val e = intercept[PenstockException](history.open(3L).replay(1L, 3L))
     assert(e.errorClass == "PENSTOCK_CORRUPT_FILE" && e.detail.contains("manifests/2.0"))
   }
 }
