@@ -103,6 +103,18 @@ object Settings {
       "survives a loss of power. Spark's own manager does not wait on local disks."
   )
 
+  val StateInlineBytes: Setting[Long] = entry(
+    "state.inlineBytes",
+    Kind.long(0, 1L << 30),
+    4L << 20,
+    Session,
+    QueryStart,
+    "bytes",
+    "0.1.0",
+    "Changes of state up to this size per batch go to the driver, which writes them into the batch's manifest; an attempt " +
+      "whose share is larger writes a changelog file of its own. 0: always a file."
+  )
+
   /** All settings, by name. */
   val all: Seq[Setting[_]] = registry.sortBy(_.name).toSeq
 

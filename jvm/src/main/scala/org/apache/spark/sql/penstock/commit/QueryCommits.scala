@@ -183,7 +183,7 @@ final class QueryCommits(
   }
 
   private def writeManifest(): Unit = {
-    val generation = batch.generation + 1
+    val generation = batch.claimGeneration()
     val own = Container.InManifest(batch.spec.batchId, generation)
     val payload = new ByteSink(batch.inlineBytes)
     val now = System.currentTimeMillis()
@@ -196,22 +196,39 @@ final class QueryCommits(
         r.operators.foreach(o => directory.createPartitionFolders(o.operatorId, if (r.single) 1 else shardCount))
       )
     }
-    directory.write(own.path, FileFormat.Kind.Manifest, body, payload.array, payload.size)
+    writeOnce(own, body, payload)
+    val isFirst = batch.written.isEmpty
     batch.wrote(m.written(body.length), own)
     batch.considered = announced.toSet
-    if (batch.spec.countedBySpark && generation == batch.firstGeneration) {
+    if (batch.spec.countedBySpark && isFirst) {
       for ((key, shards) <- folded; shard <- shards.indices) report(key, shard, m.batchId + 1)
     }
     cleaner.batchDurable(m.batchId)
     logDebug(s"State of batch ${m.batchId} of run $runId is durable, generation $generation")
   }
+
+  /** A generation's number is used once, so a file of it that this run wrote is there because the write was repeated. */
+  private def writeOnce(own: Container.InManifest, body: Array[Byte], payload: ByteSink): Unit =
+    try directory.write(own.path, FileFormat.Kind.Manifest, body, payload.array, payload.size)
+    catch {
+      case e: PenstockException
+          if e.errorClass == "PENSTOCK_CONCURRENT_RUN" &&
+            directory.readManifest(own.batchId, own.generation).runId == runId =>
+        logWarning(s"${own.path} of run $runId was written, and then reported to be there already")
+    }
 }
 
 object QueryCommits {
 
   /** A batch whose tasks may commit. */
-  final private class OpenBatch(val spec: BatchSpec, val base: Manifest, var generation: Long) {
-    val firstGeneration: Long = generation + 1
+  final private class OpenBatch(val spec: BatchSpec, val base: Manifest, private var generation: Long) {
+
+    /** The next number; one whose write has failed may be on record all the same, and is not used again. */
+    def claimGeneration(): Long = {
+      generation += 1
+      generation
+    }
+
     private val regions = (for (r <- spec.regions; o <- r.operators) yield o.operatorId -> r).toMap
     private val expected =
       (for (r <- spec.regions; o <- r.operators; n <- o.storeNames)
@@ -299,7 +316,6 @@ object QueryCommits {
 
     /** Notes that a generation is durable; inline payloads are in it now and need not be kept. */
     def wrote(m: Manifest, own: Container.InManifest): Unit = {
-      generation = own.generation
       written = Some(m)
       for ((key, of) <- entries; shard <- of.indices) {
         val e = of(shard)

@@ -28,7 +28,7 @@ final class StateCleaner(directory: StateDirectory, retain: Int) extends Logging
 
   /** A batch's state is durable. Cleans now and then, never in the caller's time. */
   def batchDurable(batchId: Long): Unit =
-    if (batchId - lastCleaned >= EveryBatches && !running) {
+    if (batchId - lastCleaned >= math.min(EveryBatches, retain) && !running) {
       lastCleaned = batchId
       running = true
       try
@@ -86,7 +86,7 @@ final class StateCleaner(directory: StateDirectory, retain: Int) extends Logging
 object StateCleaner {
   final private case class Known(baseGeneration: Long, containers: Set[Container])
 
-  private val EveryBatches = 10L
+  private val EveryBatches = 10
   private val GraceMs = 3600L * 1000L
   private lazy val worker: ExecutorService = ThreadUtils.newDaemonSingleThreadExecutor("penstock-cleaner")
 }

@@ -16,7 +16,12 @@ import io.penstock.state.format._
  * The commits of one task attempt: its stores are written together, in one changelog file or inline with the driver's
  * manifest, when the last of them commits.
  */
-final class TaskCommits private (region: RegionLease, directory: StateDirectory, taskAttemptId: Long) {
+final class TaskCommits private (
+    region: RegionLease,
+    directory: StateDirectory,
+    taskAttemptId: Long,
+    inlineBytesPerBatch: Long
+) {
 
   /** Name of this attempt's commit. */
   val lineage: UUID = UUID.randomUUID()
@@ -78,20 +83,24 @@ final class TaskCommits private (region: RegionLease, directory: StateDirectory,
 
   /** The attempt's share of what the driver is willing to write, by shards. */
   private def inlineBudget(told: Seq[StoreCommit]): Long =
-    TaskCommits.InlineBytesPerBatch * told.head.shards.length / region.shardCount
+    inlineBytesPerBatch * told.head.shards.length / region.shardCount
 }
 
 object TaskCommits {
-  private val InlineBytesPerBatch = 4L << 20
   private val attempts = new ConcurrentHashMap[Long, TaskCommits]()
 
-  /** The running attempt's commits. */
-  def current(region: RegionLease, directory: StateDirectory): TaskCommits = {
+  /**
+   * The running attempt's commits.
+   *
+   * @param inlineBytesPerBatch
+   *   bytes of changes that the driver takes with a batch, shared by shards
+   */
+  def current(region: RegionLease, directory: StateDirectory, inlineBytesPerBatch: Long): TaskCommits = {
     val context = TaskContext.get()
     attempts.computeIfAbsent(
       context.taskAttemptId(),
       { id =>
-        val commits = new TaskCommits(region, directory, id)
+        val commits = new TaskCommits(region, directory, id, inlineBytesPerBatch)
         context.addTaskCompletionListener[Unit] { c =>
           attempts.remove(id, commits)
           // A store that the plan has and the task never opened must not hold back what the others committed.

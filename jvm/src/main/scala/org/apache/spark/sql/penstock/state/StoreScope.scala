@@ -9,6 +9,7 @@ import org.apache.spark.sql.penstock.commit.TaskCommits
 import org.apache.spark.sql.penstock.lease.TaskLeases.TaskLease
 import org.apache.spark.sql.types.StructType
 
+import io.penstock.conf.Settings
 import io.penstock.errors.PenstockException
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format._
@@ -55,6 +56,10 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
   private val kind = region.spec.operators.find(_.operatorId == id.operatorId).get.kind
   private val directory = new StateDirectory(region.stateRoot, hadoopConf)
   private val store = ShardStores.get(region.stateRoot, key, region.shardCount)
+  private def inlineBytesPerBatch: Long = {
+    val key = Settings.StateInlineBytes.key
+    Settings.application(Settings.StateInlineBytes, Option(hadoopConf.get(key)).map(key -> _).toMap)
+  }
   private val lineages = region.base.lineages.getOrElse(
     (id.operatorId, id.storeName),
     throw new PenstockException(
@@ -113,7 +118,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
   private def manifest: Manifest = ManifestCache.get(directory, region.batchId - 1, region.base.generation)
 
   override def commit(changes: ByteSink, sections: Seq[Section]): Unit = {
-    val commits = TaskCommits.current(region, directory)
+    val commits = TaskCommits.current(region, directory, inlineBytesPerBatch)
     val lineage = commits.lineage
     commits.add(key, shards, changes, sections)
     sections.foreach { s =>

@@ -11,6 +11,7 @@ import org.apache.spark.sql.penstock.state.{ShardHistory, ShardLoader, StateDire
 import org.apache.spark.unsafe.Platform
 
 import io.penstock.errors.PenstockException
+import io.penstock.faults.{Fault, FaultPlan, FaultyCheckpointFileManager}
 import io.penstock.state.engine.KeyBytes
 import io.penstock.state.format._
 import org.scalatest.funsuite.AnyFunSuite
@@ -24,8 +25,17 @@ class QueryCommitsSuite extends AnyFunSuite {
   hadoop.set("spark.sql.streaming.checkpointFileManagerClass", "io.penstock.LocalCheckpointFileManager")
 
   private def root(): String = Files.createTempDirectory("penstock-commit").resolve("state").toString
-  private def commits(root: String, shards: Int = shardCount) =
-    new QueryCommits(UUID.randomUUID(), root, shards, hadoop)
+  private def commits(root: String, shards: Int = shardCount, faults: Seq[String] = Nil) = {
+    val conf = new Configuration(hadoop)
+    if (faults.nonEmpty) {
+      conf.set(FaultyCheckpointFileManager.DelegateKey, conf.get(FaultyCheckpointFileManager.ClassKey))
+      conf.set(FaultyCheckpointFileManager.ClassKey, classOf[FaultyCheckpointFileManager].getName)
+      FaultPlan.settings(faults.map(Fault.parse), Files.createTempDirectory("penstock-strikes")).foreach {
+        case (key, value) => conf.set(key, value)
+      }
+    }
+    new QueryCommits(UUID.randomUUID(), root, shards, conf)
+  }
   private def open(c: QueryCommits, batch: Long): RegionLease =
     c.open(BatchSpec(c.runId, c.stateRoot, batch, shardCount, Seq(region)))(0L)
 
@@ -193,6 +203,29 @@ class QueryCommitsSuite extends AnyFunSuite {
   private def sectionOf(d: StateDirectory, batch: Long, generation: Long, shard: Int): Seq[Byte] = {
     val ref = d.readManifest(batch, generation).stores(store)(shard).deltas.last.section
     d.readSections(ref.container, Seq(ref)).head.toSeq
+  }
+
+  test(
+    "a manifest that cannot be written, or is reported so, fails the attempt; the next one makes the batch durable"
+  ) {
+    val at = root()
+    val c = commits(
+      at,
+      faults = Seq("publish manifests/0 fail", "published manifests/1 fail", "published manifests/2 exists")
+    )
+    open(c, 0)
+    commit(c, 0, Seq(0, 1), "a")
+    intercept[java.io.IOException](commit(c, 0, Seq(2, 3), "lost"))
+    assert(manifests(at).isEmpty)
+    commit(c, 0, Seq(2, 3), "b")
+    open(c, 1)
+    intercept[java.io.IOException](commit(c, 1, 0 until 4, "reported as lost"))
+    commit(c, 1, 0 until 4, "c")
+    open(c, 2)
+    commit(c, 2, 0 until 4, "d")
+    assert(manifests(at) === Seq("0.1", "1.0", "1.1", "2.0"))
+    assert(content(at, 2)(2) === Map("k0" -> "b-2", "k1" -> "c-2", "k2" -> "d-2"))
+    assert(new StateDirectory(at, hadoop).readManifest(2, 0).baseGeneration === 1L)
   }
 
   test("another number of shards and a missing manifest are refused") {

@@ -1,0 +1,64 @@
+package io.penstock.faults
+
+import java.io.IOException
+import java.nio.file.{FileAlreadyExistsException => Taken, Files, Path}
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.FileAlreadyExistsException
+
+/**
+ * Faults that are still to come, the same for all processes of an application.
+ *
+ * @param strikes
+ *   directory where each fault that has struck leaves a file, so that it does so once
+ */
+final class FaultPlan(faults: Seq[Fault], strikes: Path) {
+
+  /** Does what is planned for this moment, if anything is. */
+  def at(moment: Fault.Moment, place: String, batch: Option[Long]): Unit =
+    faults.iterator.zipWithIndex
+      .filter { case (f, _) => f.moment == moment && f.place == place && (f.batch.isEmpty || f.batch == batch) }
+      .find { case (f, index) => claim(f, index) }
+      .foreach { case (f, _) => strike(f, s"$place/${batch.fold("")(_.toString)}") }
+
+  private def claim(fault: Fault, index: Int): Boolean =
+    try {
+      Files.writeString(Files.createFile(strikes.resolve(index.toString)), fault.toString)
+      true
+    } catch { case _: Taken => false }
+
+  private def strike(fault: Fault, at: String): Unit = fault.effect match {
+    case Fault.Fail => throw new IOException(s"${FaultPlan.OnPurpose}: ${fault.moment.name} $at")
+    case Fault.Exists => throw new FileAlreadyExistsException(s"${FaultPlan.OnPurpose}: $at exists")
+    case Fault.Die => Runtime.getRuntime.halt(137)
+    case Fault.Delay(ms) => Thread.sleep(ms)
+    case Fault.LoseMapOutput => throw new IllegalArgumentException(s"only a task can lose a map output: $fault")
+  }
+}
+
+object FaultPlan {
+  val Faults = "penstock.faults.plan"
+  val Strikes = "penstock.faults.strikes"
+
+  /** Begins the message of every error that was injected. */
+  val OnPurpose = "on purpose"
+
+  /** The plan that a configuration names; without one nothing goes wrong. */
+  def of(conf: Configuration): FaultPlan = of(conf.get(_))
+
+  def of(conf: String => String): FaultPlan = {
+    val faults = Option(conf(Faults)).fold(Seq.empty[Fault])(_.split(';').toSeq.filter(_.nonEmpty).map(Fault.parse))
+    new FaultPlan(faults, Path.of(if (faults.isEmpty) "" else conf(Strikes)))
+  }
+
+  /** Settings for a plan. */
+  def settings(faults: Seq[Fault], strikes: Path): Map[String, String] =
+    Map(Faults -> faults.mkString(";"), Strikes -> strikes.toString)
+
+  /** Indices of the faults that have struck. */
+  def struck(strikes: Path): Set[Int] =
+    scala.util.Using.resource(Files.list(strikes)) { all =>
+      import scala.jdk.CollectionConverters._
+      all.iterator.asScala.map(_.getFileName.toString.toInt).toSet
+    }
+}
