@@ -19,7 +19,7 @@ PLUGIN_JAR := python/penstock/jars/penstock-spark-4.2_2.13-$(VERSION).jar
 REPORTS := .work/reports/spark-$(SPARK)
 
 # Spark 4.2.0 comes from Maven Central. 4.3.0 is not there: its jars are those of the PySpark distribution.
-SBT = dev/sbt -Dspark=$(SPARK) $(if $(filter 4.2,$(SPARK)),,-Dspark.jars.dir=$(SPARK_JARS))
+SBT = dev/sbt -Dspark=$(SPARK) -Dpenstock.test.cli=$(CURDIR)/$(VENV)/bin/penstock $(if $(filter 4.2,$(SPARK)),,-Dspark.jars.dir=$(SPARK_JARS))
 # By the shell: make remembers what a folder held before a recipe filled it.
 SPARK_JARS = $$(echo $(CURDIR)/$(VENV)/lib/python3*/site-packages/pyspark/jars)
 PYTEST = $(PYTHON) -m pytest --junitxml=$(REPORTS)
@@ -29,7 +29,7 @@ SCALA_SOURCES := $(shell find jvm plugin -name target -prune -o -path '*/src/mai
 .DEFAULT_GOAL := help
 # One sbt, and one Spark, at a time.
 .NOTPARALLEL:
-.PHONY: help setup prerequisites jar demo test test-scala test-integration test-python test-packaging check lint format \
+.PHONY: help setup prerequisites jar demo chaos test test-scala test-integration test-python test-packaging check lint format \
 	wheel docs bench clean
 
 help: ## this list
@@ -92,6 +92,14 @@ wheel: setup ## the wheel, with the jar of every Spark that was built
 
 docs: setup ## writes what is generated from the configuration registry
 	$(SBT) "jvm/Test/runMain io.penstock.conf.ConfigurationFiles ."
+
+RUNS ?= 200
+SEED ?= 1
+SCENARIO ?=
+
+chaos: setup ## random queries under random kills against plain Spark: make chaos RUNS=200 SEED=1
+	$(SBT) "integration/Test/runMain org.apache.spark.sql.penstock.integration.chaos.Chaos \
+		$(or $(SCENARIO),$(RUNS) $(SEED))"
 
 bench: setup ## benchmarks: make bench ARGS="overhead --json FILE"
 	$(VENV)/bin/penstock bench $(ARGS)

@@ -14,12 +14,17 @@ import org.apache.hadoop.fs.FileAlreadyExistsException
  */
 final class FaultPlan(faults: Seq[Fault], strikes: Path) {
 
-  /** Does what is planned for this moment, if anything is. */
-  def at(moment: Fault.Moment, place: String, batch: Option[Long]): Unit =
+  /**
+   * Does what is planned for this moment, if anything is.
+   *
+   * @param losing
+   *   how to report a map output as lost
+   */
+  def at(moment: Fault.Moment, place: String, batch: Option[Long], losing: () => Unit = FaultPlan.nothingToLose): Unit =
     faults.iterator.zipWithIndex
       .filter { case (f, _) => f.moment == moment && f.place == place && (f.batch.isEmpty || f.batch == batch) }
       .find { case (f, index) => claim(f, index) }
-      .foreach { case (f, _) => strike(f, s"$place/${batch.fold("")(_.toString)}") }
+      .foreach { case (f, _) => strike(f, s"$place/${batch.fold("")(_.toString)}", losing) }
 
   private def claim(fault: Fault, index: Int): Boolean =
     try {
@@ -27,12 +32,12 @@ final class FaultPlan(faults: Seq[Fault], strikes: Path) {
       true
     } catch { case _: Taken => false }
 
-  private def strike(fault: Fault, at: String): Unit = fault.effect match {
+  private def strike(fault: Fault, at: String, losing: () => Unit): Unit = fault.effect match {
     case Fault.Fail => throw new IOException(s"${FaultPlan.OnPurpose}: ${fault.moment.name} $at")
     case Fault.Exists => throw new FileAlreadyExistsException(s"${FaultPlan.OnPurpose}: $at exists")
     case Fault.Die => Runtime.getRuntime.halt(137)
     case Fault.Delay(ms) => Thread.sleep(ms)
-    case Fault.LoseMapOutput => throw new IllegalArgumentException(s"only a task can lose a map output: $fault")
+    case Fault.LoseMapOutput => losing()
   }
 }
 
@@ -42,6 +47,8 @@ object FaultPlan {
 
   /** Begins the message of every error that was injected. */
   val OnPurpose = "on purpose"
+
+  private val nothingToLose = () => throw new IllegalArgumentException("only a task can lose a map output")
 
   /** The plan that a configuration names; without one nothing goes wrong. */
   def of(conf: Configuration): FaultPlan = of(conf.get(_))

@@ -102,7 +102,9 @@ object Engine {
   /** The settings that the offset log of a checkpoint pins for the query. */
   def recordedConf(checkpoint: Path): Map[String, String] = {
     implicit val formats: Formats = DefaultFormats
-    val metadata = Files.readAllLines(checkpoint.resolve("offsets").resolve("0")).get(1)
+    // Old entries are deleted; all say the same.
+    val offsets = checkpoint.resolve("offsets").toFile.list.filter(_.forall(_.isDigit)).maxBy(_.toLong)
+    val metadata = Files.readAllLines(checkpoint.resolve("offsets").resolve(offsets)).get(1)
     (parse(metadata) \ "conf").extract[Map[String, String]]
   }
 }

@@ -23,6 +23,19 @@ object Faults {
   /** The last task of the last stage, once others had time to commit, loses a map output that it has read. */
   def loseMapOutputOnce(rows: DataFrame): DataFrame = inject(rows, new LoseMapOutput)
 
+  /**
+   * An output that the running stage reads, as lost: exchanges are numbered from the sources up, so the last one feeds
+   * this stage. Only on the driver.
+   */
+  def newestMapOutput(): Option[FetchFailedException] = {
+    val tracker = SparkEnv.get.mapOutputTracker.asInstanceOf[MapOutputTrackerMaster]
+    val shuffle = tracker.shuffleStatuses.keys.max
+    tracker.shuffleStatuses(shuffle).withMapStatuses(_.zipWithIndex.collectFirst {
+      case (status, index) if status != null =>
+        new FetchFailedException(status.location, shuffle, status.mapId, index, 0, "a map output lost on purpose")
+    })
+  }
+
   private def inject(rows: DataFrame, fault: RowFault): DataFrame = {
     val pass = udf(() => fault.onRow()).asNondeterministic()
     rows.filter(pass())
@@ -77,18 +90,8 @@ private class LoseMapOutput extends RowFault {
     // The first task of a stage that hands over a row: which one does is not known before.
     if (row == 1 && context.stageAttemptNumber() == 0 && LoseMapOutput.struck.add(context.stageId())) {
       if (context.numPartitions() > 1) Thread.sleep(LoseMapOutput.HeadStartMillis)
-      newestMapOutput().foreach(throw _)
+      Faults.newestMapOutput().foreach(throw _)
     }
-
-  /** An output that this stage reads: exchanges are numbered from the sources up, so the last one feeds this stage. */
-  private def newestMapOutput(): Option[FetchFailedException] = {
-    val tracker = SparkEnv.get.mapOutputTracker.asInstanceOf[MapOutputTrackerMaster]
-    val shuffle = tracker.shuffleStatuses.keys.max
-    tracker.shuffleStatuses(shuffle).withMapStatuses(_.zipWithIndex.collectFirst {
-      case (status, index) if status != null =>
-        new FetchFailedException(status.location, shuffle, status.mapId, index, 0, "a map output lost on purpose")
-    })
-  }
 }
 
 private object LoseMapOutput {

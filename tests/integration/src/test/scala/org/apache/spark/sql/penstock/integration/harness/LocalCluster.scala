@@ -14,14 +14,11 @@ import org.scalatest.Suite
  */
 trait LocalCluster extends PenstockApplication { this: Suite =>
 
-  override protected def master: String = "local-cluster[2,1,1024]"
+  override protected def master: String = LocalCluster.Master
 
-  override protected def applicationConf: Map[String, String] = Map(
-    "spark.executor.extraClassPath" -> executorClassPath,
-    "spark.executor.memory" -> "640m",
-    "spark.sql.streaming.checkpointFileManagerClass" ->
-      "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager"
-  )
+  override protected def applicationConf: Map[String, String] = LocalCluster.conf(executorClassPath) +
+    ("spark.sql.streaming.checkpointFileManagerClass" ->
+      "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager")
 
   protected def executorClassPath: String = sys.props("java.class.path")
 
@@ -40,7 +37,12 @@ trait LocalCluster extends PenstockApplication { this: Suite =>
 }
 
 object LocalCluster {
+  val Master = "local-cluster[2,1,1024]"
   private val LimitSeconds = 60L
+
+  /** What two small executors need. */
+  def conf(classPath: String): Map[String, String] =
+    Map("spark.executor.extraClassPath" -> classPath, "spark.executor.memory" -> "640m")
 
   /** A class path with Spark and without Penstock and its tests. */
   def withoutPenstock(classPath: String): String =

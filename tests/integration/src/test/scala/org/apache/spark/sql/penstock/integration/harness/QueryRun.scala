@@ -21,18 +21,42 @@ import org.apache.spark.sql.{DataFrame, Dataset, Encoder, Encoders, Row, classic
  */
 final case class RunResult(batches: Map[Long, Seq[Seq[String]]], progress: Seq[StreamingQueryProgress])
 
+/** Sees a script being played. */
+trait RunObserver {
+
+  /** The action of this index, which is a trigger, is next. */
+  def beforeTrigger(index: Int): Unit
+
+  def delivered(batch: Long, rows: Seq[String]): Unit
+}
+
+/** Keeps what is delivered. */
+final private class Deliveries extends RunObserver {
+  private var batches = Map.empty[Long, Vector[Seq[String]]]
+
+  override def beforeTrigger(index: Int): Unit = ()
+
+  override def delivered(batch: Long, rows: Seq[String]): Unit =
+    synchronized(batches += batch -> (batches.getOrElse(batch, Vector.empty) :+ rows))
+
+  def byBatch: Map[Long, Seq[Seq[String]]] = synchronized(batches)
+}
+
 /**
  * Plays a script against one query on one engine and records the rows of every batch.
  *
  * @param disturb
  *   put on top of the query; injects faults
+ * @param firstRun
+ *   how often the query was started on this checkpoint before
  */
 final class QueryRun(
     application: classic.SparkSession,
     engine: Engine,
     test: OperatorCase,
     checkpoint: Path,
-    disturb: DataFrame => DataFrame = identity
+    disturb: DataFrame => DataFrame = identity,
+    firstRun: Int = 0
 ) {
 
   private val session = engine.session(application)
@@ -42,39 +66,53 @@ final class QueryRun(
   private val left = MemoryStream[Event](session, QueryRun.MapTasks)
   private val right = MemoryStream[Event](session, QueryRun.MapTasks)
   private val clock = new TriggerClock
-  private val deliveries = mutable.Map.empty[Long, Vector[Seq[String]]]
   private val progress = mutable.ArrayBuffer.empty[StreamingQueryProgress]
-  private var runs = 0
+  private var runs = firstRun
+  private var scriptedRun = -1
 
+  /** Plays a script from the query's first start and returns what it gave. */
   def play(script: Seq[Step]): RunResult = {
-    var query = start()
-    try {
-      script.foreach {
-        case Step.Feed(leftRows, rightRows) =>
-          left.addData(leftRows)
-          if (test.twoInputs) right.addData(rightRows)
-          clock.tick(query)
-          clock.tick(query)
-        case Step.Idle =>
-          (1 to 3).foreach(_ => clock.tick(query))
-        case Step.Disturb(what) =>
-          what()
-        case Step.Restart =>
-          stop(query)
-          query = start()
-        case Step.Replay =>
-          stop(query)
-          QueryRun.loseNewestCommit(checkpoint)
-          query = start()
-      }
-    } finally stop(query)
-    RunResult(deliveries.toMap, progress.toSeq)
+    val deliveries = new Deliveries
+    play(Script.actions(script), 0, deliveries)
+    RunResult(deliveries.byBatch, progress.toSeq)
   }
 
-  private def start(): StreamingQuery = {
-    val input = new QueryInput(session, left, right, runs)
+  /**
+   * Plays actions to the end.
+   *
+   * @param from
+   *   the trigger to begin with, where a run before this one broke off: the query's start takes its place
+   */
+  def play(actions: IndexedSeq[Action], from: Int, observer: RunObserver): Unit = {
+    var query: StreamingQuery = null
+    try {
+      actions.zipWithIndex.foreach {
+        case (Action.Add(leftRows, rightRows), _) =>
+          left.addData(leftRows)
+          if (test.twoInputs) right.addData(rightRows)
+        case (trigger: Action.Trigger, index) =>
+          if (trigger == Action.Start) scriptedRun += 1
+          if (index >= from) observer.beforeTrigger(index)
+          if (trigger == Action.Tick && query != null) clock.tick(query)
+          else {
+            if (trigger == Action.Tick) clock.skip()
+            Option(query).foreach(stop)
+            query = null
+            if (index >= from) query = start(observer)
+          }
+        case (Action.LoseNewestCommit, _) =>
+          stop(query)
+          query = null
+          QueryRun.loseNewestCommit(checkpoint)
+        case (Action.Act(what), _) => what()
+      }
+    } finally Option(query).foreach(stop)
+  }
+
+  private def start(observer: RunObserver): StreamingQuery = {
+    val input = new QueryInput(session, left, right, scriptedRun)
     val definition = disturb(test.query(input)).asInstanceOf[classic.Dataset[Row]]
-    val sink = new ForeachBatchSink[Row](record _, ExpressionEncoder(definition.schema))
+    val sink = new ForeachBatchSink[Row](deliver(observer), ExpressionEncoder(definition.schema))
     clock.reset()
     val query = session.streams.startQuery(
       userSpecifiedName = None,
@@ -101,10 +139,8 @@ final class QueryRun(
     }
   }
 
-  private def record(rows: Dataset[Row], batch: Long): Unit = {
-    val rendered = rows.collect().map(Rendering.of).toSeq
-    deliveries.synchronized(deliveries(batch) = deliveries.getOrElse(batch, Vector.empty) :+ rendered)
-  }
+  private def deliver(observer: RunObserver)(rows: Dataset[Row], batch: Long): Unit =
+    observer.delivered(batch, rows.collect().map(Rendering.of).toSeq)
 }
 
 object QueryRun {

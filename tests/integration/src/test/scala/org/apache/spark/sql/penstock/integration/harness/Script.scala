@@ -21,8 +21,35 @@ object Step {
   case object Replay extends Step
 }
 
+/** What a script comes down to: everything that happens between two triggers, and the triggers. */
+sealed trait Action
+
+object Action {
+  final case class Add(left: Seq[Event], right: Seq[Event]) extends Action
+  final case class Act(what: () => Unit) extends Action
+  case object LoseNewestCommit extends Action
+
+  /** At either the query runs at most one batch. */
+  sealed trait Trigger extends Action
+
+  /** A new run of the query starts; the one before, if there is one, is stopped first. */
+  case object Start extends Trigger
+
+  /** Time passes. */
+  case object Tick extends Trigger
+}
+
 object Script {
   import Step._
+
+  /** The actions of a script, from the query's first start. */
+  def actions(steps: Seq[Step]): IndexedSeq[Action] = Action.Start +: steps.toIndexedSeq.flatMap {
+    case Feed(left, right) => Seq(Action.Add(left, right), Action.Tick, Action.Tick)
+    case Idle => Seq.fill(3)(Action.Tick)
+    case Disturb(what) => Seq(Action.Act(what))
+    case Restart => Seq(Action.Start)
+    case Replay => Seq(Action.LoseNewestCommit, Action.Start)
+  }
 
   private val RowsPerInput = 100
 

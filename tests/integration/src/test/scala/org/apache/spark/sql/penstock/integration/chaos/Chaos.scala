@@ -1,0 +1,33 @@
+package org.apache.spark.sql.penstock.integration.chaos
+
+import java.nio.file.{Files, Path}
+
+import scala.util.Using
+
+import org.apache.spark.util.Utils
+
+/**
+ * `make chaos RUNS=200 SEED=1`: arguments are the number of runs and the seed of the first; the others' follow it. Or the
+ * file of one scenario. Ends with status 1 where a run found something.
+ */
+object Chaos {
+  def main(args: Array[String]): Unit = {
+    val directory = Files.createTempDirectory("penstock-chaos")
+    val found = Using.resource(new ChaosRuns(directory, println)) { runs =>
+      val problems = args match {
+        case Array(scenario) => runs.run(scenario, Scenario.read(Path.of(scenario))).toSeq
+        case Array(count, seed) => (0 until count.toInt).flatMap(i => runs.run(firstOf(seed.toLong) + i))
+        case _ => throw new IllegalArgumentException("arguments: <runs> <seed>, or <file of a scenario>")
+      }
+      println(s"${runs.struck} faults struck, ${runs.deaths} processes died, ${runs.failures} queries failed")
+      problems
+    }
+    found.foreach(println)
+    println(if (found.isEmpty) "every batch of every run equals plain Spark's" else s"${found.size} runs are WRONG")
+    if (found.isEmpty) Utils.deleteRecursively(directory.toFile)
+    sys.exit(if (found.isEmpty) 0 else 1)
+  }
+
+  /** Seeds of different bases do not meet. */
+  def firstOf(base: Long): Long = base * 1000000L
+}

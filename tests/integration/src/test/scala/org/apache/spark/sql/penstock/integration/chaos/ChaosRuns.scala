@@ -1,0 +1,47 @@
+package org.apache.spark.sql.penstock.integration.chaos
+
+import java.nio.file.{Files, Path}
+
+import org.apache.spark.sql.penstock.integration.harness.Applications
+
+/** Random scenarios one after the other; one that finds something is made small and kept. */
+final class ChaosRuns(directory: Path, say: String => Unit) extends AutoCloseable {
+  private val application =
+    Applications.start("reference", "local[2,4]", directory.resolve("warehouse"), Applications.FastFiles)
+  private val workers = new Workers(directory)
+  private val runner = new ScenarioRunner(application, workers, directory)
+  private val shrinkAttempts = 40
+
+  /** Faults that have struck, processes that have died, and queries that have failed, over all runs. */
+  var struck, deaths, failures = 0
+
+  /** Runs the scenario of a seed; tells what is wrong, if anything is. */
+  def run(seed: Long): Option[String] = run(s"seed $seed", Scenarios.of(seed))
+
+  /** Runs a scenario. */
+  def run(name: String, scenario: Scenario): Option[String] = {
+    val started = System.nanoTime()
+    val outcome = runner.run(scenario)
+    struck += outcome.ends.struck
+    deaths += outcome.ends.deaths
+    failures += outcome.ends.failures
+    val seconds = (System.nanoTime() - started) / 1000000000L
+    say(
+      s"$name: ${if (outcome.problem.isEmpty) "equal" else "WRONG"}, ${outcome.ends.struck} of ${scenario.faults.size} " +
+        s"faults struck, ${outcome.ends.deaths} died, ${outcome.ends.failures} failed, $seconds s: ${scenario.query}" +
+        s"${if (scenario.cluster) ", on a cluster" else ""}${if (scenario.twice) ", twice at a time" else ""}; ${scenario.faults.mkString(", ")}"
+    )
+    outcome.problem.map { problem =>
+      say(s"$name: $problem\nwhat it left: ${outcome.left}\nmaking it smaller ...")
+      val small = Shrinker.shrink(scenario, shrinkAttempts)(runner.run(_).problem.isDefined)
+      val file = Files.createTempFile("penstock-chaos", ".json")
+      small.write(file)
+      s"$name: $problem\nThe smallest scenario that fails, again with `make chaos SCENARIO=$file`:\n$small"
+    }
+  }
+
+  override def close(): Unit = {
+    workers.close()
+    application.stop()
+  }
+}

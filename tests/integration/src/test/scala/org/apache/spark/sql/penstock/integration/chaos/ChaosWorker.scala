@@ -1,0 +1,70 @@
+package org.apache.spark.sql.penstock.integration.chaos
+
+import java.io.{PrintWriter, StringWriter}
+import java.nio.file.{Files, Path}
+
+import scala.io.StdIn
+import scala.util.control.NonFatal
+
+import org.apache.spark.sql.classic
+import org.apache.spark.sql.penstock.integration.harness._
+
+import io.penstock.faults.{FaultPlan, FaultyCheckpointFileManager}
+
+/**
+ * A process with a Spark application that plays scenarios, each from where the one before it left off. It reads the
+ * directory of a run per line, and answers each with a line.
+ *
+ * Arguments: `local` or `cluster`, and a directory for the application's own files.
+ */
+object ChaosWorker {
+  val Ready = "chaos: ready"
+  val Done = "chaos: done"
+  val Failed = "chaos: failed"
+
+  def main(args: Array[String]): Unit = {
+    val application = start(cluster = args(0) == "cluster", Path.of(args(1)))
+    println(Ready)
+    Iterator.continually(StdIn.readLine()).takeWhile(_ != null).foreach { line =>
+      val run = new RunDirectory(Path.of(line))
+      try {
+        play(application, run)
+        println(Done)
+      } catch {
+        case NonFatal(e) =>
+          val text = new StringWriter
+          e.printStackTrace(new PrintWriter(text))
+          run.error = text.toString
+          println(Failed)
+      }
+    }
+    application.stop()
+  }
+
+  private def start(cluster: Boolean, directory: Path): classic.SparkSession = Applications.start(
+    "chaos",
+    if (cluster) LocalCluster.Master else "local[2,4]",
+    Files.createDirectories(directory.resolve("warehouse")),
+    Applications.Plugin ++ (if (cluster) LocalCluster.conf(sys.props("java.class.path")) else Map.empty)
+  )
+
+  private def play(application: classic.SparkSession, run: RunDirectory): Unit = {
+    val scenario = run.scenario
+    val actions = Script.actions(scenario.script)
+    val faults = FaultPlan.settings(scenario.plan, run.strikes)
+    val conf = scenario.conf ++ faults +
+      (FaultyCheckpointFileManager.ClassKey -> classOf[FaultyCheckpointFileManager].getName)
+    val from = run.resumeAt(at =>
+      (at + 1 until actions.size).find(actions(_).isInstanceOf[Action.Trigger]).getOrElse(actions.size)
+    )
+    val engine = Engine.penstock(scenario.shards, scenario.seed + 100L * run.starts)
+    run.countStart()
+    new QueryRun(
+      application,
+      engine.copy(conf = engine.conf ++ conf),
+      scenario.operatorCase,
+      run.checkpoint,
+      TaskFaults.inject(faults)
+    ).play(actions, from, run.observer)
+  }
+}

@@ -1,0 +1,84 @@
+package org.apache.spark.sql.penstock.integration.chaos
+
+import java.nio.file.{Files, Path, StandardCopyOption}
+
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+import org.apache.spark.sql.penstock.integration.harness.{QueryRun, RunObserver, RunResult}
+
+import org.json4s.jackson.Serialization
+import org.json4s.{DefaultFormats, Formats}
+
+/** What a scenario's run leaves, so that the next process can go on where one ended: all of it is on disk. */
+final class RunDirectory(val root: Path) {
+  implicit private val formats: Formats = DefaultFormats
+
+  val checkpoint: Path = root.resolve("checkpoint")
+  val strikes: Path = Files.createDirectories(root.resolve("strikes"))
+  private val deliveries = Files.createDirectories(root.resolve("deliveries"))
+  private val scenarioFile = root.resolve("scenario.json")
+  private val positionFile = root.resolve("position")
+  private val startsFile = root.resolve("starts")
+  private val errorFile = root.resolve("error")
+
+  def scenario: Scenario = Scenario.read(scenarioFile)
+
+  def scenario_=(s: Scenario): Unit = s.write(scenarioFile)
+
+  /** How often a process began to play the scenario. */
+  def starts: Int = if (Files.exists(startsFile)) Files.readString(startsFile).toInt else 0
+
+  def countStart(): Unit = Files.writeString(startsFile, (starts + 1).toString): Unit
+
+  /**
+   * The trigger to begin with: that at which the run before ended, or the next one if its batch was committed all the same.
+   *
+   * @param next
+   *   the trigger after one
+   */
+  def resumeAt(next: Int => Int): Int =
+    position.fold(0) { case (trigger, committedBefore) =>
+      if (newestCommit > committedBefore) next(trigger) else trigger
+    }
+
+  val observer: RunObserver = new RunObserver {
+    // The first to come there, of two applications.
+    override def beforeTrigger(index: Int): Unit =
+      if (position.forall(_._1 < index)) write(positionFile, s"$index $newestCommit")
+
+    override def delivered(batch: Long, rows: Seq[String]): Unit =
+      write(deliveries.resolve(s"$batch-${ProcessHandle.current.pid}-${System.nanoTime()}"), Serialization.write(rows))
+  }
+
+  /** Every delivery of every batch. */
+  def result: RunResult = {
+    val all = Using.resource(Files.list(deliveries))(_.iterator.asScala.filterNot(isTemporary).toSeq)
+    val batches = all.groupMap(_.getFileName.toString.takeWhile(_.isDigit).toLong)(f =>
+      Serialization.read[Seq[String]](Files.readString(f))
+    )
+    RunResult(batches, Nil)
+  }
+
+  def error: String = if (Files.exists(errorFile)) Files.readString(errorFile) else "no error was written"
+
+  def error_=(text: String): Unit = Files.writeString(errorFile, text): Unit
+
+  /** The trigger that was tried last, and the newest batch that was committed before it. */
+  private def position: Option[(Int, Long)] = Option.when(Files.exists(positionFile)) {
+    val numbers = Files.readString(positionFile).split(' ')
+    (numbers(0).toInt, numbers(1).toLong)
+  }
+
+  private def newestCommit: Long =
+    if (Files.exists(checkpoint.resolve("commits"))) QueryRun.committed(checkpoint).lastOption.getOrElse(-1L) else -1L
+
+  /** A process may end in the middle of a write. */
+  private def write(file: Path, text: String): Unit = {
+    val temporary = file.resolveSibling(s".${file.getFileName}-${ProcessHandle.current.pid}")
+    Files.writeString(temporary, text)
+    Files.move(temporary, file, StandardCopyOption.ATOMIC_MOVE): Unit
+  }
+
+  private def isTemporary(file: Path): Boolean = file.getFileName.toString.startsWith(".")
+}

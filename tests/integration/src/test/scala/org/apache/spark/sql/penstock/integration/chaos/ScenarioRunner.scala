@@ -1,0 +1,103 @@
+package org.apache.spark.sql.penstock.integration.chaos
+
+import java.nio.file.{Files, Path}
+
+import scala.concurrent.ExecutionContext.Implicits.global
+import scala.concurrent.duration.Duration
+import scala.concurrent.{Await, Future}
+
+import org.apache.spark.sql.classic
+import org.apache.spark.sql.penstock.integration.harness._
+import org.apache.spark.util.Utils
+
+import io.penstock.faults.FaultPlan
+
+/**
+ * Plays a scenario with Penstock, and its steps without the faults with plain Spark, and compares every batch.
+ *
+ * A process that dies and a query that fails are started again, as an operator would; but only if a fault of the scenario
+ * has struck since the start before: an error for no reason is a finding.
+ */
+final class ScenarioRunner(application: classic.SparkSession, workers: Workers, directory: Path) {
+  import ScenarioRunner._
+
+  def run(scenario: Scenario): Outcome = {
+    val root = Files.createTempDirectory(directory, "run")
+    val run = new RunDirectory(root)
+    run.scenario = scenario
+    val second = Option.when(scenario.twice)(workers.second)
+    val intruder = second.map(process => Future(process.play(run)))
+    val (ends, problem) = playToTheEnd(scenario, run, intruder)
+    val found = problem
+      .orElse(BatchComparison.difference(reference(scenario), run.result, scenario.operatorCase.equivalence))
+      .orElse(Inspection.contradiction(run.checkpoint, scenario.seed))
+    if (found.isEmpty) Utils.deleteRecursively(root.toFile)
+    Outcome(found, ends, root)
+  }
+
+  private def playToTheEnd(
+      scenario: Scenario,
+      run: RunDirectory,
+      intruder: Option[Future[WorkerProcess.Answer]]
+  ): (Ends, Option[String]) = {
+    var deaths, failures = 0
+    def struck = FaultPlan.struck(run.strikes)
+    def ends = Ends(deaths, failures, struck.size)
+    while (true) {
+      val before = struck
+      val beside = intruder.exists(!_.isCompleted)
+      val answer = workers.first(scenario.cluster).play(run)
+      // From here on the query runs once.
+      intruder.map(Await.result(_, Duration.Inf)).foreach {
+        case WorkerProcess.Hung(threads) => return (ends, Some(s"the second process hangs: $threads"))
+        case _ =>
+      }
+      answer match {
+        case WorkerProcess.Finished(ChaosWorker.Done) => return (ends, None)
+        case WorkerProcess.Finished(_) =>
+          failures += 1
+          if (struck == before && !beside) return (ends, Some(s"the query failed for no reason: ${run.error}"))
+        case WorkerProcess.Died(log) =>
+          deaths += 1
+          if (struck == before) return (ends, Some(s"the process died for no reason: $log"))
+        case WorkerProcess.Hung(threads) => return (ends, Some(s"the process hangs: $threads"))
+      }
+    }
+    throw new IllegalStateException("not reached")
+  }
+
+  private def reference(scenario: Scenario): RunResult = {
+    val checkpoint = Files.createTempDirectory(directory, "reference")
+    try
+      new QueryRun(
+        application,
+        Engine.stock(scenario.operatorCase.stock, 3),
+        scenario.operatorCase,
+        checkpoint
+      ).play(scenario.script)
+    finally Utils.deleteRecursively(checkpoint.toFile)
+  }
+}
+
+object ScenarioRunner {
+
+  /**
+   * How the starts of a scenario ended.
+   *
+   * @param deaths
+   *   processes that died
+   * @param failures
+   *   queries that failed
+   * @param struck
+   *   faults whose moment came
+   */
+  final case class Ends(deaths: Int, failures: Int, struck: Int)
+
+  /**
+   * @param problem
+   *   what is wrong, if anything is
+   * @param left
+   *   directory of everything that the run left; deleted where nothing is wrong
+   */
+  final case class Outcome(problem: Option[String], ends: Ends, left: Path)
+}

@@ -1,0 +1,95 @@
+package org.apache.spark.sql.penstock.integration.chaos
+
+import java.util.SplittableRandom
+
+import scala.util.Random
+
+import org.apache.spark.sql.penstock.integration.cases.Matrix
+
+import io.penstock.faults.{Fault, FaultyCheckpointFileManager}
+
+/** Random scenarios, one per seed. */
+object Scenarios {
+  private val LocalFiles = "io.penstock.LocalCheckpointFileManager"
+  private val SparkFiles =
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager"
+
+  /** What the driver writes once per batch, in the order of a batch. */
+  val DriverWrites: Seq[String] = Seq("offsets", "epochs", "manifests", "commits")
+  private val TaskWrites = Seq("changelogs", "snapshots")
+  private val Reads = Seq("manifests", "changelogs", "snapshots", "epochs", "offsets", "commits")
+
+  def of(seed: Long): Scenario = {
+    // The first numbers of java.util.Random are alike for seeds that are near each other.
+    val random = new Random(new SplittableRandom(seed).nextLong())
+    val query = pick(random, Matrix.all)
+    val cluster = random.nextInt(5) == 0
+    val twice = !cluster && random.nextInt(6) == 0
+    val inputs = 3 + random.nextInt(3)
+    val steps = (0 until inputs).flatMap { number =>
+      val rows = pick(random, Seq(0, 5, 60, 120))
+      val between = if (random.nextInt(3) == 0) Seq("restart") else Nil
+      s"feed ${number + random.nextInt(2) * inputs} $rows ${rows / 2 + 1}" +: between
+    } :+ "idle"
+    Scenario(
+      seed,
+      query.name,
+      cluster,
+      twice,
+      shards = if (query.shards == 1) 1 else pick(random, Seq(4, 16, 32)),
+      settings(random),
+      ordered(steps),
+      Seq.fill(2 + random.nextInt(4))(fault(random, cluster, inputs).toString)
+    )
+  }
+
+  /** Settings that bring into a few batches what otherwise takes many: changelogs, snapshots, cleaning. */
+  private def settings(random: Random): Map[String, String] = Map(
+    FaultyCheckpointFileManager.DelegateKey -> pick(random, Seq(LocalFiles, LocalFiles, SparkFiles)),
+    "spark.penstock.state.inlineBytes" -> pick(random, Seq("0", "0", "4194304")),
+    "spark.sql.streaming.stateStore.minDeltasForSnapshot" -> pick(random, Seq("1", "2", "10")),
+    "spark.sql.streaming.minBatchesToRetain" -> pick(random, Seq("1", "2", "100"))
+  )
+
+  /** Event time goes up, whatever numbers inputs were given. */
+  private def ordered(steps: Seq[String]): Seq[String] = {
+    val numbers = steps.filter(_.startsWith("feed")).map(_.split(' ')(1).toInt).sorted.iterator
+    steps.map { s =>
+      if (s.startsWith("feed")) s.split(' ').updated(1, numbers.next().toString).mkString(" ") else s
+    }
+  }
+
+  /** Every input makes one batch, or two where a watermark moves. */
+  private def fault(random: Random, cluster: Boolean, inputs: Int): Fault = {
+    val batch = if (random.nextInt(4) == 0) None else Some(random.nextInt(inputs + 1).toLong)
+    val delay = Fault.Delay(50L + random.nextInt(400))
+    random.nextInt(6) match {
+      case 0 | 1 =>
+        val moment = pick(random, Seq(Fault.Create, Fault.Publish, Fault.Published))
+        val effects =
+          Seq(Fault.Fail, Fault.Die, Fault.Die, delay) ++ Option.when(moment == Fault.Published)(Fault.Exists)
+        Fault(moment, pick(random, DriverWrites), batch, pick(random, effects))
+      case 2 | 3 =>
+        val moment = pick(random, Seq(Fault.Create, Fault.Publish, Fault.Published))
+        val effects = Seq(Fault.Fail, Fault.Die, delay) ++ Option.when(moment == Fault.Published)(Fault.Exists)
+        // Names of snapshots begin with a version, of which few batches have any.
+        val place = pick(random, TaskWrites)
+        Fault(moment, place, if (place == "snapshots") None else batch, pick(random, effects))
+      case 4 =>
+        val moment = pick(random, Seq(Fault.Open, Fault.Open, Fault.List, Fault.Delete))
+        Fault(
+          moment,
+          pick(random, Reads),
+          None,
+          pick(random, Seq(Fault.Fail, delay))
+        )
+      case 5 =>
+        val moment = pick(random, Fault.OfTasks)
+        // Only the driver knows where map outputs are, so in a cluster a task cannot pick one to lose.
+        val lost = Option.when(moment == Fault.FirstRow && !cluster)(Fault.LoseMapOutput)
+        Fault(moment, "-", batch, pick(random, Seq(Fault.Fail, Fault.Die, delay) ++ lost))
+    }
+  }
+
+  private def pick[A](random: Random, of: Seq[A]): A = of(random.nextInt(of.size))
+}

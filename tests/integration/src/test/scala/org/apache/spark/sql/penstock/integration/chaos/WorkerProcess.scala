@@ -1,0 +1,80 @@
+package org.apache.spark.sql.penstock.integration.chaos
+
+import java.io.{BufferedReader, InputStreamReader, PrintWriter}
+import java.lang.management.ManagementFactory
+import java.nio.file.{Files, Path}
+import java.util.concurrent.{LinkedBlockingQueue, TimeUnit}
+
+import scala.jdk.CollectionConverters._
+
+/** A [[ChaosWorker]] and its executors. */
+final class WorkerProcess(cluster: Boolean, directory: Path) {
+  import WorkerProcess._
+
+  private val log = Files.createDirectories(directory).resolve("log")
+  private val process = {
+    val java = Path.of(sys.props("java.home"), "bin", "java").toString
+    val options = ManagementFactory.getRuntimeMXBean.getInputArguments.asScala.filterNot(_.startsWith("-Xm"))
+    val main = ChaosWorker.getClass.getName.stripSuffix("$")
+    val command = Seq(java, "-Xmx2g") ++ options ++ Seq("-cp", sys.props("java.class.path"), main) ++
+      Seq(if (cluster) "cluster" else "local", directory.toString)
+    new ProcessBuilder(command.asJava).redirectError(log.toFile).start()
+  }
+  private val in = new PrintWriter(process.getOutputStream, true)
+  private val lines = new LinkedBlockingQueue[String]()
+  private val reader = new Thread(() => {
+    val out = new BufferedReader(new InputStreamReader(process.getInputStream))
+    Iterator.continually(out.readLine()).takeWhile(_ != null).filter(_.startsWith("chaos: ")).foreach(lines.put)
+    lines.put(Ended)
+  })
+  reader.setDaemon(true)
+  reader.start()
+  require(answer() == Finished(ChaosWorker.Ready), s"a worker did not start, see $log")
+
+  /** Plays a run as far as it goes. */
+  def play(run: RunDirectory): Answer = {
+    in.println(run.root)
+    answer()
+  }
+
+  def isAlive: Boolean = process.isAlive
+
+  /** Ends the process and all that it started. */
+  def close(): Unit = {
+    val all = process.descendants().iterator.asScala.toSeq :+ process.toHandle
+    all.foreach(_.destroyForcibly())
+    process.waitFor(): Unit
+  }
+
+  private def answer(): Answer = Option(lines.poll(LimitSeconds, TimeUnit.SECONDS)) match {
+    case Some(Ended) =>
+      process.waitFor()
+      Died(tail)
+    case Some(line) => Finished(line)
+    case None =>
+      val stack = threads
+      close()
+      Hung(stack)
+  }
+
+  private def tail: String = Files.readAllLines(log).asScala.takeRight(30).mkString("\n")
+
+  private def threads: String = {
+    val jstack = Path.of(sys.props("java.home"), "bin", "jstack").toString
+    new String(new ProcessBuilder(jstack, process.pid.toString).start().getInputStream.readAllBytes())
+  }
+}
+
+object WorkerProcess {
+  private val LimitSeconds = 240L
+  private val Ended = "chaos: ended"
+
+  sealed trait Answer
+  final case class Finished(line: String) extends Answer
+
+  /** The process has ended before it answered. */
+  final case class Died(log: String) extends Answer
+
+  /** The process did not answer in time, and was ended. */
+  final case class Hung(threads: String) extends Answer
+}

@@ -1,0 +1,46 @@
+package org.apache.spark.sql.penstock.integration.chaos
+
+import java.nio.file.{Files, Path}
+
+/** The workers that run: one as a rule, since two cores have enough to do with one Spark beside the reference's. */
+final class Workers(directory: Path) extends AutoCloseable {
+  import Workers._
+
+  private var one, other = Option.empty[Running]
+
+  /** A worker of the wanted kind; one that has died, or has played long enough, is replaced. */
+  def first(cluster: Boolean): WorkerProcess = {
+    one = Some(fresh(one, cluster))
+    one.get.process
+  }
+
+  /** Another one, to play the same at the same time. */
+  def second: WorkerProcess = {
+    other = Some(fresh(other, cluster = false))
+    other.get.process
+  }
+
+  private def fresh(running: Option[Running], cluster: Boolean): Running = {
+    val usable = running.filter(r => r.cluster == cluster && r.process.isAlive && r.plays < MostPlays(cluster))
+    if (usable.isEmpty) running.foreach(_.process.close())
+    usable
+      .getOrElse(Running(
+        cluster,
+        new WorkerProcess(cluster, Files.createTempDirectory(directory, "worker")),
+        plays = 0
+      ))
+      .again
+  }
+
+  override def close(): Unit = (one ++ other).foreach(_.process.close())
+}
+
+object Workers {
+
+  /** By whether on a cluster: Spark gives up one whose executors die again and again. */
+  private val MostPlays = Map(true -> 4, false -> 100)
+
+  final private case class Running(cluster: Boolean, process: WorkerProcess, plays: Int) {
+    def again: Running = copy(plays = plays + 1)
+  }
+}
