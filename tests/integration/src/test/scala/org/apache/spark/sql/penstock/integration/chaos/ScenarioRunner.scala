@@ -48,19 +48,18 @@ final class ScenarioRunner(application: classic.SparkSession, workers: Workers, 
       val beside = intruder.exists(!_.isCompleted)
       val answer = workers.first(scenario.cluster).play(run)
       // From here on the query runs once.
-      intruder.map(Await.result(_, Duration.Inf)).foreach {
-        case WorkerProcess.Hung(threads) => return (ends, Some(s"the second process hangs: $threads"))
-        case _ =>
-      }
-      answer match {
-        case WorkerProcess.Finished(ChaosWorker.Done) => return (ends, None)
-        case WorkerProcess.Finished(_) =>
+      val second = intruder.map(Await.result(_, Duration.Inf))
+      def noReason = struck == before && !beside
+      (answer, second) match {
+        case (WorkerProcess.Hung(threads), _) => return (ends, Some(s"the process hangs: $threads"))
+        case (_, Some(WorkerProcess.Hung(threads))) => return (ends, Some(s"the second process hangs: $threads"))
+        case (WorkerProcess.Finished(ChaosWorker.Done), _) => return (ends, None)
+        case (WorkerProcess.Finished(_), _) =>
           failures += 1
-          if (struck == before && !beside) return (ends, Some(s"the query failed for no reason: ${run.error}"))
-        case WorkerProcess.Died(log) =>
+          if (noReason) return (ends, Some(s"the query failed for no reason: ${run.error}"))
+        case (WorkerProcess.Died(log), _) =>
           deaths += 1
-          if (struck == before) return (ends, Some(s"the process died for no reason: $log"))
-        case WorkerProcess.Hung(threads) => return (ends, Some(s"the process hangs: $threads"))
+          if (noReason) return (ends, Some(s"the process died for no reason: $log"))
       }
     }
     throw new IllegalStateException("not reached")
