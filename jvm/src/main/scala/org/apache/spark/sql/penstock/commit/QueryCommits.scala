@@ -41,7 +41,7 @@ final class QueryCommits(
       directory,
       1 + hadoopConf.getInt(SQLConf.MIN_BATCHES_TO_RETAIN.key, SQLConf.MIN_BATCHES_TO_RETAIN.defaultValue.get)
     )
-  private var batch: OpenBatch = _
+  @volatile private var batch: OpenBatch = _
 
   /**
    * Newest generation of each batch's manifest as this run found it. Only batches that an earlier run has tried have
@@ -98,6 +98,9 @@ final class QueryCommits(
         SnapshotRef(e.version, e.lineage, SectionRef(m.container, m.payloadAt + s.offset, s.length, s.crc))
     }
   }
+
+  /** The batch that the query is at; -1 before the first. */
+  def batchId: Long = Option(batch).fold(-1L)(_.spec.batchId)
 
   /** Task location of the executor that committed each shard last; null where unknown. */
   def ownersOf(region: Long): Array[String] = synchronized {

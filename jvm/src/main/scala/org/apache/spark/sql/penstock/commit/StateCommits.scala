@@ -89,15 +89,16 @@ object StateCommits extends Logging {
       throw new PenstockException(errorClass, detail)
     }
 
-  /** State directories of the runs that live on this driver. */
-  private def liveRoots: Set[String] = {
-    val out = Set.newBuilder[String]
-    runs.values.forEach(r => if (r.thread.isAlive) out += r.commits.stateRoot)
+  /** State directories of the runs that live on this driver, with their batches. */
+  private def liveRoots: Map[String, Long] = {
+    val out = Map.newBuilder[String, Long]
+    runs.values.forEach(r => if (r.thread.isAlive) out += r.commits.stateRoot -> r.commits.batchId)
     out.result()
   }
 
-  /** Of some queries those that no run of the application works on. */
-  def dead(stateRoots: Set[String]): Set[String] = driverRef().askSync[Set[String]](WhichAreDead(stateRoots))
+  /** Of some queries those that a run of the application works on, with the batch that it is at; -1 before the first. */
+  def live(stateRoots: Set[String]): Map[String, Long] =
+    driverRef().askSync[Map[String, Long]](WhichAreLive(stateRoots))
 
   private def driverRef(): RpcEndpointRef = {
     val rpc = SparkEnv.get.rpcEnv
@@ -117,7 +118,7 @@ object StateCommits extends Logging {
     }
   }
 
-  final private case class WhichAreDead(stateRoots: Set[String])
+  final private case class WhichAreLive(stateRoots: Set[String])
 
   /**
    * Writing a manifest must not hold up the threads that carry Spark's own messages.
@@ -143,7 +144,7 @@ object StateCommits extends Logging {
             }
           context.reply(refused)
         }
-      case WhichAreDead(roots) => context.reply(roots -- liveRoots)
+      case WhichAreLive(roots) => context.reply(liveRoots.filter { case (root, _) => roots(root) })
     }
 
     override def onStop(): Unit = workers.shutdownNow(): Unit

@@ -11,6 +11,7 @@ import org.apache.spark.sql.types.StructType
 
 import io.penstock.state.engine.{KeyBytes, Overlay, ShardState}
 import io.penstock.state.format._
+import io.penstock.state.memory.ChangesMemory
 
 /**
  * What a stateful operator reads and writes: a view of the shards of its task at one version. Changes stay in the view
@@ -28,6 +29,7 @@ final class ShardedStateStore(
 
   private val timings = new StoreTimings
   private val below: Array[ShardState] = scope.open(timings)
+  private val changesMemory = new ChangesMemory(StateMemory.bound)
   private val views = mutable.LinkedHashMap[String, FamilyView]()
   private val removed = mutable.LinkedHashSet[String]()
   private var last: FamilyView = _
@@ -39,7 +41,11 @@ final class ShardedStateStore(
   private var overlayBytes = 0L
 
   families.all.foreach(f => views(f.name) = view(f))
-  Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => if (state == Open) state = Aborted))
+  private val task = Option(TaskContext.get())
+  task.foreach(_.addTaskCompletionListener[Unit] { _ =>
+    if (state == Open) state = Aborted
+    changesMemory.release()
+  })
 
   /** Lets a store that was opened to be read also be written: the same task goes on to its save operator. */
   def makeWritable(): Unit = readOnly = false
@@ -187,6 +193,7 @@ final class ShardedStateStore(
   override def commit(): Long = {
     verify(state == Open, "Cannot commit after already committed or aborted")
     try {
+      changesMemory.verifyComplete()
       val start = System.nanoTime()
       // No larger than what the attempt has written, so that it need not grow.
       val most = views.valuesIterator.map(_.overlay.records.arena.capacityBytes).sum
@@ -196,6 +203,8 @@ final class ShardedStateStore(
       scope.commit(changes, sections)
       overlayBytes = views.valuesIterator.map(_.overlay.memoryBytes).sum
       state = Committed
+      // The rest of a task may still read what it wrote.
+      if (task.isEmpty) changesMemory.release()
       commitNs = System.nanoTime() - start
       version + 1
     } catch {
@@ -206,9 +215,10 @@ final class ShardedStateStore(
   override def abort(): Unit = {
     verify(state != Committed, "Cannot abort after already committed")
     state = Aborted
+    changesMemory.release()
   }
 
-  override def release(): Unit = if (state == Open) state = Aborted
+  override def release(): Unit = if (state == Open) abort()
 
   override def hasCommitted: Boolean = state == Committed
 
@@ -264,7 +274,17 @@ final class ShardedStateStore(
       f.spec,
       prefixedMain
     )
-    new FamilyView(f.name, f.codec, extractor, f.multiValued, f.isInternal, scope.shards, below, scope.describe)
+    new FamilyView(
+      f.name,
+      f.codec,
+      extractor,
+      f.multiValued,
+      f.isInternal,
+      scope.shards,
+      below,
+      scope.describe,
+      changesMemory.grew(_)
+    )
   }
 
   private def readable(operation: String, key: Any, family: String): FamilyView = {

@@ -99,6 +99,8 @@ object Snapshots extends Logging {
 
   private def sweep(): Unit = {
     val idle = ShardStores.idle(TimeUnit.MILLISECONDS.toNanos(SweepEveryMs))
-    if (idle.nonEmpty && org.apache.spark.SparkEnv.get != null) StateCommits.dead(idle).foreach(ShardStores.drop)
+    if (idle.nonEmpty && org.apache.spark.SparkEnv.get != null) {
+      (idle -- StateCommits.live(idle).keySet).foreach(ShardStores.drop)
+    }
   }
 }
