@@ -50,6 +50,8 @@ final class QueryCommits(
   private lazy val earlier: Map[Long, Long] = directory.manifests().groupMapReduce(_._1)(_._2)(math.max)
   private val owners = mutable.Map[Long, Array[String]]()
   private val snapshots = mutable.Map[(StoreKey, Int), SnapshotRef]()
+  @volatile private var newest: Option[Manifest] = None
+  @volatile private var written = StateReport.Empty
 
   /**
    * Starts a batch: from here on commits of the batch before are refused. Idempotent per batch.
@@ -92,12 +94,21 @@ final class QueryCommits(
 
   /** Takes note of snapshots: the next manifest refers to those that belong to the state's history. */
   def snapshotsWritten(m: SnapshotsWritten): Unit = synchronized {
+    written = written.copy(
+      snapshotFiles = written.snapshotFiles + 1,
+      snapshotShards = written.snapshotShards + m.entries.size,
+      snapshotBytes = written.snapshotBytes + m.entries.map(_.section.length.toLong).sum
+    )
     m.entries.foreach { e =>
       val s = e.section
       snapshots((s.store, s.shard)) =
         SnapshotRef(e.version, e.lineage, SectionRef(m.container, m.payloadAt + s.offset, s.length, s.crc))
     }
   }
+
+  /** What there is to tell of the state. Waits for nothing. */
+  def report: StateReport =
+    written.copy(lags = newest.fold(Seq.empty[SnapshotLag])(SnapshotLag.of), filesDeleted = cleaner.deleted)
 
   /** The batch that the query is at; -1 before the first. */
   def batchId: Long = Option(batch).fold(-1L)(_.spec.batchId)
@@ -191,6 +202,7 @@ final class QueryCommits(
     }
     directory.write(own.path, FileFormat.Kind.Manifest, body, payload.array, payload.size)
     batch.wrote(m.written(body.length), own)
+    newest = batch.written
     if (batch.spec.countedBySpark && generation == batch.firstGeneration) {
       for ((key, shards) <- folded; shard <- shards.indices) report(key, shard, m.batchId + 1)
     }

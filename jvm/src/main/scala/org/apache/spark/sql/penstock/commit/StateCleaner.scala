@@ -23,6 +23,10 @@ final class StateCleaner(directory: StateDirectory, retain: Int) extends Logging
   private var known = Map.empty[(Long, Long), Set[Container]]
   private var lastCleaned = -1L
   @volatile private var running = false
+  @volatile private var deletedFiles = 0L
+
+  /** Files deleted so far. */
+  def deleted: Long = deletedFiles
 
   /** A batch's state is durable. Cleans now and then, never in the caller's time. */
   def batchDurable(batchId: Long): Unit =
@@ -49,6 +53,8 @@ final class StateCleaner(directory: StateDirectory, retain: Int) extends Logging
     }
     val garbage = Reachability.garbage(files, keep, known.values.flatten.toSet, nowMs, GraceMs)
     garbage.foreach(f => directory.delete(f.path))
+    deletedFiles += garbage.size
+    DriverMetrics.deleted(garbage.size)
     garbage.map(_.path)
   }
 }

@@ -3,6 +3,7 @@ package org.apache.spark.sql.penstock.commit
 import java.util.UUID
 import java.util.concurrent.ConcurrentHashMap
 
+import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import org.apache.spark.internal.Logging
@@ -60,6 +61,8 @@ object StateCommits extends Logging {
 
     override def owners(runId: UUID, region: Long): Array[String] =
       Option(runs.get(runId)).map(_.commits.ownersOf(region)).getOrElse(Array.empty)
+
+    override def report(runId: UUID): StateReport = Option(runs.get(runId)).fold(StateReport.Empty)(_.commits.report)
   }
 
   /** What the application asks for in Penstock's words; where it uses Spark's instead, these decide for new queries. */
@@ -88,6 +91,10 @@ object StateCommits extends Logging {
     driverRef().askSync[Option[(String, String)]](message).foreach { case (errorClass, detail) =>
       throw new PenstockException(errorClass, detail)
     }
+
+  /** Of all runs that live on this driver. */
+  private[commit] def reports: Seq[StateReport] =
+    runs.values.asScala.filter(_.thread.isAlive).map(_.commits.report).toSeq
 
   /** State directories of the runs that live on this driver, with their batches. */
   private def liveRoots: Map[String, Long] = {

@@ -21,7 +21,7 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
   import ShardSlot._
 
   private var content = new ShardState
-  private var at: UUID = ShardRefs.NeverWritten
+  @volatile private var at: UUID = ShardRefs.NeverWritten
   private var prepared = mutable.LinkedHashMap[UUID, Prepared]()
   private var deltas = 0
   private var deltaBytes = 0L
@@ -114,7 +114,7 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
   def preparedChanges: Iterable[SharedBytes] = synchronized(prepared.values.map(_.changes).toVector)
 
   /** Whether there is any content, be it empty. */
-  def isHeld: Boolean = synchronized(at != ShardRefs.NeverWritten)
+  def isHeld: Boolean = at != ShardRefs.NeverWritten
 
   private def settle(lineage: UUID): Unit = {
     at = lineage

@@ -9,6 +9,7 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.penstock.shims.VersionedStateStore
 import org.apache.spark.sql.types.StructType
 
+import io.penstock.metrics.Metrics
 import io.penstock.state.engine.{KeyBytes, Overlay, ShardState}
 import io.penstock.state.format._
 import io.penstock.state.memory.ChangesMemory
@@ -206,6 +207,7 @@ final class ShardedStateStore(
       // The rest of a task may still read what it wrote.
       if (task.isEmpty) changesMemory.release()
       commitNs = System.nanoTime() - start
+      ExecutorMetrics.committed(committedBytes.toLong, commitNs)
       version + 1
     } catch {
       case e: Throwable => throw QueryExecutionErrors.failedToCommitStateFileError(toString, e)
@@ -232,15 +234,16 @@ final class ShardedStateStore(
       external.map(_.size).sum,
       memory + overlayBytes,
       Map(
-        StoreMetrics.InternalKeys -> internal.map(_.size).sum,
-        StoreMetrics.ShardsLoaded -> timings.loadedShards.toLong,
-        StoreMetrics.ShardsFolded -> timings.foldedShards.toLong,
-        StoreMetrics.LoadTime -> timings.loadNs / 1000000L,
-        StoreMetrics.FoldTime -> timings.foldNs / 1000000L,
-        StoreMetrics.CommitTime -> commitNs / 1000000L,
-        StoreMetrics.CommittedBytes -> committedBytes.toLong,
-        StoreMetrics.OverlayBytes -> overlayBytes
-      )
+        Metrics.InternalKeys -> internal.map(_.size).sum,
+        Metrics.ShardsInMemory -> timings.inMemoryShards.toLong,
+        Metrics.ShardsFolded -> timings.foldedShards.toLong,
+        Metrics.ShardsLoaded -> timings.loadedShards.toLong,
+        Metrics.FoldTime -> timings.foldNs / 1000000L,
+        Metrics.LoadTime -> timings.loadNs / 1000000L,
+        Metrics.CommitTime -> commitNs / 1000000L,
+        Metrics.CommittedBytes -> committedBytes.toLong,
+        Metrics.OverlayBytes -> overlayBytes
+      ).map { case (metric, value) => StoreMetrics.of(metric) -> value }
     )
   }
 

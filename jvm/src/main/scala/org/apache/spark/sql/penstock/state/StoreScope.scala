@@ -44,6 +44,7 @@ trait StoreScope {
 
 /** Where the time of opening went, for metrics. */
 final class StoreTimings {
+  var inMemoryShards: Int = 0
   var loadedShards: Int = 0
   var foldedShards: Int = 0
   var loadNs: Long = 0L
@@ -84,6 +85,17 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
 
   override def open(timings: StoreTimings): Array[ShardState] = {
     val out = new Array[ShardState](region.shardCount)
+    try bring(out, timings)
+    finally ExecutorMetrics.opened(timings)
+    shards.foreach { s =>
+      if (store.slot(s).snapshotDue(minDeltasForSnapshot)) {
+        Snapshots.request(region, key, store.slot(s), hadoopConf)
+      }
+    }
+    out
+  }
+
+  private def bring(out: Array[ShardState], timings: StoreTimings): Unit = {
     val start = System.nanoTime()
     val fromCheckpoint = mutable.ArrayBuffer[ShardSlot]()
     def take(shard: Int, load: => ShardSlot.Loaded): Unit = {
@@ -95,7 +107,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
         case ShardSlot.FromCheckpoint =>
           timings.loadedShards += 1
           fromCheckpoint += slot
-        case ShardSlot.InMemory =>
+        case ShardSlot.InMemory => timings.inMemoryShards += 1
       }
       try StateMemory.bound.verify()
       catch {
@@ -109,15 +121,9 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
     here.foreach(s => take(s, loadOne(s)))
     timings.foldNs = System.nanoTime() - start
     if (elsewhere.nonEmpty) {
-      new ShardLoader(directory).load(manifest, key, elsewhere.toSeq)((s, loaded) => take(s, loaded))
-      timings.loadNs = System.nanoTime() - start - timings.foldNs
+      try new ShardLoader(directory).load(manifest, key, elsewhere.toSeq)((s, loaded) => take(s, loaded))
+      finally timings.loadNs = System.nanoTime() - start - timings.foldNs
     }
-    shards.foreach { s =>
-      if (store.slot(s).snapshotDue(minDeltasForSnapshot)) {
-        Snapshots.request(region, key, store.slot(s), hadoopConf)
-      }
-    }
-    out
   }
 
   /** Between `has` and `open` another attempt may have moved the shard on: then it is loaded by itself. */
