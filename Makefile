@@ -90,7 +90,7 @@ wheel: setup ## the wheel, with the jar of every Spark that was built
 	$(PYTHON) -m pip --disable-pip-version-check --quiet wheel --no-deps --no-build-isolation --wheel-dir dist .
 	@ls dist
 
-docs: setup ## writes what is generated from the configuration registry
+docs: setup ## writes what is generated from the registries of settings and metrics
 	$(SBT) "jvm/Test/runMain io.penstock.conf.ConfigurationFiles ."
 
 RUNS ?= 200

@@ -4,7 +4,9 @@ import java.io.File
 import java.util.{Collections, Map => JMap}
 
 import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
+import org.apache.spark.sql.penstock.commit.DriverMetrics
 import org.apache.spark.sql.penstock.shims.RealTimeMode
+import org.apache.spark.sql.penstock.state.ExecutorMetrics
 import org.apache.spark.{SPARK_VERSION, SparkContext}
 
 import io.penstock.conf.{ApplicationSetup, SparkVersions}
@@ -28,6 +30,8 @@ class PenstockDriverPlugin extends DriverPlugin {
       step.change.foreach { case (key, value) => conf.set(key, value) }
       log.info(s"Penstock: ${step.line}")
     }
+    DriverMetrics.register(context.metricRegistry())
+    if (sc.isLocal) ExecutorMetrics.register(context.metricRegistry())
     shipJar(sc, context)
     if (!sc.isLocal) ExecutorStarts.watch(sc)
     Collections.emptyMap()

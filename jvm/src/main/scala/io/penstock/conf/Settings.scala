@@ -115,6 +115,19 @@ object Settings {
       "whose share is larger writes a changelog file of its own. 0: always a file."
   )
 
+  val StateMaxBytes: Setting[HeapLimit] = entry(
+    "state.maxBytes",
+    HeapLimit.kind,
+    HeapLimit.Share(60),
+    Application,
+    ApplicationStart,
+    "bytes",
+    "0.1.0",
+    "How much heap the state of all queries may hold in one executor. A batch that needs more fails with " +
+      "`PENSTOCK_STATE_TOO_LARGE` before the executor runs out of memory; nothing that was committed is lost, and the " +
+      "query goes on when there is more room. `100%` is no limit but the heap's own."
+  )
+
   /** All settings, by name. */
   val all: Seq[Setting[_]] = registry.sortBy(_.name).toSeq
 

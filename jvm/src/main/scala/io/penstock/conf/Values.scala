@@ -54,3 +54,32 @@ object TasksChoice {
   val kind: Kind[TasksChoice] =
     Kind.choice[TasksChoice]("tasks", Seq("cores" -> Cores), Seq("chaos" -> (s => Chaos(s))))(_.toString)
 }
+
+/** How much of a JVM's heap something may take. */
+sealed abstract class HeapLimit(override val toString: String) {
+
+  /** The limit in bytes, in a heap of at most `maxHeapBytes`. */
+  def bytes(maxHeapBytes: Long): Long
+}
+
+object HeapLimit {
+
+  /** So many bytes in every JVM. */
+  final case class Size(sizeBytes: Long) extends HeapLimit(ByteSize.write(sizeBytes)) {
+    override def bytes(maxHeapBytes: Long): Long = sizeBytes
+  }
+
+  /** So many hundredths of the JVM's largest heap. */
+  final case class Share(percent: Int) extends HeapLimit(s"$percent%") {
+    override def bytes(maxHeapBytes: Long): Long = maxHeapBytes / 100 * percent
+  }
+
+  val kind: Kind[HeapLimit] = Kind(
+    "size",
+    "a size such as 512m or 4g (b, k, m, g, t, p; bytes without one), or a share of the heap from 1% to 100%",
+    text =>
+      if (text.endsWith("%")) text.dropRight(1).toIntOption.filter(p => p >= 1 && p <= 100).map(Share(_))
+      else ByteSize.read(text).filter(_ > 0L).map(Size(_)),
+    _.toString
+  )
+}

@@ -2,12 +2,18 @@ package io.penstock.conf
 
 import java.nio.file.{Files, Path, Paths}
 
-/** Renders the configuration registry to the files that are generated from it. `make docs` writes them. */
+import io.penstock.metrics.MetricsPage
+
+/** Renders the registries of settings and metrics to the files that are generated from them. `make docs` writes them. */
 object ConfigurationFiles {
 
   /** Path from the repository's root, with content. */
   def rendered: Seq[(String, String)] =
-    Seq("docs/configuration.md" -> markdown, "python/penstock/_configuration.json" -> json)
+    Seq(
+      "docs/configuration.md" -> markdown,
+      "docs/metrics.md" -> MetricsPage.markdown,
+      "python/penstock/_configuration.json" -> json
+    )
 
   /** @param args the repository's root */
   def main(args: Array[String]): Unit = {

@@ -44,6 +44,36 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
     )
   }
 
+  test("heap limits: sizes as Spark writes them, and shares") {
+    val kind = Settings.StateMaxBytes.kind
+    def bytes(text: String): Option[Long] = kind.read(text).map(_.bytes(1000L))
+    Seq("1" -> 1L, "17b" -> 17L, "4k" -> 4096L, "4KB" -> 4096L, "512m" -> (512L << 20), "4g" -> (4L << 30)).foreach {
+      case (text, expected) => assert(bytes(text).contains(expected), text)
+    }
+    assert(bytes("1%").contains(10L) && bytes("100%").contains(1000L))
+    Seq(
+      "",
+      "0",
+      "0g",
+      "-1",
+      "4.5g",
+      "4x",
+      "4gg",
+      "4bb",
+      "g",
+      "9000p",
+      "99999999999999999999",
+      "0%",
+      "101%",
+      "1.5%",
+      "%"
+    )
+      .foreach(t => assert(kind.read(t).isEmpty, t))
+    check(Prop.forAll(Gen.choose(1L, Long.MaxValue))(n => ByteSize.read(ByteSize.write(n)).contains(n)))
+    check(Prop.forAll(Gen.choose(0, 62))(n => ByteSize.read(ByteSize.write(1L << n)).contains(1L << n)))
+    assert(ByteSize.write(4L << 30) == "4g" && ByteSize.write(1536L) == "1536" && ByteSize.write(0L) == "0")
+  }
+
   test("an unknown key is named with its value, the nearest key and all keys") {
     val e = error(Settings.checkApplication(Map("spark.penstock.teta" -> "1.1", "spark.app.name" -> "x")))
     assert(e.errorClass == "PENSTOCK_UNKNOWN_SETTING")

@@ -9,8 +9,10 @@ import org.apache.spark.unsafe.Platform
  * @param ordered
  *   whether the family keeps its keys in order: then each shard's changes have an index of their own, because a search is
  *   as deep as an index is long, and scans go by shard
+ * @param grew
+ *   is told of heap bytes that were taken; may end the attempt by an error
  */
-final class Overlay(ordered: Boolean, shardCount: Int) {
+final class Overlay(ordered: Boolean, shardCount: Int, grew: Long => Unit) {
   import Overlay._
 
   /** All records, newest and older ones, of all shards. */
@@ -18,11 +20,14 @@ final class Overlay(ordered: Boolean, shardCount: Int) {
   private val together = if (ordered) null else new RecordTable(ordered = false, TrailerBytes, records.arena)
   private val apart = if (ordered) new Array[RecordTable](shardCount) else null
   private var inserted = 0L
+  private var indexBytes = if (ordered) 0L else together.indexBytes
+  private var toldBytes = 0L
 
   /** Keys that the attempt added, less those that it removed. */
   def keyDelta: Long = inserted
 
-  def memoryBytes: Long = records.arena.capacityBytes + tables.map(_.indexBytes).sum
+  /** Heap bytes of records and indexes; 0 while nothing was written. */
+  def memoryBytes: Long = toldBytes
 
   /** Newest record of the key, or [[KeyIndex.Absent]]. */
   def find(shard: Int, key: KeyBytes): Int = {
@@ -78,7 +83,9 @@ final class Overlay(ordered: Boolean, shardCount: Int) {
       inBase: => Boolean
   ): Unit = {
     val table = tableToWrite(shard)
+    val indexBefore = table.indexBytes
     val ref = table.put(key, value, valueAt, valueLength)
+    indexBytes += table.indexBytes - indexBefore
     val previous = table.replaced
     val below = if (previous == KeyIndex.Absent) inBase else (change0(previous) & InBase) != 0
     val existed = if (previous == KeyIndex.Absent) below else changeOf(previous) != Removed
@@ -90,6 +97,7 @@ final class Overlay(ordered: Boolean, shardCount: Int) {
     val exists = change != Removed
     if (exists && !existed) inserted += 1
     if (!exists && existed) inserted -= 1
+    tell()
   }
 
   /** What the record says: [[Put]], [[Removed]] or [[Appended]]. */
@@ -123,12 +131,22 @@ final class Overlay(ordered: Boolean, shardCount: Int) {
     new Chain(parts, replacesBelow)
   }
 
-  private def tables: Iterator[RecordTable] = if (ordered) apart.iterator.filter(_ != null) else Iterator(together)
+  private def tell(): Unit = {
+    val now = records.arena.capacityBytes + indexBytes
+    val more = now - toldBytes
+    if (more != 0L) {
+      toldBytes = now
+      grew(more)
+    }
+  }
 
   private def tableToWrite(shard: Int): RecordTable =
     if (!ordered) together
     else {
-      if (apart(shard) == null) apart(shard) = new RecordTable(ordered = true, TrailerBytes, records.arena)
+      if (apart(shard) == null) {
+        apart(shard) = new RecordTable(ordered = true, TrailerBytes, records.arena)
+        indexBytes += apart(shard).indexBytes
+      }
       apart(shard)
     }
 

@@ -41,7 +41,7 @@ final class QueryCommits(
       directory,
       1 + hadoopConf.getInt(SQLConf.MIN_BATCHES_TO_RETAIN.key, SQLConf.MIN_BATCHES_TO_RETAIN.defaultValue.get)
     )
-  private var batch: OpenBatch = _
+  @volatile private var batch: OpenBatch = _
 
   /**
    * Newest generation of each batch's manifest as this run found it. Only batches that an earlier run has tried have
@@ -51,6 +51,8 @@ final class QueryCommits(
   private val owners = mutable.Map[Long, Array[String]]()
   private val snapshots = mutable.Map[(StoreKey, Int), SnapshotRef]()
   private val announced = mutable.Set[Container.Snapshots]()
+  @volatile private var newest: Option[Manifest] = None
+  @volatile private var written = StateReport.Empty
 
   /**
    * Starts a batch: from here on commits of the batch before are refused. Idempotent per batch.
@@ -95,6 +97,11 @@ final class QueryCommits(
   /** Takes note of snapshots: the next manifest refers to those that belong to the state's history. */
   def snapshotsWritten(m: SnapshotsWritten): Unit = if (cleaner.hold(m.container)) synchronized {
     announced += m.container
+    written = written.copy(
+      snapshotFiles = written.snapshotFiles + 1,
+      snapshotShards = written.snapshotShards + m.entries.size,
+      snapshotBytes = written.snapshotBytes + m.entries.map(_.section.length.toLong).sum
+    )
     m.entries.foreach { e =>
       val s = e.section
       snapshots((s.store, s.shard)) =
@@ -108,6 +115,13 @@ final class QueryCommits(
     snapshots.filterInPlace { case (_, s) => !considered.exists(_ == s.section.container) }
     cleaner.release(considered)
   }
+
+  /** What there is to tell of the state. Waits for nothing. */
+  def report: StateReport =
+    written.copy(lags = newest.fold(Seq.empty[SnapshotLag])(SnapshotLag.of), filesDeleted = cleaner.deleted)
+
+  /** The batch that the query is at; -1 before the first. */
+  def batchId: Long = Option(batch).fold(-1L)(_.spec.batchId)
 
   /** Task location of the executor that committed each shard last; null where unknown. */
   def ownersOf(region: Long): Array[String] = synchronized {
@@ -199,6 +213,7 @@ final class QueryCommits(
     writeOnce(own, body, payload)
     val isFirst = batch.written.isEmpty
     batch.wrote(m.written(body.length), own)
+    newest = batch.written
     batch.considered = announced.toSet
     if (batch.spec.countedBySpark && isFirst) {
       for ((key, shards) <- folded; shard <- shards.indices) report(key, shard, m.batchId + 1)

@@ -25,6 +25,10 @@ final class StateCleaner(directory: StateDirectory, retain: Int) extends Logging
   private val held = mutable.Set.empty[String]
   private var lastCleaned = -1L
   @volatile private var running = false
+  @volatile private var deletedFiles = 0L
+
+  /** Files deleted so far. */
+  def deleted: Long = deletedFiles
 
   /** A batch's state is durable. Cleans now and then, never in the caller's time. */
   def batchDurable(batchId: Long): Unit =
@@ -50,8 +54,11 @@ final class StateCleaner(directory: StateDirectory, retain: Int) extends Logging
         name.takeWhile(_.isDigit).toLongOption.map(b => Reachability.Listed(s"$folder/$name", b, modifiedMs))
       }
     }
-    val garbage = Reachability.garbage(files, keep, needed, newestBatch, nowMs, GraceMs)
-    garbage.map(_.path).filter(deleted)
+    val garbage =
+      Reachability.garbage(files, keep, needed, newestBatch, nowMs, GraceMs).map(_.path).filter(deleteUnlessHeld)
+    deletedFiles += garbage.size
+    DriverMetrics.deleted(garbage.size)
+    garbage
   }
 
   /**
@@ -69,7 +76,7 @@ final class StateCleaner(directory: StateDirectory, retain: Int) extends Logging
   /** A batch has ended whose manifest could have named these. */
   def release(snapshots: Iterable[Container.Snapshots]): Unit = held.synchronized(held --= snapshots.map(_.path)): Unit
 
-  private def deleted(path: String): Boolean = held.synchronized {
+  private def deleteUnlessHeld(path: String): Boolean = held.synchronized {
     val free = !held.contains(path)
     if (free) directory.delete(path)
     free

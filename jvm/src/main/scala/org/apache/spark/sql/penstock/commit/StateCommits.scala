@@ -3,6 +3,7 @@ package org.apache.spark.sql.penstock.commit
 import java.util.UUID
 import java.util.concurrent.ConcurrentHashMap
 
+import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import org.apache.spark.internal.Logging
@@ -60,6 +61,8 @@ object StateCommits extends Logging {
 
     override def owners(runId: UUID, region: Long): Array[String] =
       Option(runs.get(runId)).map(_.commits.ownersOf(region)).getOrElse(Array.empty)
+
+    override def report(runId: UUID): StateReport = Option(runs.get(runId)).fold(StateReport.Empty)(_.commits.report)
   }
 
   /** What the application asks for in Penstock's words; where it uses Spark's instead, these decide for new queries. */
@@ -89,15 +92,20 @@ object StateCommits extends Logging {
       throw new PenstockException(errorClass, detail)
     }
 
-  /** State directories of the runs that live on this driver. */
-  private def liveRoots: Set[String] = {
-    val out = Set.newBuilder[String]
-    runs.values.forEach(r => if (r.thread.isAlive) out += r.commits.stateRoot)
+  /** Of all runs that live on this driver. */
+  private[commit] def reports: Seq[StateReport] =
+    runs.values.asScala.filter(_.thread.isAlive).map(_.commits.report).toSeq
+
+  /** State directories of the runs that live on this driver, with their batches. */
+  private def liveRoots: Map[String, Long] = {
+    val out = Map.newBuilder[String, Long]
+    runs.values.forEach(r => if (r.thread.isAlive) out += r.commits.stateRoot -> r.commits.batchId)
     out.result()
   }
 
-  /** Of some queries those that no run of the application works on. */
-  def dead(stateRoots: Set[String]): Set[String] = driverRef().askSync[Set[String]](WhichAreDead(stateRoots))
+  /** Of some queries those that a run of the application works on, with the batch that it is at; -1 before the first. */
+  def live(stateRoots: Set[String]): Map[String, Long] =
+    driverRef().askSync[Map[String, Long]](WhichAreLive(stateRoots))
 
   private def driverRef(): RpcEndpointRef = {
     val rpc = SparkEnv.get.rpcEnv
@@ -117,7 +125,7 @@ object StateCommits extends Logging {
     }
   }
 
-  final private case class WhichAreDead(stateRoots: Set[String])
+  final private case class WhichAreLive(stateRoots: Set[String])
 
   /**
    * Writing a manifest must not hold up the threads that carry Spark's own messages.
@@ -143,7 +151,7 @@ object StateCommits extends Logging {
             }
           context.reply(refused)
         }
-      case WhichAreDead(roots) => context.reply(roots -- liveRoots)
+      case WhichAreLive(roots) => context.reply(liveRoots.filter { case (root, _) => roots(root) })
     }
 
     override def onStop(): Unit = workers.shutdownNow(): Unit

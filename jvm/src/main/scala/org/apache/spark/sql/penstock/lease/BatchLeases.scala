@@ -16,4 +16,7 @@ trait BatchLeases {
 
   /** Executor (`ExecutorCacheTaskLocation` string) that last committed each shard of a region; null where unknown. */
   def owners(runId: java.util.UUID, region: Long): Array[String]
+
+  /** What there is to tell of a run's state, after its newest batch. */
+  def report(runId: java.util.UUID): StateReport
 }

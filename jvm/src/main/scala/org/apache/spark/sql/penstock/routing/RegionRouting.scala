@@ -1,16 +1,22 @@
 package org.apache.spark.sql.penstock.routing
 
-import org.apache.spark.sql.penstock.lease.{BatchLeases, BatchSpec, RegionLease, RegionSpec}
+import org.apache.spark.sql.penstock.lease.{BatchLeases, BatchSpec, RegionLease, RegionSpec, StateReport}
 import org.apache.spark.{MapOutputTrackerMaster, SparkEnv}
 
 import io.penstock.conf.Mode
 import io.penstock.routing.{Binding, Epoch, Placement}
 
-/** One batch of a run, as routed: what its report shows. */
+/**
+ * One batch of a run, as routed: what its report shows.
+ *
+ * @param state
+ *   what there is to tell of the run's state when the report is read
+ */
 final class BatchRouting(
     val spec: BatchSpec,
     val mode: Mode,
     val epoch: Epoch,
+    val state: () => StateReport,
     makeRegions: BatchRouting => Seq[RegionRouting]
 ) {
   val regions: Seq[RegionRouting] = makeRegions(this)

@@ -5,9 +5,12 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericRowWithSchema
 import org.apache.spark.sql.execution.{CollectMetricsExec, SparkPlan}
+import org.apache.spark.sql.penstock.lease.StateReport
 import org.apache.spark.sql.types._
 
+import io.penstock.metrics.{Metrics, Place}
 import io.penstock.routing.Load
+import io.penstock.state.format.SnapshotLag
 
 /** What a batch's report tells, once the batch has run. */
 private[routing] trait RoutingReport {
@@ -19,7 +22,7 @@ private[routing] trait RoutingReport {
 
 /** Penstock leaves the query alone. */
 final private[routing] class LeftAlone(reason: String) extends RoutingReport {
-  override def row: Row = RoutingReport.row("off", null, null, reason, Nil)
+  override def row: Row = RoutingReport.row("off", null, null, reason, Nil, None)
   override def planned: String = s"left alone: $reason"
 }
 
@@ -32,7 +35,14 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
         .mkString(", ")
 
   override def row: Row =
-    RoutingReport.row(batch.mode.name, batch.epoch.number, batch.spec.shardCount, null, batch.regions.map(region))
+    RoutingReport.row(
+      batch.mode.name,
+      batch.epoch.number,
+      batch.spec.shardCount,
+      null,
+      batch.regions.map(region),
+      Some(batch.state())
+    )
 
   private def region(r: RegionRouting): Row = {
     val decision = r.barrier.decision
@@ -64,15 +74,52 @@ private[routing] object RoutingReport {
     .add("decisionMicros", LongType)
     .add("reason", StringType)
 
+  private val storeSchema: StructType =
+    fields(new StructType().add("operator", LongType).add("store", StringType), Place.Store)
+
+  private val runSchema: StructType = fields(new StructType(), Place.Run)
+
   val schema: StructType = new StructType()
     .add("mode", StringType)
     .add("epoch", LongType)
     .add("shards", IntegerType)
     .add("reason", StringType)
     .add("regions", ArrayType(regionSchema))
+    .add("stores", ArrayType(storeSchema))
+    .add("state", runSchema)
 
-  def row(mode: String, epoch: Any, shards: Any, reason: String, regions: Seq[Row]): Row =
-    new GenericRowWithSchema(Array[Any](mode, epoch, shards, reason, regions), schema)
+  /**
+   * @param state
+   *   None for a query whose state is not Penstock's
+   */
+  def row(mode: String, epoch: Any, shards: Any, reason: String, regions: Seq[Row], state: Option[StateReport]): Row = {
+    val values =
+      Array[Any](mode, epoch, shards, reason, regions, state.toSeq.flatMap(_.lags).map(store), state.map(run).orNull)
+    new GenericRowWithSchema(values, schema)
+  }
+
+  private def store(lag: SnapshotLag): Row = {
+    val metrics = Map(
+      Metrics.SnapshotAge -> lag.ageBatches,
+      Metrics.SnapshotLagChanges -> lag.changes,
+      Metrics.SnapshotLagBytes -> lag.bytes
+    )
+    val values = Seq[Any](lag.store.operatorId, lag.store.storeName) ++ Metrics.at(Place.Store).map(metrics)
+    new GenericRowWithSchema(values.toArray, storeSchema)
+  }
+
+  private def run(state: StateReport): Row = {
+    val metrics = Map(
+      Metrics.SnapshotFiles -> state.snapshotFiles,
+      Metrics.SnapshotShards -> state.snapshotShards,
+      Metrics.SnapshotBytes -> state.snapshotBytes,
+      Metrics.FilesDeleted -> state.filesDeleted
+    )
+    new GenericRowWithSchema(Metrics.at(Place.Run).map(metrics).toArray[Any], runSchema)
+  }
+
+  private def fields(start: StructType, place: Place): StructType =
+    Metrics.at(place).foldLeft(start)((schema, metric) => schema.add(metric.field, LongType))
 }
 
 /**

@@ -12,6 +12,8 @@ import io.penstock.state.format.{ByteSink, FamilyTraits}
  *
  * @param below
  *   content by shard id; null for shards that are not in the view
+ * @param grew
+ *   see [[io.penstock.state.engine.Overlay]]
  */
 final class FamilyView(
     val name: String,
@@ -21,10 +23,11 @@ final class FamilyView(
     val isInternal: Boolean,
     shards: Array[Int],
     below: Array[ShardState],
-    describe: String
+    describe: String,
+    grew: Long => Unit
 ) {
   val traits: FamilyTraits = FamilyTraits(codec.ordered, multiValued)
-  val overlay = new Overlay(codec.ordered, below.length)
+  val overlay = new Overlay(codec.ordered, below.length, grew)
 
   /** The attempt removed the family before it created this one: nothing below counts. */
   var hidesBelow: Boolean = false

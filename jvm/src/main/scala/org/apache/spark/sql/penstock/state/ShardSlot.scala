@@ -6,37 +6,51 @@ import scala.collection.mutable
 
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format.{ByteSink, ShardRefs}
+import io.penstock.state.memory.{MemoryAccount, SharedBytes}
 
 /**
  * One shard of one store in this JVM: content at one lineage, and the deltas that attempts have prepared on top of it.
  *
  * An attempt never touches the content. When a later batch asks for a lineage, the content is brought there: at best by
  * folding the prepared delta of that name, else from the checkpoint.
+ *
+ * @param account
+ *   counts the heap bytes of the content
  */
-final class ShardSlot(val shard: Int) {
+final class ShardSlot(val shard: Int, account: MemoryAccount) {
   import ShardSlot._
 
   private var content = new ShardState
-  private var at: UUID = ShardRefs.NeverWritten
+  @volatile private var at: UUID = ShardRefs.NeverWritten
   private var prepared = mutable.LinkedHashMap[UUID, Prepared]()
   private var deltas = 0
   private var deltaBytes = 0L
+  private var countedBytes = 0L
+  private var openedFor = -1L
 
   /**
    * The shard's content at a lineage. The caller reads it until its batch ends; it changes only for a later batch.
    *
    * @param wanted
    *   lineage that the batch starts from
+   * @param batchId
+   *   the batch
    * @param load
    *   rebuilds the content from the checkpoint; called only when memory does not have it
    */
-  def open(wanted: UUID, load: => Loaded): Opened = synchronized {
+  def open(wanted: UUID, batchId: Long)(load: => Loaded): Opened = synchronized {
+    openedFor = batchId
+    try bring(wanted, load)
+    finally count()
+  }
+
+  private def bring(wanted: UUID, load: => Loaded): Opened =
     if (at == wanted) Opened(content, InMemory)
     else {
       prepared.get(wanted) match {
         case Some(p) if p.base == at =>
           at = ShardSlot.Unknown // until all of it is applied
-          content(p.bytes, p.offset, p.length)
+          content(p.changes.array, p.offset, p.length)
           deltas += 1
           deltaBytes += p.length
           settle(wanted)
@@ -50,7 +64,6 @@ final class ShardSlot(val shard: Int) {
           Opened(content, if (wanted == ShardRefs.NeverWritten) InMemory else FromCheckpoint)
       }
     }
-  }
 
   /** Whether memory has what leads to the lineage. */
   def has(wanted: UUID): Boolean = synchronized {
@@ -58,12 +71,25 @@ final class ShardSlot(val shard: Int) {
   }
 
   /** Keeps what an attempt that started from `base` committed under the name `lineage`, until it is known to count. */
-  def prepare(lineage: UUID, base: UUID, bytes: Array[Byte], offset: Int, length: Int): Unit = synchronized {
+  def prepare(lineage: UUID, base: UUID, changes: SharedBytes, offset: Int, length: Int): Unit = synchronized {
     if (base == at) {
-      prepared(lineage) = new Prepared(base, bytes, offset, length)
-      if (prepared.size > MaxPrepared) prepared -= prepared.head._1
+      changes.retain()
+      prepared.put(lineage, new Prepared(base, changes, offset, length)).foreach(_.changes.release())
+      if (prepared.size > MaxPrepared) prepared.remove(prepared.head._1).foreach(_.changes.release())
     }
   }
+
+  /** Lets go of everything; who opens the shard next loads it. */
+  def forget(): Unit = synchronized {
+    content = new ShardState
+    deltas = 0
+    deltaBytes = 0L
+    settle(ShardRefs.NeverWritten)
+    count()
+  }
+
+  /** Lets go of a shard that no batch from `batchId` on has opened here. */
+  def forgetUnlessOpenedSince(batchId: Long): Unit = synchronized(if (openedFor < batchId) forget())
 
   /** Whether enough has changed since the last snapshot to make the next one worth its bytes. */
   def snapshotDue(minDeltas: Int): Boolean = synchronized {
@@ -81,11 +107,25 @@ final class ShardSlot(val shard: Int) {
     }
   }
 
-  def memoryBytes: Long = synchronized(content.memoryBytes + prepared.valuesIterator.map(_.length.toLong).sum)
+  /** Heap bytes of the content, added up. */
+  def contentBytes: Long = synchronized(content.memoryBytes)
+
+  /** What attempts have prepared. */
+  def preparedChanges: Iterable[SharedBytes] = synchronized(prepared.values.map(_.changes).toVector)
+
+  /** Whether there is any content, be it empty. */
+  def isHeld: Boolean = at != ShardRefs.NeverWritten
 
   private def settle(lineage: UUID): Unit = {
     at = lineage
+    prepared.valuesIterator.foreach(_.changes.release())
     prepared = mutable.LinkedHashMap()
+  }
+
+  private def count(): Unit = {
+    val now = content.memoryBytes
+    account.add(now - countedBytes)
+    countedBytes = now
   }
 }
 
@@ -109,5 +149,5 @@ object ShardSlot {
   case object Folded extends Source
   case object FromCheckpoint extends Source
 
-  final private class Prepared(val base: UUID, val bytes: Array[Byte], val offset: Int, val length: Int)
+  final private class Prepared(val base: UUID, val changes: SharedBytes, val offset: Int, val length: Int)
 }

@@ -3,10 +3,22 @@ package org.apache.spark.sql.penstock.state
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicReferenceArray
 
-import io.penstock.state.format.StoreKey
+import scala.jdk.CollectionConverters._
 
-/** The shards of one store in this JVM. */
-final class ShardStore(shardCount: Int) {
+import io.penstock.state.format.StoreKey
+import io.penstock.state.memory.MemoryAccount
+
+/**
+ * The shards of one store in this JVM.
+ *
+ * @param total
+ *   counts the heap bytes of all stores
+ */
+final class ShardStore(shardCount: Int, total: MemoryAccount) {
+
+  /** Counts the heap bytes of the shards, and of what attempts have prepared for the next batch. */
+  val memory = new MemoryAccount(Some(total))
+
   private val slots = new AtomicReferenceArray[ShardSlot](shardCount)
   @volatile var lastUsedNs: Long = System.nanoTime()
 
@@ -14,7 +26,7 @@ final class ShardStore(shardCount: Int) {
     val s = slots.get(shard)
     if (s != null) s
     else {
-      slots.compareAndSet(shard, null, new ShardSlot(shard))
+      slots.compareAndSet(shard, null, new ShardSlot(shard, memory))
       slots.get(shard)
     }
   }
@@ -27,13 +39,21 @@ final class ShardStore(shardCount: Int) {
  * that is started again may go on with what its last run left here.
  */
 object ShardStores {
+
+  /** Counts the heap bytes of all shards, and of what tasks are changing. */
+  val memory = new MemoryAccount()
+
   private val stores = new ConcurrentHashMap[(String, StoreKey), ShardStore]()
 
   def get(stateRoot: String, store: StoreKey, shardCount: Int): ShardStore = {
-    val s = stores.computeIfAbsent((stateRoot, store), _ => new ShardStore(shardCount))
+    val s = stores.computeIfAbsent((stateRoot, store), _ => new ShardStore(shardCount, memory))
     s.lastUsedNs = System.nanoTime()
+    ReportedMemory.register()
     s
   }
+
+  /** Every store, by query and key. */
+  def all: Map[(String, StoreKey), ShardStore] = stores.asScala.toMap
 
   /** Queries with shards here that nobody has opened for this long. */
   def idle(olderThanNs: Long): Set[String] = {
@@ -45,11 +65,23 @@ object ShardStores {
     roots.collect { case (root, true) => root }.toSet
   }
 
-  def drop(stateRoot: String): Unit = stores.keySet().removeIf(_._1 == stateRoot): Unit
+  def drop(stateRoot: String): Unit = {
+    stores.forEach((k, s) => if (k._1 == stateRoot && stores.remove(k, s)) s.memory.close())
+    if (stores.isEmpty) ReportedMemory.unregister()
+  }
 
-  def memoryBytes: Long = {
-    var sum = 0L
-    stores.forEach((_, s) => sum += s.loaded.map(_.memoryBytes).sum)
-    sum
+  /**
+   * Lets go of what no batch needs: shards of queries that have ended, and shards that others run now.
+   *
+   * @param asked
+   *   queries that are meant
+   * @param live
+   *   those of them that run, with the batch that they are at
+   */
+  def dropUnneeded(asked: Set[String], live: Map[String, Long]): Unit = {
+    (asked -- live.keySet).foreach(drop)
+    // Every batch opens every shard somewhere. One that was not opened here for the batch before was opened elsewhere.
+    for (((root, _), store) <- all; batchId <- live.get(root))
+      store.loaded.foreach(_.forgetUnlessOpenedSince(batchId - 1))
   }
 }

@@ -9,8 +9,10 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.penstock.shims.VersionedStateStore
 import org.apache.spark.sql.types.StructType
 
+import io.penstock.metrics.Metrics
 import io.penstock.state.engine.{KeyBytes, Overlay, ShardState}
 import io.penstock.state.format._
+import io.penstock.state.memory.ChangesMemory
 
 /**
  * What a stateful operator reads and writes: a view of the shards of its task at one version. Changes stay in the view
@@ -28,6 +30,7 @@ final class ShardedStateStore(
 
   private val timings = new StoreTimings
   private val below: Array[ShardState] = scope.open(timings)
+  private val changesMemory = new ChangesMemory(StateMemory.bound)
   private val views = mutable.LinkedHashMap[String, FamilyView]()
   private val removed = mutable.LinkedHashSet[String]()
   private var last: FamilyView = _
@@ -39,7 +42,11 @@ final class ShardedStateStore(
   private var overlayBytes = 0L
 
   families.all.foreach(f => views(f.name) = view(f))
-  Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => if (state == Open) state = Aborted))
+  private val task = Option(TaskContext.get())
+  task.foreach(_.addTaskCompletionListener[Unit] { _ =>
+    if (state == Open) state = Aborted
+    changesMemory.release()
+  })
 
   /** Lets a store that was opened to be read also be written: the same task goes on to its save operator. */
   def makeWritable(): Unit = readOnly = false
@@ -187,6 +194,7 @@ final class ShardedStateStore(
   override def commit(): Long = {
     verify(state == Open, "Cannot commit after already committed or aborted")
     try {
+      changesMemory.verifyComplete()
       val start = System.nanoTime()
       // No larger than what the attempt has written, so that it need not grow.
       val most = views.valuesIterator.map(_.overlay.records.arena.capacityBytes).sum
@@ -196,7 +204,10 @@ final class ShardedStateStore(
       scope.commit(changes, sections)
       overlayBytes = views.valuesIterator.map(_.overlay.memoryBytes).sum
       state = Committed
+      // The rest of a task may still read what it wrote.
+      if (task.isEmpty) changesMemory.release()
       commitNs = System.nanoTime() - start
+      ExecutorMetrics.committed(committedBytes.toLong, commitNs)
       version + 1
     } catch {
       case e: Throwable => throw QueryExecutionErrors.failedToCommitStateFileError(toString, e)
@@ -206,9 +217,10 @@ final class ShardedStateStore(
   override def abort(): Unit = {
     verify(state != Committed, "Cannot abort after already committed")
     state = Aborted
+    changesMemory.release()
   }
 
-  override def release(): Unit = if (state == Open) state = Aborted
+  override def release(): Unit = if (state == Open) abort()
 
   override def hasCommitted: Boolean = state == Committed
 
@@ -222,15 +234,16 @@ final class ShardedStateStore(
       external.map(_.size).sum,
       memory + overlayBytes,
       Map(
-        StoreMetrics.InternalKeys -> internal.map(_.size).sum,
-        StoreMetrics.ShardsLoaded -> timings.loadedShards.toLong,
-        StoreMetrics.ShardsFolded -> timings.foldedShards.toLong,
-        StoreMetrics.LoadTime -> timings.loadNs / 1000000L,
-        StoreMetrics.FoldTime -> timings.foldNs / 1000000L,
-        StoreMetrics.CommitTime -> commitNs / 1000000L,
-        StoreMetrics.CommittedBytes -> committedBytes.toLong,
-        StoreMetrics.OverlayBytes -> overlayBytes
-      )
+        Metrics.InternalKeys -> internal.map(_.size).sum,
+        Metrics.ShardsInMemory -> timings.inMemoryShards.toLong,
+        Metrics.ShardsFolded -> timings.foldedShards.toLong,
+        Metrics.ShardsLoaded -> timings.loadedShards.toLong,
+        Metrics.FoldTime -> timings.foldNs / 1000000L,
+        Metrics.LoadTime -> timings.loadNs / 1000000L,
+        Metrics.CommitTime -> commitNs / 1000000L,
+        Metrics.CommittedBytes -> committedBytes.toLong,
+        Metrics.OverlayBytes -> overlayBytes
+      ).map { case (metric, value) => StoreMetrics.of(metric) -> value }
     )
   }
 
@@ -264,7 +277,17 @@ final class ShardedStateStore(
       f.spec,
       prefixedMain
     )
-    new FamilyView(f.name, f.codec, extractor, f.multiValued, f.isInternal, scope.shards, below, scope.describe)
+    new FamilyView(
+      f.name,
+      f.codec,
+      extractor,
+      f.multiValued,
+      f.isInternal,
+      scope.shards,
+      below,
+      scope.describe,
+      changesMemory.grew(_)
+    )
   }
 
   private def readable(operation: String, key: Any, family: String): FamilyView = {

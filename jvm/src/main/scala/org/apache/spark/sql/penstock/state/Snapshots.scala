@@ -60,7 +60,9 @@ object Snapshots extends Logging {
           sweep()
         }
       } catch {
-        case NonFatal(e) => logWarning("Penstock's background work on state failed; it goes on with the next", e)
+        case NonFatal(e) =>
+          ExecutorMetrics.snapshotsFailed()
+          logWarning("Penstock's background work on state failed; it goes on with the next", e)
       }
     }
   }
@@ -84,6 +86,7 @@ object Snapshots extends Logging {
         )
       )
       entries.foreach { case (e, slot) => slot.snapshotted(e.lineage) }
+      ExecutorMetrics.snapshotsWritten(entries.size, payload.size.toLong)
       entries.clear()
       payload.clear()
     }
@@ -99,6 +102,8 @@ object Snapshots extends Logging {
 
   private def sweep(): Unit = {
     val idle = ShardStores.idle(TimeUnit.MILLISECONDS.toNanos(SweepEveryMs))
-    if (idle.nonEmpty && org.apache.spark.SparkEnv.get != null) StateCommits.dead(idle).foreach(ShardStores.drop)
+    if (idle.nonEmpty && org.apache.spark.SparkEnv.get != null) {
+      (idle -- StateCommits.live(idle).keySet).foreach(ShardStores.drop)
+    }
   }
 }

@@ -2,6 +2,8 @@ package org.apache.spark.sql.penstock.state
 
 import java.util.UUID
 
+import scala.collection.mutable
+
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.execution.streaming.state.{KeyStateEncoderSpec, StateStoreId}
@@ -13,6 +15,7 @@ import io.penstock.conf.Settings
 import io.penstock.errors.PenstockException
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format._
+import io.penstock.state.memory.SharedBytes
 
 /** What an open store may see and where its changes go. */
 trait StoreScope {
@@ -42,6 +45,7 @@ trait StoreScope {
 
 /** Where the time of opening went, for metrics. */
 final class StoreTimings {
+  var inMemoryShards: Int = 0
   var loadedShards: Int = 0
   var foldedShards: Int = 0
   var loadNs: Long = 0L
@@ -86,30 +90,45 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
 
   override def open(timings: StoreTimings): Array[ShardState] = {
     val out = new Array[ShardState](region.shardCount)
-    val start = System.nanoTime()
-    def take(shard: Int, opened: ShardSlot.Opened): Unit = {
-      out(shard) = opened.content
-      opened.source match {
-        case ShardSlot.Folded => timings.foldedShards += 1
-        case ShardSlot.FromCheckpoint => timings.loadedShards += 1
-        case ShardSlot.InMemory =>
-      }
-    }
-    val (here, elsewhere) = shards.partition(s => store.slot(s).has(base(s)))
-    here.foreach(s => take(s, store.slot(s).open(base(s), loadOne(s))))
-    timings.foldNs = System.nanoTime() - start
-    if (elsewhere.nonEmpty) {
-      new ShardLoader(directory).load(manifest, key, elsewhere.toSeq) { (s, loaded) =>
-        take(s, store.slot(s).open(base(s), loaded))
-      }
-      timings.loadNs = System.nanoTime() - start - timings.foldNs
-    }
+    try bring(out, timings)
+    finally ExecutorMetrics.opened(timings)
     shards.foreach { s =>
       if (store.slot(s).snapshotDue(minDeltasForSnapshot)) {
         Snapshots.request(region, key, store.slot(s), hadoopConf)
       }
     }
     out
+  }
+
+  private def bring(out: Array[ShardState], timings: StoreTimings): Unit = {
+    val start = System.nanoTime()
+    val fromCheckpoint = mutable.ArrayBuffer[ShardSlot]()
+    def take(shard: Int, load: => ShardSlot.Loaded): Unit = {
+      val slot = store.slot(shard)
+      val opened = slot.open(base(shard), region.batchId)(load)
+      out(shard) = opened.content
+      opened.source match {
+        case ShardSlot.Folded => timings.foldedShards += 1
+        case ShardSlot.FromCheckpoint =>
+          timings.loadedShards += 1
+          fromCheckpoint += slot
+        case ShardSlot.InMemory => timings.inMemoryShards += 1
+      }
+      try StateMemory.bound.verify()
+      catch {
+        // Refused, or killed while it waited: what it brought in must not fail the tasks of other queries as well.
+        case e: Throwable =>
+          fromCheckpoint.foreach(_.forget())
+          throw e
+      }
+    }
+    val (here, elsewhere) = shards.partition(s => store.slot(s).has(base(s)))
+    here.foreach(s => take(s, loadOne(s)))
+    timings.foldNs = System.nanoTime() - start
+    if (elsewhere.nonEmpty) {
+      try new ShardLoader(directory).load(manifest, key, elsewhere.toSeq)((s, loaded) => take(s, loaded))
+      finally timings.loadNs = System.nanoTime() - start - timings.foldNs
+    }
   }
 
   /** Between `has` and `open` another attempt may have moved the shard on: then it is loaded by itself. */
@@ -121,9 +140,8 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
     val commits = TaskCommits.current(region, directory, inlineBytesPerBatch)
     val lineage = commits.lineage
     commits.add(key, shards, changes, sections)
-    sections.foreach { s =>
-      store.slot(s.shard).prepare(lineage, base(s.shard), changes.array, s.offset, s.length)
-    }
+    val kept = new SharedBytes(changes.array, store.memory)
+    sections.foreach(s => store.slot(s.shard).prepare(lineage, base(s.shard), kept, s.offset, s.length))
   }
 }
 

@@ -36,6 +36,7 @@ abstract class LateExchanges extends AnyFunSuite with LocalSpark {
       batch,
       mode,
       Epoch(3, 0, shards, SortedMap(region -> tasks)),
+      () => StateReport.Empty,
       b =>
         Seq(
           new RegionRouting(

@@ -25,4 +25,6 @@ final class NoState extends BatchLeases {
   }
 
   override def owners(runId: UUID, region: Long): Array[String] = executors
+
+  override def report(runId: UUID): StateReport = StateReport.Empty
 }

@@ -55,7 +55,7 @@ class FamilyViewSuite extends AnyFunSuite {
       val (key, value) = (codec.key(row(k), new KeyBytes), codec.value(valueRow(v), new KeyBytes))
       family.put(key.base, key.offset, key.length, value.base, value.offset, value.length)
     }
-    new FamilyView("f", codec, ByGroup, multiValued = false, isInternal = false, leased, below, "test")
+    new FamilyView("f", codec, ByGroup, multiValued = false, isInternal = false, leased, below, "test", _ => ())
   }
 
   private def read(view: FamilyView, entries: Iterator[Entry]): Vector[(Key, Long)] = entries.map { e =>
@@ -145,7 +145,7 @@ class FamilyViewSuite extends AnyFunSuite {
       val below = new Array[ShardState](shardCount)
       leased.foreach(below(_) = new ShardState)
       val codec = FamilyCodec.unsafeRow(keySchema, valueSchema, spec)
-      val view = new FamilyView("f", codec, foreign, false, false, leased, below, "test")
+      val view = new FamilyView("f", codec, foreign, false, false, leased, below, "test", _ => ())
       def refused(body: => Any): Unit =
         assert(intercept[PenstockException](body).errorClass == "PENSTOCK_MISROUTED_KEY")
       refused(view.get(row((1, 1))))

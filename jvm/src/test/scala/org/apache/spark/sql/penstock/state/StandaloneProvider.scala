@@ -10,6 +10,7 @@ import org.apache.spark.sql.types.StructType
 
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format._
+import io.penstock.state.memory.SharedBytes
 
 /**
  * The provider without a planner, for tests of the store contract: each partition is a query of its own with a single
@@ -62,7 +63,8 @@ final class StandaloneScope(id: StateStoreId, version: Long, hadoopConf: Configu
     commits.open(BatchSpec(commits.runId, root, version, 1, Seq(region)))(id.operatorId)
   private val lineages = lease.base.lineages((id.operatorId, id.storeName))
   private val base = new UUID(lineages(0), lineages(1))
-  private val slot = ShardStores.get(root, key, 1).slot(0)
+  private val store = ShardStores.get(root, key, 1)
+  private val slot = store.slot(0)
 
   override def shards: Array[Int] = Array(0)
   override def shardCount: Int = 1
@@ -82,7 +84,7 @@ final class StandaloneScope(id: StateStoreId, version: Long, hadoopConf: Configu
       new ShardLoader(directory).load(m, key, Seq(0))((_, x) => l = x)
       l
     }
-    Array(slot.open(base, load).content)
+    Array(slot.open(base, version)(load).content)
   }
 
   override def commit(changes: ByteSink, sections: Seq[Section]): Unit = {
@@ -99,6 +101,7 @@ final class StandaloneScope(id: StateStoreId, version: Long, hadoopConf: Configu
         Seq(StoreCommit(key, shards, sections.toArray))
       )
     )
-    sections.foreach(s => slot.prepare(lineage, base, changes.array, s.offset, s.length))
+    val kept = new SharedBytes(changes.array, store.memory)
+    sections.foreach(s => slot.prepare(lineage, base, kept, s.offset, s.length))
   }
 }

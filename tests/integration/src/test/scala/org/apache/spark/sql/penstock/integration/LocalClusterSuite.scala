@@ -1,11 +1,13 @@
 package org.apache.spark.sql.penstock.integration
 
-import org.apache.spark.SparkContext
 import org.apache.spark.sql.Encoders
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions.{count, lit}
 import org.apache.spark.sql.penstock.integration.cases._
 import org.apache.spark.sql.penstock.integration.harness._
+import org.apache.spark.{SparkContext, SparkEnv}
+
+import io.penstock.metrics.{Metrics, Place}
 
 /**
  * Executors in processes of their own. The binding is random, so in every batch executors are given shards that they do
@@ -61,6 +63,22 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     // The same rows in every batch: no shard changes task, and only an executor that does not hold one has to load it.
     assert(loaded.forall(_ == 0L), s"shards loaded in each batch: $loaded")
     assert(folded.drop(1).forall(_ == 256L), s"shards folded in each batch: $folded")
+    executorsReport()
+  }
+
+  /** Every executor has its own metrics in its own metrics system. */
+  private def executorsReport(): Unit = {
+    val reports = application.sparkContext.parallelize(1 to 8, 8)
+      .map(_ => (SparkEnv.get.executorId, PluginMetrics.here, Runtime.getRuntime.maxMemory)).collect()
+    reports.foreach { case (_, metrics, heapBytes) =>
+      assert(metrics.keySet == Metrics.at(Place.Executor).map(_.name).toSet)
+      assert(metrics(Metrics.StateMaxBytes.name) == heapBytes / 100 * 60)
+    }
+    reports.groupBy(_._1).valuesIterator.map(_.head._2).foreach { metrics =>
+      assert(metrics(Metrics.ShardsHeld.name) > 64L && metrics(Metrics.StateBytes.name) > 64L * 512L, metrics)
+      assert(metrics(Metrics.ShardsFolded.name) > 5L * 64L, metrics)
+    }
+    assert(PluginMetrics.here.keySet == Metrics.at(Place.Driver).map(_.name).toSet)
   }
 
   private def withExecutorsKilled(seed: Long, twoInputs: Boolean): Seq[Step] = {

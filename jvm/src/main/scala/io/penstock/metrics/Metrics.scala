@@ -1,0 +1,78 @@
+package io.penstock.metrics
+
+import scala.collection.mutable.ArrayBuffer
+
+/** Every metric of state, once: the same name wherever it is found. `docs/metrics.md` is generated from it. */
+object Metrics {
+  import MetricUnit._
+  import Place._
+
+  val Prefix = "penstock"
+  private val registry = ArrayBuffer.empty[Metric]
+
+  private def entry(name: String, unit: MetricUnit, grows: Boolean, places: Place*)(meaning: String): Metric = {
+    require(registry.forall(_.name != name), s"$name is declared twice")
+    val metric = Metric(Prefix + name, unit, grows, places.toSet, meaning)
+    registry += metric
+    metric
+  }
+
+  val StateBytes: Metric = entry("StateBytes", Bytes, grows = false, Executor)(
+    "heap that state holds: shards, changes that wait for the next batch, and changes of running tasks"
+  )
+  val StateMaxBytes: Metric = entry("StateMaxBytes", Bytes, grows = false, Executor)(
+    "heap that state may hold, `spark.penstock.state.maxBytes`"
+  )
+  val ShardsHeld: Metric = entry("ShardsHeld", Count, grows = false, Executor)("shards in memory, over all stores")
+  val InternalKeys: Metric = entry("InternalKeys", Count, grows = false, Operator)(
+    "keys in column families that are not the user's (indexes, timers); `numRowsTotal` has the user's"
+  )
+  val OverlayBytes: Metric = entry("OverlayBytes", Bytes, grows = false, Operator, Executor)(
+    "heap of changes that tasks have made and not yet handed over"
+  )
+  val ShardsInMemory: Metric = entry("ShardsInMemory", Count, grows = true, Operator, Executor)(
+    "shards that were opened as they lay in memory"
+  )
+  val ShardsFolded: Metric = entry("ShardsFolded", Count, grows = true, Operator, Executor)(
+    "shards brought to the batch's version in memory"
+  )
+  val ShardsLoaded: Metric = entry("ShardsLoaded", Count, grows = true, Operator, Executor)(
+    "shards rebuilt from the checkpoint"
+  )
+  val FoldTime: Metric = entry("FoldTimeMs", Milliseconds, grows = true, Operator, Executor)(
+    "time to bring shards to the batch's version in memory"
+  )
+  val LoadTime: Metric = entry("LoadTimeMs", Milliseconds, grows = true, Operator, Executor)(
+    "time to rebuild shards from the checkpoint"
+  )
+  val CommitTime: Metric = entry("CommitTimeMs", Milliseconds, grows = true, Operator, Executor)(
+    "time to write changes and to tell the driver"
+  )
+  val CommittedBytes: Metric = entry("CommittedBytes", Bytes, grows = true, Operator, Executor)(
+    "changes that were committed"
+  )
+  val SnapshotFiles: Metric = entry("SnapshotFiles", Count, grows = true, Run, Executor)("snapshot files written")
+  val SnapshotShards: Metric = entry("SnapshotShards", Count, grows = true, Run, Executor)("shards in these files")
+  val SnapshotBytes: Metric = entry("SnapshotBytes", Bytes, grows = true, Run, Executor)(
+    "bytes of the shards in these files"
+  )
+  val SnapshotFailures: Metric = entry("SnapshotFailures", Count, grows = true, Executor)(
+    "times that writing snapshots failed; it costs a longer chain of changes"
+  )
+  val SnapshotAge: Metric = entry("SnapshotAgeBatches", Batches, grows = false, Store, Driver)(
+    "batches since the oldest change that is in no snapshot, the largest of all shards"
+  )
+  val SnapshotLagChanges: Metric = entry("SnapshotLagChanges", Count, grows = false, Store, Driver)(
+    "change sets that are in no snapshot: what a reload of all shards reads besides snapshots"
+  )
+  val SnapshotLagBytes: Metric = entry("SnapshotLagBytes", Bytes, grows = false, Store, Driver)("bytes of these")
+  val FilesDeleted: Metric = entry("FilesDeleted", Count, grows = true, Run, Driver)(
+    "files deleted from checkpoints because no retained batch needs them"
+  )
+
+  /** In the order of the documentation. */
+  val all: Seq[Metric] = registry.toSeq
+
+  /** Those that are found at a place. */
+  def at(place: Place): Seq[Metric] = all.filter(_.places(place))
+}

@@ -1,0 +1,24 @@
+package org.apache.spark.sql.penstock.commit
+
+import com.codahale.metrics.{Counter, Gauge, MetricRegistry}
+import io.penstock.metrics.{Metric, Metrics}
+import io.penstock.state.format.SnapshotLag
+
+/** What the driver knows of the state of all queries, for Spark's metrics system. */
+object DriverMetrics {
+  private val filesDeleted = new Counter
+
+  private val all: Seq[(Metric, com.codahale.metrics.Metric)] = Seq(
+    Metrics.SnapshotAge -> gauge(lags => if (lags.isEmpty) 0L else lags.map(_.ageBatches).max),
+    Metrics.SnapshotLagChanges -> gauge(_.map(_.changes).sum),
+    Metrics.SnapshotLagBytes -> gauge(_.map(_.bytes).sum),
+    Metrics.FilesDeleted -> filesDeleted
+  )
+
+  def register(registry: MetricRegistry): Unit = all.foreach { case (m, value) => registry.register(m.name, value) }
+
+  /** Files of a checkpoint were deleted. */
+  def deleted(files: Int): Unit = filesDeleted.inc(files.toLong)
+
+  private def gauge(of: Seq[SnapshotLag] => Long): Gauge[Long] = () => of(StateCommits.reports.flatMap(_.lags))
+}

@@ -1,0 +1,61 @@
+package org.apache.spark.sql.penstock.state
+
+import com.codahale.metrics.{Counter, Gauge, MetricRegistry}
+import io.penstock.metrics.{Metric, Metrics}
+
+/** What state does in this JVM, over all queries, for Spark's metrics system. */
+object ExecutorMetrics {
+
+  /** Counts nanoseconds and shows milliseconds, so that many short times add up. */
+  final private class NanosecondCounter extends Counter {
+    override def getCount: Long = super.getCount / 1000000L
+  }
+
+  private val shardsInMemory, shardsFolded, shardsLoaded, committedBytes = new Counter
+  private val foldTime, loadTime, commitTime = new NanosecondCounter
+  private val snapshotFiles, snapshotShards, snapshotBytes, snapshotFailures = new Counter
+
+  private val all: Seq[(Metric, com.codahale.metrics.Metric)] = Seq(
+    Metrics.StateBytes -> gauge(ShardStores.memory.bytes),
+    Metrics.StateMaxBytes -> gauge(StateMemory.bound.limitBytes),
+    Metrics.ShardsHeld -> gauge(ShardStores.all.valuesIterator.map(_.loaded.count(_.isHeld).toLong).sum),
+    Metrics.OverlayBytes -> gauge(ShardStores.memory.bytes - ShardStores.all.valuesIterator.map(_.memory.bytes).sum),
+    Metrics.ShardsInMemory -> shardsInMemory,
+    Metrics.ShardsFolded -> shardsFolded,
+    Metrics.ShardsLoaded -> shardsLoaded,
+    Metrics.FoldTime -> foldTime,
+    Metrics.LoadTime -> loadTime,
+    Metrics.CommitTime -> commitTime,
+    Metrics.CommittedBytes -> committedBytes,
+    Metrics.SnapshotFiles -> snapshotFiles,
+    Metrics.SnapshotShards -> snapshotShards,
+    Metrics.SnapshotBytes -> snapshotBytes,
+    Metrics.SnapshotFailures -> snapshotFailures
+  )
+
+  def register(registry: MetricRegistry): Unit = all.foreach { case (m, value) => registry.register(m.name, value) }
+
+  /** A store was opened, or failed on the way. */
+  def opened(timings: StoreTimings): Unit = {
+    shardsInMemory.inc(timings.inMemoryShards.toLong)
+    shardsFolded.inc(timings.foldedShards.toLong)
+    shardsLoaded.inc(timings.loadedShards.toLong)
+    foldTime.inc(timings.foldNs)
+    loadTime.inc(timings.loadNs)
+  }
+
+  def committed(bytes: Long, ns: Long): Unit = {
+    committedBytes.inc(bytes)
+    commitTime.inc(ns)
+  }
+
+  def snapshotsWritten(shards: Int, bytes: Long): Unit = {
+    snapshotFiles.inc()
+    snapshotShards.inc(shards.toLong)
+    snapshotBytes.inc(bytes)
+  }
+
+  def snapshotsFailed(): Unit = snapshotFailures.inc()
+
+  private def gauge(value: => Long): Gauge[Long] = () => value
+}
