@@ -17,6 +17,7 @@ final class RunDirectory(val root: Path) {
   val checkpoint: Path = root.resolve("checkpoint")
   val strikes: Path = Files.createDirectories(root.resolve("strikes"))
   private val deliveries = Files.createDirectories(root.resolve("deliveries"))
+  private val started = Files.createDirectories(root.resolve("started"))
   private val scenarioFile = root.resolve("scenario.json")
   private val positionFile = root.resolve("position")
   private val startsFile = root.resolve("starts")
@@ -44,8 +45,10 @@ final class RunDirectory(val root: Path) {
 
   val observer: RunObserver = new RunObserver {
     // The first to come there, of two applications.
-    override def beforeTrigger(index: Int): Unit =
+    override def beforeTrigger(index: Int): Unit = {
+      if (scenario.twice && index > 0) bothHaveStarted
       if (position.forall(_._1 < index)) write(positionFile, s"$index $newestCommit")
+    }
 
     override def delivered(batch: Long, rows: Seq[String]): Unit =
       write(deliveries.resolve(s"$batch-${ProcessHandle.current.pid}-${System.nanoTime()}"), Serialization.write(rows))
@@ -64,6 +67,13 @@ final class RunDirectory(val root: Path) {
 
   def error_=(text: String): Unit = Files.writeString(errorFile, text): Unit
 
+  /** Returns when both applications have started the query, or the other one has had time enough. */
+  private lazy val bothHaveStarted: Unit = {
+    write(started.resolve(ProcessHandle.current.pid.toString), "")
+    val deadline = System.nanoTime() + RunDirectory.PatienceMs * 1000000L
+    while (started.toFile.list.count(_.forall(_.isDigit)) < 2 && System.nanoTime() < deadline) Thread.sleep(5)
+  }
+
   /** The trigger that was tried last, and the newest batch that was committed before it. */
   private def position: Option[(Int, Long)] = Option.when(Files.exists(positionFile)) {
     val numbers = Files.readString(positionFile).split(' ')
@@ -81,4 +91,8 @@ final class RunDirectory(val root: Path) {
   }
 
   private def isTemporary(file: Path): Boolean = file.getFileName.toString.startsWith(".")
+}
+
+object RunDirectory {
+  private val PatienceMs = 20000L
 }
