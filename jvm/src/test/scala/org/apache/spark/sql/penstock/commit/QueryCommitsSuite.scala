@@ -184,6 +184,23 @@ class QueryCommitsSuite extends AnyFunSuite {
     assert(gap.errorClass === "PENSTOCK_STATE_MISSING" && gap.getMessage.contains("no manifest of that batch"))
   }
 
+  test("a manifest that does not fit the query is refused before a task runs") {
+    val c = commits(root())
+    open(c, 0)
+    commit(c, 0, 0 until 4, "a")
+    val m = new StateDirectory(c.stateRoot, hadoop).readManifest(0, 0)
+    def refused(m: Manifest): PenstockException = {
+      val body = ManifestFormat.encode(m, Container.InManifest(0, 0))
+      val file = Path.of(c.stateRoot, "_penstock", "manifests", "0.0")
+      Files.write(file, FileFormat.frame(FileFormat.Kind.Manifest, body))
+      intercept[PenstockException](open(commits(c.stateRoot), 1))
+    }
+    val shards = refused(m.copy(shardCount = 8, stores = Map(store -> Vector.fill(8)(ShardRefs.Empty))))
+    assert(shards.errorClass === "PENSTOCK_CORRUPT_FILE" && shards.detail.contains("manifests/0.0"))
+    val single = refused(m.copy(stores = Map(store -> Vector(ShardRefs.Empty))))
+    assert(single.errorClass === "PENSTOCK_STATE_MISSING" && single.detail.contains("1 of 4 shards in store default"))
+  }
+
   test("a snapshot of the state's history shortens the chain; one of an attempt that lost does not") {
     val c = commits(root())
     (0L until 5L).foreach { b =>
