@@ -5,8 +5,23 @@ from penstock.state.framing import Cursor, MalformedDataError
 _ORDERED, _MULTI_VALUED, _REMOVED = 1, 2, 4
 _PUT, _REMOVE, _APPEND = 0, 1, 2
 
-Content = dict[str, dict[bytes, bytes]]
-"""Column families of a shard: name to keys to values, as bytes."""
+
+class Family(dict[bytes, bytes]):
+    """A column family of a shard: keys to values.
+
+    Parameters
+    ----------
+    flags
+        Whether its keys are in order, and whether a value is a sequence of values.
+    """
+
+    def __init__(self, flags: int) -> None:
+        super().__init__()
+        self.flags = flags
+
+
+Content = dict[str, Family]
+"""Column families of a shard by name."""
 
 
 def apply(section: bytes, content: Content) -> None:
@@ -25,7 +40,7 @@ def apply(section: bytes, content: Content) -> None:
         Where the bytes do not follow the format.
     """
     cursor = Cursor(section)
-    families: list[tuple[dict[bytes, bytes] | None, int]] = []
+    families: list[Family | None] = []
     for _ in range(cursor.count("number of families")):
         at = cursor.position
         flags, name = cursor.byte(), cursor.string()
@@ -33,22 +48,43 @@ def apply(section: bytes, content: Content) -> None:
             raise MalformedDataError(f"unknown family flags {flags}", at)
         if flags & _REMOVED:
             content.pop(name, None)
-            families.append((None, flags))
+            families.append(None)
+        elif content.setdefault(name, Family(flags)).flags == flags:
+            families.append(content[name])
         else:
-            families.append((content.setdefault(name, {}), flags))
+            raise MalformedDataError(f"family {name} had other flags than {flags} before", at)
     while cursor.remaining:
-        at = cursor.position
-        tag = cursor.varint()
-        index, operation = tag >> 2, tag & 3
-        family, flags = families[index] if index < len(families) else (None, 0)
-        if family is None:
-            raise MalformedDataError(f"a change of family {index}, which is not declared", at)
-        key = cursor.take(cursor.count("length of a key"))
-        if operation == _REMOVE:
-            family.pop(key, None)
-        elif operation == _PUT:
-            family[key] = cursor.take(cursor.count("length of a value"))
-        elif operation == _APPEND and flags & _MULTI_VALUED:
-            family[key] = family.get(key, b"") + cursor.take(cursor.count("length of a value"))
-        else:
-            raise MalformedDataError(f"a change of kind {operation} in a family with flags {flags}", at)
+        _change(cursor, families)
+
+
+def _change(cursor: Cursor, families: list[Family | None]) -> None:
+    at = cursor.position
+    tag = cursor.varint()
+    index, operation = tag >> 2, tag & 3
+    family = families[index] if index < len(families) else None
+    if family is None:
+        raise MalformedDataError(f"a change of family {index}, which is not declared", at)
+    key = cursor.take(cursor.count("length of a key"))
+    if operation == _REMOVE:
+        family.pop(key, None)
+    elif operation == _PUT:
+        family[key] = _value(cursor, family)
+    elif operation == _APPEND and family.flags & _MULTI_VALUED:
+        family[key] = family.get(key, b"") + _value(cursor, family)
+    else:
+        raise MalformedDataError(f"a change of kind {operation} in a family with flags {family.flags}", at)
+
+
+def _value(cursor: Cursor, family: Family) -> bytes:
+    length = cursor.count("length of a value")
+    start = cursor.position
+    value = cursor.take(length)
+    if family.flags & _MULTI_VALUED:
+        values = Cursor(value)
+        while values.remaining:
+            at = start + values.position
+            try:
+                values.take(values.u32())
+            except MalformedDataError as error:
+                raise MalformedDataError("one of many values does not fit", at) from error
+    return value

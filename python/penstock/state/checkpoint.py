@@ -80,7 +80,7 @@ class Checkpoint:
         path = f"epochs/{batch}"
         epoch = self._decoded(path, Kind.EPOCH, epochs.decode_epoch)
         if epoch.first_batch != batch:
-            raise _corrupt(path, f"it is the epoch of batch {epoch.first_batch}", None)
+            raise _corrupt(path, f"it is the epoch of batch {epoch.first_batch}", HEADER_BYTES)
         return epoch
 
     def manifests(self) -> dict[int, list[int]]:
@@ -114,7 +114,7 @@ class Checkpoint:
         path = manifest_path(batch, generation)
         manifest = self._decoded(path, Kind.MANIFEST, decode)
         if (manifest.batch, manifest.generation) != (batch, generation):
-            raise _corrupt(path, f"it is generation {manifest.generation} of batch {manifest.batch}", None)
+            raise _corrupt(path, f"it is generation {manifest.generation} of batch {manifest.batch}", HEADER_BYTES)
         return manifest
 
     def table(self, path: str) -> list[TableEntry]:
@@ -129,7 +129,8 @@ class Checkpoint:
         except FileNotFoundError as error:
             raise _missing(section.path) from error
         if len(data) < section.length:
-            raise _corrupt(section.path, f"it ends {section.length - len(data)} bytes too early", section.offset)
+            missing = section.length - len(data)
+            raise _corrupt(section.path, f"it ends {missing} bytes too early", section.offset + len(data))
         return _located(section.path, 0, lambda: check(data, section.crc, "section", section.offset))
 
     def content(self, parts: Iterable[Change]) -> Content:
@@ -175,11 +176,14 @@ class Checkpoint:
         try:
             header = self._storage.read(f"{PLACE}/{path}", 0, HEADER_BYTES)
             length, crc = _located(path, 0, lambda: read_header(header, kind))
-            body = self._storage.read(f"{PLACE}/{path}", HEADER_BYTES, length)
+            body = self._storage.read(f"{PLACE}/{path}", HEADER_BYTES, length + (not kind.has_payload))
         except FileNotFoundError as error:
             raise _missing(path) from error
         if len(body) < length:
-            raise _corrupt(path, f"body of {length} bytes announced, {len(body)} bytes there", HEADER_BYTES)
+            what = f"body of {length} bytes announced, {len(body)} bytes there"
+            raise _corrupt(path, what, HEADER_BYTES + len(body))
+        if len(body) > length:
+            raise _corrupt(path, "more follows where it should end", HEADER_BYTES + length)
         _located(path, 0, lambda: check(body, crc, "body", HEADER_BYTES))
         return _located(path, HEADER_BYTES, lambda: decode_body(body))
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from penstock.state.framing import Cursor
+from penstock.state.framing import MOST_SHARDS, Cursor
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,12 @@ class Description:
 def decode_epoch(body: bytes) -> Epoch:
     """Decode an epoch's body; raises `MalformedDataError`."""
     cursor = Cursor(body)
-    number, first_batch, shard_count = cursor.varint(), cursor.varint(), cursor.varint()
-    tasks = {cursor.varint(): cursor.varint() for _ in range(cursor.count("number of regions"))}
+    number, first_batch = cursor.varint(), cursor.varint()
+    shard_count = cursor.number("number of shards", 1, MOST_SHARDS)
+    tasks: dict[int, int] = {}
+    for _ in range(cursor.count("number of regions")):
+        region = cursor.number("region", max(tasks, default=-1) + 1, (1 << 63) - 1)
+        tasks[region] = cursor.number("number of tasks", 1, shard_count)
     cursor.end("region")
     return Epoch(number, first_batch, shard_count, tasks)
 
@@ -35,4 +39,6 @@ def decode_epoch(body: bytes) -> Epoch:
 def decode_description(body: bytes) -> Description:
     """Decode the body of FORMAT; raises `MalformedDataError`."""
     cursor = Cursor(body)
-    return Description(cursor.varint(), cursor.string())
+    description = Description(cursor.number("number of shards", 1, MOST_SHARDS), cursor.string())
+    cursor.end("field")
+    return description

@@ -9,8 +9,12 @@ import google_crc32c
 MAGIC = b"PENSTOCK"
 VERSION = 1
 HEADER_BYTES = 20
+MOST_BYTES = (1 << 31) - 17
+"""No longer body or section is written."""
+MOST_SHARDS = 1 << 24
 
 _MORE = 0x80
+_LONGEST_VARINT = 9
 
 
 class Kind(IntEnum):
@@ -21,6 +25,11 @@ class Kind(IntEnum):
     MANIFEST = 3
     EPOCH = 4
     FORMAT = 5
+
+    @property
+    def has_payload(self) -> bool:
+        """Whether anything may follow the body."""
+        return self not in (Kind.EPOCH, Kind.FORMAT)
 
 
 class MalformedDataError(Exception):
@@ -105,20 +114,25 @@ class Cursor:
             while byte & _MORE:
                 value |= (byte & ~_MORE) << shift
                 shift += 7
+                if self.position - start == _LONGEST_VARINT:
+                    raise MalformedDataError("a number of more than 63 bits", start)
                 byte = self.byte()
             value |= byte << shift
-        if value >= 1 << 63:
-            raise MalformedDataError(f"a number of {value.bit_length()} bits", start)
+            if not byte:
+                raise MalformedDataError("a number that is not in its shortest form", start)
+        return value
+
+    def number(self, what: str, least: int, most: int) -> int:
+        """Return a varint between two bounds, both included."""
+        start = self.position
+        value = self.varint()
+        if not least <= value <= most:
+            raise MalformedDataError(f"{what} is {value}, only {least} to {most} is possible", start)
         return value
 
     def count(self, what: str, limit: int | None = None) -> int:
         """Return a varint that counts things of which each takes a byte or more, or is bounded by `limit`."""
-        start = self.position
-        value = self.varint()
-        bound = len(self._data) - self.position if limit is None else limit
-        if value > bound:
-            raise MalformedDataError(f"{what} is {value}, at most {bound} is possible", start)
-        return value
+        return self.number(what, 0, self.remaining if limit is None else limit)
 
     def string(self) -> str:
         """Return a string."""
@@ -155,7 +169,7 @@ def read_header(header: bytes, kind: Kind) -> tuple[int, int]:
         Where the header is wrong, :class:`NewerFormatError` where it is of a later version.
     """
     if len(header) < HEADER_BYTES:
-        raise MalformedDataError(f"{len(header)} bytes, shorter than a header")
+        raise MalformedDataError("it ends within the header", len(header))
     cursor = Cursor(header)
     if cursor.take(len(MAGIC)) != MAGIC:
         raise MalformedDataError("it does not begin with PENSTOCK")
@@ -168,7 +182,9 @@ def read_header(header: bytes, kind: Kind) -> tuple[int, int]:
         raise MalformedDataError(f"kind of file {found}, {kind.value} was expected", 10)
     if codec := cursor.byte():
         raise MalformedDataError(f"unknown codec {codec}", 11)
-    return cursor.u32(), cursor.u32()
+    if (length := cursor.u32()) > MOST_BYTES:
+        raise MalformedDataError(f"body of {length} bytes announced, {MOST_BYTES} is the most", 12)
+    return length, cursor.u32()
 
 
 def check(data: bytes, expected: int, what: str, at_byte: int) -> bytes:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from penstock.state.framing import HEADER_BYTES, Cursor, MalformedDataError
+from penstock.state.framing import HEADER_BYTES, MOST_BYTES, MOST_SHARDS, Cursor, MalformedDataError
 
 _CHANGELOG, _SNAPSHOTS, _MANIFEST = 1, 2, 3
 
@@ -127,16 +127,18 @@ def decode(body: bytes) -> Manifest:
     cursor = Cursor(body)
     batch, generation, base = cursor.varint(), cursor.varint(), cursor.varint()
     run, written_at_ms = cursor.uuid(), cursor.u64()
-    shard_count = cursor.count("number of shards", 1 << 24)
-    own = manifest_path(batch, generation)
+    shard_count = cursor.number("number of shards", 1, MOST_SHARDS)
+    own, payload_at = manifest_path(batch, generation), HEADER_BYTES + len(body)
     paths = [_container(cursor) for _ in range(cursor.count("number of containers"))]
     lineages = [cursor.uuid() for _ in range(cursor.count("number of lineages"))]
 
     def section() -> Section:
         path = paths[_index(cursor, len(paths), "container")]
-        offset = cursor.varint()
-        length = cursor.count("length of a section", (1 << 31) - 1)
-        return Section(path, offset + HEADER_BYTES + len(body) if path == own else offset, length, cursor.u32())
+        if path == own:
+            offset = payload_at + cursor.number("offset of a section", 0, (1 << 63) - 1 - payload_at)
+        else:
+            offset = cursor.number("offset of a section", HEADER_BYTES, (1 << 63) - 1)
+        return Section(path, offset, cursor.count("length of a section", MOST_BYTES), cursor.u32())
 
     def change() -> Change:
         return Change(cursor.varint(), lineages[_index(cursor, len(lineages), "lineage")], section())
@@ -149,10 +151,16 @@ def decode(body: bytes) -> Manifest:
         snapshot = change() if flag else None
         return Shard(snapshot, tuple(change() for _ in range(cursor.count("number of deltas"))))
 
-    stores = {}
+    stores: dict[StoreKey, tuple[Shard, ...]] = {}
     for _ in range(cursor.count("number of stores")):
+        at = cursor.position
         key = StoreKey(cursor.varint(), cursor.string())
-        stores[key] = tuple(shard() for _ in range(cursor.count("number of shards of a store")))
+        if key in stores:
+            raise MalformedDataError(f"{key} is there twice", at)
+        at = cursor.position
+        if (count := cursor.count("number of shards of a store")) not in (1, shard_count):
+            raise MalformedDataError(f"{key} has {count} of {shard_count} shards", at)
+        stores[key] = tuple(shard() for _ in range(count))
     cursor.end("store")
     return Manifest(batch, generation, base - 1 if base else None, run, written_at_ms, shard_count, stores)
 

@@ -61,8 +61,9 @@ class LocalStorage:
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         """Read a range."""
         with (self._root / path).open("rb") as file:
-            file.seek(offset)
-            return file.read(-1 if length is None else length)
+            size = max(os.fstat(file.fileno()).st_size - offset, 0)
+            file.seek(offset if size else 0)
+            return file.read(size if length is None else min(length, size))
 
     def _entries(self, folder: str) -> list[os.DirEntry[str]]:
         try:

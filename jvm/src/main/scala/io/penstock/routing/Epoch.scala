@@ -2,7 +2,7 @@ package io.penstock.routing
 
 import scala.collection.immutable.SortedMap
 
-import io.penstock.state.format.{ByteSink, ByteSource, MalformedData}
+import io.penstock.state.format.{ByteSink, ByteSource, FileFormat}
 
 /**
  * What a query routes by from one batch on, until the next epoch.
@@ -37,9 +37,15 @@ object Epoch {
   /** @throws io.penstock.state.format.MalformedData where the bytes do not follow the format */
   def decode(body: Array[Byte]): Epoch = {
     val in = new ByteSource(body)
-    val (number, first, shards) = (in.getVarint(), in.getVarint(), in.getCount("number of shards"))
-    val regions = Seq.fill(in.getCount("number of regions", in.remaining))(in.getVarint() -> in.getCount("tasks"))
-    if (in.remaining > 0) throw new MalformedData(s"${in.remaining} bytes after the last region")
+    val (number, first) = (in.getVarint(), in.getVarint())
+    val shards = in.getNumber("number of shards", 1L, FileFormat.MostShards).toInt
+    var least = 0L
+    val regions = Seq.fill(in.getCount("number of regions", in.remaining / 2)) {
+      val region = in.getNumber("region", least, Long.MaxValue - 1)
+      least = region + 1
+      region -> in.getNumber("number of tasks", 1L, shards).toInt
+    }
+    in.expectEnd("region")
     Epoch(number, first, shards, SortedMap.from(regions))
   }
 }

@@ -11,7 +11,7 @@ class EpochSuite extends AnyFunSuite with Checks {
     number <- Gen.choose(0L, Long.MaxValue)
     first <- Gen.choose(0L, Long.MaxValue)
     shards <- Gen.choose(1, 65536)
-    tasks <- Gen.mapOf(Gen.zip(Gen.choose(0L, 100L), Gen.choose(1, 65536)))
+    tasks <- Gen.mapOf(Gen.zip(Gen.choose(0L, 100L), Gen.choose(1, shards)))
   } yield Epoch(number, first, shards, SortedMap.from(tasks))
 
   test("what is written is read") {

@@ -2,7 +2,6 @@ package io.penstock.state.engine
 
 import scala.collection.mutable
 
-import io.penstock.errors.PenstockException
 import io.penstock.state.format.{ByteSink, ChangeSet, ChangeSink, FamilyTraits}
 
 /** The content of one shard of one store: its column families by name. */
@@ -16,14 +15,7 @@ final class ShardState extends ChangeSink {
 
   override def family(name: String, traits: FamilyTraits): FamilyState = {
     val f = families.getOrElseUpdate(name, new FamilyState(traits))
-    if (f.traits != traits) {
-      throw new PenstockException(
-        "PENSTOCK_FAMILY_CHANGED",
-        s"column family $name was written with ${f.traits} and is now used with $traits; " +
-          "start a new checkpoint, or go back to the query that wrote this one"
-      )
-    }
-    f
+    if (f.traits == traits) f else null
   }
 
   override def removeFamily(name: String): Unit = families.remove(name)

@@ -75,8 +75,8 @@ final class ByteSink(initialBytes: Int = 1024) {
   private def ensure(more: Int): Unit = {
     val needed = length.toLong + more
     if (needed > bytes.length) {
-      require(needed < Int.MaxValue - 16, "more than 2 GiB in one buffer")
-      bytes = java.util.Arrays.copyOf(bytes, math.max(needed, math.min(bytes.length * 2L, Int.MaxValue - 16L)).toInt)
+      require(needed <= FileFormat.MostBytes, "more than 2 GiB in one buffer")
+      bytes = java.util.Arrays.copyOf(bytes, math.max(needed, math.min(bytes.length * 2L, FileFormat.MostBytes)).toInt)
     }
   }
 }

@@ -1,5 +1,7 @@
 package io.penstock.state.format
 
+import java.nio.ByteBuffer
+import java.nio.charset.CharacterCodingException
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.UUID
 
@@ -7,7 +9,7 @@ import org.apache.spark.unsafe.Platform
 
 /**
  * Reads what [[ByteSink]] wrote. Never reads outside `[start, end)`: damaged input ends in a [[MalformedData]] that tells
- * the position, not in foreign bytes.
+ * where it stopped, not in foreign bytes.
  */
 final class ByteSource(val array: Array[Byte], start: Int, end: Int) {
   private var position = start
@@ -43,29 +45,49 @@ final class ByteSource(val array: Array[Byte], start: Int, end: Int) {
   def getUuid(): UUID = new UUID(getLong(), getLong())
 
   def getVarint(): Long = {
+    val at = consumed
     var shift = 0
     var v = 0L
     while (true) {
       val b = getByte()
       v |= (b & 0x7fL) << shift
-      if ((b & 0x80) == 0) return v
+      if ((b & 0x80) == 0) {
+        if (b == 0 && shift > 0) throw new MalformedData("a number that is not in its shortest form", at)
+        return v
+      }
       shift += 7
-      if (shift > 63) throw new MalformedData(s"a number of more than 64 bits at byte $consumed")
+      if (shift > ByteSource.LastShift) throw new MalformedData("a number of more than 63 bits", at)
     }
     v
   }
 
-  /** A varint that counts or measures something of at most `limit`. */
-  def getCount(what: String, limit: Long = Int.MaxValue): Int = {
+  /** A varint between two bounds, both included. */
+  def getNumber(what: String, least: Long, most: Long): Long = {
+    val at = consumed
     val v = getVarint()
-    if (v < 0 || v > limit) throw new MalformedData(s"$what is $v, at most $limit is possible, at byte $consumed")
-    v.toInt
+    if (v < least || v > most) throw new MalformedData(s"$what is $v, only $least to $most is possible", at)
+    v
   }
 
+  /** A varint that counts or measures something of at most `limit`. */
+  def getCount(what: String, limit: Long = Int.MaxValue): Int = getNumber(what, 0L, limit).toInt
+
   def getString(): String = {
+    val at = consumed
     val n = getCount("length of a name", remaining)
-    new String(array, skip(n), n, UTF_8)
+    val from = skip(n)
+    val s = new String(array, from, n, UTF_8)
+    // Two names that are damaged must not become one; only the decoder that costs more tells damage from this character.
+    if (s.indexOf(ByteSource.Replacement) >= 0) {
+      try UTF_8.newDecoder().decode(ByteBuffer.wrap(array, from, n))
+      catch { case _: CharacterCodingException => throw new MalformedData("a name that is not UTF-8", at) }
+    }
+    s
   }
+
+  /** Checks that nothing is left. */
+  def expectEnd(last: String): Unit =
+    if (remaining != 0) throw new MalformedData(s"$remaining bytes behind the last $last", consumed)
 
   /** Passes `count` bytes and returns the index in `array` where they begin. */
   def skip(count: Int): Int = {
@@ -79,9 +101,21 @@ final class ByteSource(val array: Array[Byte], start: Int, end: Int) {
 
   private def need(count: Int): Unit =
     if (count < 0 || count > end - position) {
-      throw new MalformedData(s"$count bytes wanted at byte $consumed, ${end - position} left")
+      throw new MalformedData(s"$count bytes wanted, ${end - position} left", consumed)
     }
 }
 
-/** Bytes that do not follow the format. The reader of the file adds which file it was. */
-final class MalformedData(message: String) extends RuntimeException(message)
+object ByteSource {
+
+  /** Nine bytes of seven bits: a number never turns negative. */
+  private val LastShift = 56
+  private val Replacement = '\ufffd'
+}
+
+/**
+ * Bytes that do not follow the format. The reader of the file adds which file it was.
+ *
+ * @param at
+ *   where, from the start of the bytes that were read
+ */
+final class MalformedData(val what: String, val at: Int) extends RuntimeException(s"$what, at byte $at")

@@ -10,6 +10,8 @@ final case class FamilyTraits(ordered: Boolean, multiValued: Boolean)
 /** Receives the changes of one shard in the order in which they are to be applied. Addresses as Platform counts. */
 trait ChangeSink {
   def removeFamily(name: String): Unit
+
+  /** Takes the changes of a family; null where it is there with other traits. */
   def family(name: String, traits: FamilyTraits): FamilyChangeSink
 }
 
@@ -83,37 +85,63 @@ object ChangeSet {
    * Applies a change set.
    *
    * @throws MalformedData
-   *   where the bytes are not a change set; the sink may then have taken some of the changes
+   *   where the bytes are not a change set, or not one of these families; the sink may then have taken some of the changes
    */
   def read(bytes: Array[Byte], offset: Int, length: Int, sink: ChangeSink): Unit = {
     val in = new ByteSource(bytes, offset, offset + length)
-    val families = Array.fill(in.getCount("number of families", length)) {
+    val count = in.getCount("number of families", in.remaining / 2)
+    val families = new Array[FamilyChangeSink](count)
+    val multiValued = new Array[Boolean](count)
+    var i = 0
+    while (i < count) {
+      val at = in.consumed
       val flags = in.getByte()
-      if ((flags & ~(Ordered | MultiValued | Removed)) != 0) throw new MalformedData(s"unknown family flags $flags")
+      if ((flags & ~(Ordered | MultiValued | Removed)) != 0) throw new MalformedData(s"unknown family flags $flags", at)
       val name = in.getString()
-      if ((flags & Removed) != 0) {
-        sink.removeFamily(name)
-        null
-      } else sink.family(name, FamilyTraits((flags & Ordered) != 0, (flags & MultiValued) != 0))
+      if ((flags & Removed) != 0) sink.removeFamily(name)
+      else {
+        multiValued(i) = (flags & MultiValued) != 0
+        families(i) = sink.family(name, FamilyTraits((flags & Ordered) != 0, multiValued(i)))
+        if (families(i) == null) throw new MalformedData(s"family $name had other flags than $flags before", at)
+      }
+      i += 1
     }
     while (in.remaining > 0) {
+      val at = in.consumed
       val tag = in.getVarint()
       val index = tag >>> 2
-      if (index >= families.length || families(index.toInt) == null) {
-        throw new MalformedData(s"a change of family $index, which is not declared, at byte ${in.consumed}")
+      if (index >= count || families(index.toInt) == null) {
+        throw new MalformedData(s"a change of family $index, which is not declared", at)
       }
       val family = families(index.toInt)
-      val keyLength = in.getCount("key length", in.remaining)
+      val ofList = multiValued(index.toInt)
+      val keyLength = in.getCount("length of a key", in.remaining)
       val keyAt = Platform.BYTE_ARRAY_OFFSET.toLong + in.skip(keyLength)
       (tag & 3).toInt match {
         case Remove => family.remove(bytes, keyAt, keyLength)
-        case op @ (Put | Append) =>
-          val valueLength = in.getCount("value length", in.remaining)
-          val valueAt = Platform.BYTE_ARRAY_OFFSET.toLong + in.skip(valueLength)
+        case op if op == Put || (op == Append && ofList) =>
+          val valueLength = in.getCount("length of a value", in.remaining)
+          val value = in.skip(valueLength)
+          // Here, once, so that those who walk through the values later need not look.
+          if (ofList) checkValues(bytes, value, value + valueLength, offset)
+          val valueAt = Platform.BYTE_ARRAY_OFFSET.toLong + value
           if (op == Put) family.put(bytes, keyAt, keyLength, bytes, valueAt, valueLength)
           else family.append(bytes, keyAt, keyLength, bytes, valueAt, valueLength)
-        case op => throw new MalformedData(s"unknown kind of change $op at byte ${in.consumed}")
+        case op => throw new MalformedData(s"a change of kind $op in a family that is multi-valued: $ofList", at)
       }
+    }
+  }
+
+  /** Checks that values fill their room, each behind its length. */
+  private def checkValues(bytes: Array[Byte], start: Int, end: Int, offset: Int): Unit = {
+    var at = start
+    while (at < end) {
+      val room = end - at - 4
+      val length = if (room < 0) -1 else Platform.getInt(bytes, Platform.BYTE_ARRAY_OFFSET.toLong + at)
+      if (length < 0 || length > room) {
+        throw new MalformedData(s"one of many values does not fit: ${end - at} bytes are left for it", at - offset)
+      }
+      at += 4 + length
     }
   }
 }

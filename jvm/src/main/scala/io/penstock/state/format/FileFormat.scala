@@ -24,9 +24,23 @@ object FileFormat {
     val Manifest = 3
     val Epoch = 4
     val Format = 5
+
+    /** Kinds of which nothing follows the body. */
+    def withoutPayload(kind: Int): Boolean = kind == Epoch || kind == Format
   }
 
+  /** No longer body or section is written; arrays of the JVM are hardly longer. */
+  val MostBytes: Int = Int.MaxValue - 16
+
+  /** Most shards that a query may have. */
+  val MostShards: Int = 1 << 24
+
   private val Magic = "PENSTOCK".getBytes(java.nio.charset.StandardCharsets.US_ASCII)
+
+  private val VersionAt = 8
+  private val KindAt = 10
+  private val CodecAt = 11
+  private val LengthAt = 12
 
   def crc(bytes: Array[Byte], offset: Int, length: Int): Int = {
     val c = new CRC32C
@@ -55,15 +69,16 @@ object FileFormat {
    *
    * @param file
    *   name for messages
+   * @param header
+   *   the first bytes of the file, [[HeaderBytes]] of them
    * @return
    *   length and CRC32C of the body
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_CORRUPT_FILE, or PENSTOCK_NEWER_FORMAT where a newer Penstock wrote the file
    */
   def readHeader(file: String, kind: Int, header: Array[Byte]): (Int, Int) = {
-    if (header.length < HeaderBytes) throw corrupt(file, s"${header.length} bytes, shorter than a header")
     if (!java.util.Arrays.equals(header, 0, Magic.length, Magic, 0, Magic.length)) {
-      throw corrupt(file, "it does not begin with PENSTOCK")
+      throw corrupt(file, 0, "it does not begin with PENSTOCK")
     }
     val in = new ByteSource(header, Magic.length, HeaderBytes)
     val version = in.getByte() | (in.getByte() << 8)
@@ -74,36 +89,38 @@ object FileFormat {
           "run the query with the Penstock version that wrote the checkpoint, or a newer one"
       )
     }
-    if (version < 1) throw corrupt(file, s"format version $version")
+    if (version < 1) throw corrupt(file, VersionAt, s"format version $version")
     val found = in.getByte()
-    if (found != kind) throw corrupt(file, s"kind of file $found, $kind was expected")
+    if (found != kind) throw corrupt(file, KindAt, s"kind of file $found, $kind was expected")
     val codec = in.getByte()
-    if (codec != 0) throw corrupt(file, s"unknown codec $codec")
+    if (codec != 0) throw corrupt(file, CodecAt, s"unknown codec $codec")
     val length = in.getInt()
-    if (length < 0) throw corrupt(file, s"body of $length bytes")
+    if (length < 0 || length > MostBytes) {
+      throw corrupt(
+        file,
+        LengthAt,
+        s"body of ${Integer.toUnsignedString(length)} bytes announced, $MostBytes is the most"
+      )
+    }
     (length, in.getInt())
   }
 
-  /** Checks and returns the body of a file that was read whole. */
-  def readBody(file: String, kind: Int, bytes: Array[Byte]): Array[Byte] = {
-    val (length, expected) = readHeader(file, kind, bytes)
-    if (bytes.length - HeaderBytes < length) {
-      throw corrupt(file, s"body of $length bytes announced, ${bytes.length - HeaderBytes} bytes there")
-    }
-    checkBody(file, java.util.Arrays.copyOfRange(bytes, HeaderBytes, HeaderBytes + length), expected)
-  }
+  /**
+   * A file that does not follow the format.
+   *
+   * @param at
+   *   byte of the file where that shows
+   */
+  def corrupt(file: String, at: Long, what: String, cause: Throwable = null): PenstockException =
+    new PenstockException("PENSTOCK_CORRUPT_FILE", s"$file cannot be used: $what, at byte $at", cause)
 
-  def checkBody(file: String, body: Array[Byte], expected: Int): Array[Byte] = {
-    val found = crc(body)
-    if (found != expected) throw corrupt(file, f"checksum of the body is $found%08x, the header says $expected%08x")
-    body
-  }
-
-  def corrupt(file: String, what: String, cause: Throwable = null): PenstockException =
-    new PenstockException("PENSTOCK_CORRUPT_FILE", s"$file cannot be used: $what", cause)
-
-  /** Runs a reader of a body and names the file where the bytes do not follow the format. */
-  def reading[A](file: String)(read: => A): A =
+  /**
+   * Runs a reader of bytes of a file, and names file and byte where they do not follow the format.
+   *
+   * @param base
+   *   where in the file the bytes begin
+   */
+  def reading[A](file: String, base: Long)(read: => A): A =
     try read
-    catch { case e: MalformedData => throw corrupt(file, e.getMessage, e) }
+    catch { case e: MalformedData => throw corrupt(file, base + e.at, e.what, e) }
 }

@@ -75,7 +75,12 @@ object ManifestFormat {
     out.toByteArray
   }
 
-  /** Decodes a body. Sections in the own payload get offsets from the start of the file. */
+  /**
+   * Decodes a body. Sections in the own payload get offsets from the start of the file.
+   *
+   * @throws MalformedData
+   *   where the bytes do not follow the format
+   */
   def decode(body: Array[Byte]): Manifest = {
     val in = new ByteSource(body)
     val batchId = in.getVarint()
@@ -83,45 +88,50 @@ object ManifestFormat {
     val baseGeneration = in.getVarint() - 1
     val runId = in.getUuid()
     val writtenAtMs = in.getLong()
-    val shardCount = in.getCount("number of shards", 1 << 24)
+    val shardCount = in.getNumber("number of shards", 1L, FileFormat.MostShards).toInt
     val own = Container.InManifest(batchId, generation)
     val payloadAt = FileFormat.HeaderBytes.toLong + body.length
-    val containers = Array.fill[Container](in.getCount("number of containers", body.length)) {
+    val containers = Array.fill[Container](in.getCount("number of containers", in.remaining / 3)) {
+      val at = in.consumed
       in.getByte() match {
         case Changelog => Container.Changelog(in.getVarint(), in.getUuid())
         case Snapshots => Container.Snapshots(in.getVarint(), in.getUuid())
         case InManifest => Container.InManifest(in.getVarint(), in.getVarint())
-        case k => throw new MalformedData(s"unknown kind of container $k")
+        case k => throw new MalformedData(s"unknown kind of container $k", at)
       }
     }
-    val lineages = Array.fill(in.getCount("number of lineages", body.length))(in.getUuid())
-    def pick[A](table: Array[A], what: String): A = {
-      val i = in.getVarint()
-      if (i < 0 || i >= table.length) throw new MalformedData(s"$what $i of ${table.length}")
-      table(i.toInt)
-    }
+    val lineages = Array.fill(in.getCount("number of lineages", in.remaining / 16))(in.getUuid())
+    def pick[A](table: Array[A], what: String): A = table(in.getNumber(what, 0L, table.length - 1L).toInt)
     def section(): SectionRef = {
       val c = pick(containers, "container")
-      val offset = in.getVarint()
-      SectionRef(c, if (c == own) offset + payloadAt else offset, in.getCount("length of a section"), in.getInt())
+      val offset =
+        if (c == own) payloadAt + in.getNumber("offset of a section", 0L, Long.MaxValue - payloadAt)
+        else in.getNumber("offset of a section", FileFormat.HeaderBytes, Long.MaxValue)
+      SectionRef(c, offset, in.getCount("length of a section", FileFormat.MostBytes), in.getInt())
     }
-    val stores = Map.newBuilder[StoreKey, Vector[ShardRefs]]
-    (0 until in.getCount("number of stores", body.length)).foreach { _ =>
+    var stores = Map.empty[StoreKey, Vector[ShardRefs]]
+    (0 until in.getCount("number of stores", in.remaining)).foreach { _ =>
+      val storeAt = in.consumed
       val key = StoreKey(in.getVarint(), in.getString())
-      stores += key -> Vector.fill(in.getCount("number of shards of a store", body.length)) {
+      if (stores.contains(key)) throw new MalformedData(s"$key is there twice", storeAt)
+      val countAt = in.consumed
+      val count = in.getCount("number of shards of a store", shardCount)
+      if (count != 1 && count != shardCount) throw new MalformedData(s"$key has $count of $shardCount shards", countAt)
+      stores += key -> Vector.fill(count) {
+        val at = in.consumed
         val snapshot = in.getByte() match {
           case 0 => None
           case 1 => Some(SnapshotRef(in.getVarint(), pick(lineages, "lineage"), section()))
-          case f => throw new MalformedData(s"unknown flag $f of a shard")
+          case f => throw new MalformedData(s"unknown flag $f of a shard", at)
         }
-        val deltas = Vector.fill(in.getCount("number of deltas", body.length)) {
+        val deltas = Vector.fill(in.getCount("number of deltas", in.remaining)) {
           DeltaRef(in.getVarint(), pick(lineages, "lineage"), section())
         }
         ShardRefs(snapshot, deltas)
       }
     }
-    if (in.remaining != 0) throw new MalformedData(s"${in.remaining} bytes behind the last store")
-    Manifest(batchId, generation, baseGeneration, runId, writtenAtMs, shardCount, stores.result())
+    in.expectEnd("store")
+    Manifest(batchId, generation, baseGeneration, runId, writtenAtMs, shardCount, stores)
   }
 
   /**

@@ -10,7 +10,10 @@ package io.penstock.state.format
  */
 final case class Section(store: StoreKey, shard: Int, offset: Int, length: Int, crc: Int) extends Serializable
 
-/** Body of changelog and snapshot files: the sections of the payload. Specified in docs/PROTOCOL.md, "Section table". */
+/**
+ * Body of changelog and snapshot files: the sections of the payload. Specified in docs/PROTOCOL.md, section 5. A query
+ * finds sections by its manifests; `penstock inspect` reads the table.
+ */
 object SectionTable {
 
   def encode(sections: Seq[Section]): Array[Byte] = {
@@ -25,20 +28,5 @@ object SectionTable {
       out.putInt(s.crc)
     }
     out.toByteArray
-  }
-
-  def decode(body: Array[Byte]): Seq[Section] = {
-    val in = new ByteSource(body)
-    val sections = Vector.fill(in.getCount("number of sections", body.length)) {
-      Section(
-        StoreKey(in.getVarint(), in.getString()),
-        in.getCount("shard"),
-        in.getCount("offset of a section"),
-        in.getCount("length of a section"),
-        in.getInt()
-      )
-    }
-    if (in.remaining != 0) throw new MalformedData(s"${in.remaining} bytes behind the last section")
-    sections
   }
 }

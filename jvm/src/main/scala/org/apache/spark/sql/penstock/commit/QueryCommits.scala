@@ -159,7 +159,16 @@ final class QueryCommits(
       case None =>
         describe()
         earlier.get(previous) match {
-          case Some(g) => directory.readManifest(previous, g)
+          case Some(g) =>
+            val m = directory.readManifest(previous, g)
+            if (m.shardCount != shardCount) {
+              throw FileFormat.corrupt(
+                directory.name(Container.InManifest(previous, g).path),
+                FileFormat.HeaderBytes,
+                s"it has ${m.shardCount} shards, and the query $shardCount"
+              )
+            }
+            m
           case None =>
             throw new PenstockException(
               "PENSTOCK_STATE_MISSING",
@@ -178,18 +187,19 @@ final class QueryCommits(
       val packed = new Array[Long](2 * shardCount)
       val key = StoreKey(o.operatorId, name)
       base.stores.get(key) match {
-        case Some(shards) =>
+        case Some(shards) if shards.size == (if (region.single) 1 else shardCount) =>
           shards.iterator.zipWithIndex.foreach { case (r, shard) =>
             packed(2 * shard) = r.lineage.getMostSignificantBits
             packed(2 * shard + 1) = r.lineage.getLeastSignificantBits
           }
-        case None if spec.batchId > 0 =>
+        case found if spec.batchId > 0 =>
+          val what = found.fold("no store")(shards => s"${shards.size} of $shardCount shards in store")
           throw new PenstockException(
             "PENSTOCK_STATE_MISSING",
-            s"the state of batch ${spec.batchId - 1} in $stateRoot has no store $name of operator ${o.operatorId}; " +
+            s"the state of batch ${spec.batchId - 1} in $stateRoot has $what $name of operator ${o.operatorId}; " +
               "the query has changed since: restart the one that wrote the checkpoint, or start a new one"
           )
-        case None =>
+        case _ => // the first batch
       }
       (o.operatorId, name) -> packed
     }

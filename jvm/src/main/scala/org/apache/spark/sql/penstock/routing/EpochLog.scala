@@ -51,13 +51,14 @@ final class EpochLog(directory: StateDirectory, retain: Int) {
     val batches = directory.list(EpochLog.Folder).flatMap { case (name, _) => name.toLongOption }
     batches.sorted.map { batch =>
       val path = EpochLog.path(batch)
-      val name = directory.name(path)
-      val epoch = FileFormat.reading(name)(Epoch.decode(directory.readBody(path, FileFormat.Kind.Epoch)))
-      if (epoch.firstBatch != batch)
+      val epoch = directory.read(path, FileFormat.Kind.Epoch)(Epoch.decode)
+      if (epoch.firstBatch != batch) {
         throw FileFormat.corrupt(
-          name,
+          directory.name(path),
+          FileFormat.HeaderBytes,
           s"it is the epoch of batch ${epoch.firstBatch}, not of the batch that names the file"
         )
+      }
       epoch
     }.toVector
   }

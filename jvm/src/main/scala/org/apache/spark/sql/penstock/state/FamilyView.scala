@@ -38,7 +38,13 @@ final class FamilyView(
   shards.foreach(s => bases(s) = below(s).familyOrNull(name))
   shards.foreach { s =>
     val f = bases(s)
-    if (f != null && f.traits != traits) below(s).family(name, traits)
+    if (f != null && f.traits != traits) {
+      throw new PenstockException(
+        "PENSTOCK_FAMILY_CHANGED",
+        s"column family $name was written with ${f.traits} and is now used with $traits ($describe); start a new " +
+          "checkpoint, or go back to the query that wrote this one"
+      )
+    }
   }
 
   /** Number of keys in the view. */

@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
 import org.apache.spark.sql.execution.streaming.state._
 
 import io.penstock.state.engine.FamilyState
-import io.penstock.state.format.{ChangeSet, ChangeSink, FamilyChangeSink, FamilyTraits}
+import io.penstock.state.format.{ChangeSink, FamilyChangeSink, FamilyTraits}
 
 /**
  * The changes of one shard and column family, version by version: what Spark's reader of state shows as its change feed.
@@ -43,19 +43,15 @@ final class ShardChangeReader(
   override protected def getNext(): Change = {
     while (!pending.hasNext && version < toVersion) {
       version += 1
-      pending = history.changes(version).fold(Iterator.empty[Change])(decode)
+      val decoded = new Decoded(family, version - 1)
+      history.changes(version, decoded)
+      pending = decoded.changes.iterator
     }
     if (pending.hasNext) pending.next()
     else {
       finished = true
       null
     }
-  }
-
-  private def decode(set: Array[Byte]): Iterator[Change] = {
-    val sink = new Decoded(family, version - 1)
-    history.reading(version)(ChangeSet.read(set, 0, set.length, sink))
-    sink.changes.iterator
   }
 }
 
@@ -70,8 +66,12 @@ object ShardChangeReader {
 
     override def removeFamily(name: String): Unit = ()
 
+    private val traits = FamilyTraits(family.codec.ordered, family.multiValued)
+
     override def family(name: String, traits: FamilyTraits): FamilyChangeSink =
-      if (name == family.name) this else Others
+      if (name != family.name) Others
+      else if (traits == this.traits) this
+      else null
 
     override def put(key: AnyRef, keyAt: Long, keyLength: Int, value: AnyRef, valueAt: Long, valueLength: Int): Unit =
       if (family.multiValued) values(RecordType.PUT_RECORD, key, keyAt, keyLength, value, valueAt, valueLength)

@@ -27,10 +27,15 @@ final class ShardHistory(directory: StateDirectory, store: StoreKey, shard: Int,
     if (version == 0L) new ShardState
     else new ShardLoader(directory).loadOne(manifest(version), store, shard).content
 
-  /** The change set that made a version of the shard, if that version differs from the one before; throws as `content`. */
-  def changes(version: Long): Option[Array[Byte]] =
-    refs(version).deltas.find(_.version == version).map { delta =>
-      directory.readSections(delta.section.container, Seq(delta.section)).head
+  /** Hands over the changes that made a version of the shard, none where a batch left it alone; throws as `content`. */
+  def changes(version: Long, sink: ChangeSink): Unit =
+    refs(version).deltas.find(_.version == version).foreach { delta =>
+      val section = delta.section
+      def neededBy = ShardLoader.needing(manifest(version), store, Seq(shard))
+      val set = directory.readSections(section.container, Seq(section), neededBy).head
+      FileFormat.reading(directory.name(section.container.path), section.offset) {
+        ChangeSet.read(set, 0, set.length, sink)
+      }
     }
 
   /** The shard at version `to`, made of version `from` and every change since: no snapshot that is younger is used. */
@@ -38,14 +43,10 @@ final class ShardHistory(directory: StateDirectory, store: StoreKey, shard: Int,
     val state = content(from)
     (from + 1 to to).foreach { version =>
       follows(version)
-      changes(version).foreach(set => reading(version)(state(set, 0, set.length)))
+      changes(version, state)
     }
     state
   }
-
-  /** Runs a reader of a version's change set and names the file where the bytes do not follow the format. */
-  def reading[A](version: Long)(read: => A): A =
-    FileFormat.reading(s"${directory.root}, the changes of batch ${version - 1} to shard $shard")(read)
 
   private def follows(version: Long): Unit = {
     val before = if (version == 1L) ShardRefs.Empty else refs(version - 1)
@@ -54,12 +55,13 @@ final class ShardHistory(directory: StateDirectory, store: StoreKey, shard: Int,
     if (begun.lineage != before.lineage) {
       throw FileFormat.corrupt(
         directory.name(Container.InManifest(version - 1, manifest(version).generation).path),
+        FileFormat.HeaderBytes,
         s"shard $shard of operator ${store.operatorId}, store ${store.storeName}, does not go on from the batch before"
       )
     }
   }
 
-  private def refs(version: Long): ShardRefs = ShardLoader.refs(manifest(version), store, directory)(shard)
+  private def refs(version: Long): ShardRefs = ShardLoader.refs(manifest(version), store, Seq(shard), directory)(shard)
 
   /** The manifest of the batch that made the version. */
   private def manifest(version: Long): Manifest = {

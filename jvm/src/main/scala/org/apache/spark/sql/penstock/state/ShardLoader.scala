@@ -15,23 +15,24 @@ final class ShardLoader(directory: StateDirectory) {
    * groups are bounded in bytes.
    */
   def load(manifest: Manifest, store: StoreKey, shards: Seq[Int])(use: (Int, Loaded) => Unit): Unit = {
-    val refs = ShardLoader.refs(manifest, store, directory)
+    val refs = ShardLoader.refs(manifest, store, shards, directory)
     groups(shards, refs).foreach { group =>
       val sections = mutable.Map[SectionRef, Array[Byte]]()
       group
-        .flatMap(s => refs(s).snapshot.map(_.section) ++ refs(s).deltas.map(_.section))
-        .groupBy(_.container)
+        .flatMap(s => (refs(s).snapshot.map(_.section) ++ refs(s).deltas.map(_.section)).map(s -> _))
+        .groupBy(_._2.container)
         .foreach { case (container, wanted) =>
-          val inOrder = wanted.sortBy(_.offset)
-          inOrder.zip(directory.readSections(container, inOrder)).foreach { case (r, bytes) => sections(r) = bytes }
+          val inOrder = wanted.map(_._2).sortBy(_.offset)
+          def neededBy = ShardLoader.needing(manifest, store, wanted.map(_._1).distinct)
+          inOrder.zip(directory.readSections(container, inOrder, neededBy)).foreach { case (r, bytes) =>
+            sections(r) = bytes
+          }
         }
       group.foreach { shard =>
         val r = refs(shard)
         val content = new ShardState
         (r.snapshot.map(_.section) ++ r.deltas.map(_.section)).foreach { s =>
-          FileFormat.reading(s"${directory.name(s.container.path)}, shard $shard at byte ${s.offset}") {
-            content(sections(s), 0, s.length)
-          }
+          FileFormat.reading(directory.name(s.container.path), s.offset)(content(sections(s), 0, s.length))
         }
         use(shard, Loaded(content, r.deltas.size, r.deltas.map(_.section.length.toLong).sum))
       }
@@ -68,16 +69,26 @@ object ShardLoader {
   /**
    * A store's shards.
    *
+   * @param wanted
+   *   those of them that are asked for
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_STATE_MISSING where the manifest has no such store
+   *   PENSTOCK_STATE_MISSING where the manifest has no such store, or not these shards of it
    */
-  def refs(manifest: Manifest, store: StoreKey, directory: StateDirectory): Vector[ShardRefs] =
-    manifest.stores.getOrElse(
-      store,
-      throw new PenstockException(
-        "PENSTOCK_STATE_MISSING",
-        s"the state of batch ${manifest.batchId} in ${directory.stateRoot} has no store ${store.storeName} of operator " +
-          s"${store.operatorId}; the query has changed since: restart the one that wrote the checkpoint, or start a new one"
-      )
+  def refs(manifest: Manifest, store: StoreKey, wanted: Seq[Int], directory: StateDirectory): Vector[ShardRefs] = {
+    def missing(what: String) = throw new PenstockException(
+      "PENSTOCK_STATE_MISSING",
+      s"the state of batch ${manifest.batchId} in ${directory.stateRoot} has no $what of operator ${store.operatorId}; " +
+        "the query has changed since: restart the one that wrote the checkpoint, or start a new one"
     )
+    val refs = manifest.stores.getOrElse(store, missing(s"store ${store.storeName}"))
+    wanted.find(!refs.indices.contains(_)).foreach(s => missing(s"shard $s of store ${store.storeName}"))
+    refs
+  }
+
+  /** Says who needs a file. */
+  def needing(manifest: Manifest, store: StoreKey, shards: Seq[Int]): String = {
+    val more = if (shards.size > 1) s" and ${shards.size - 1} more" else ""
+    s"shard ${shards.head}$more of store ${store.storeName} of operator ${store.operatorId}, at version " +
+      s"${manifest.batchId + 1} (after batch ${manifest.batchId}),"
+  }
 }

@@ -1,12 +1,12 @@
 package org.apache.spark.sql.penstock.state
 
-import java.io.{EOFException, FileNotFoundException}
+import java.io.{EOFException, FileNotFoundException, IOException}
 
 import scala.util.Using
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FSDataInputStream, FileAlreadyExistsException, Path}
+import org.apache.hadoop.fs.{ChecksumException, FSDataInputStream, FileAlreadyExistsException, Path}
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 
 import io.penstock.errors.PenstockException
@@ -58,7 +58,15 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
   /** The manifest of a batch. */
   def readManifest(batchId: Long, generation: Long): Manifest = {
     val path = Container.InManifest(batchId, generation).path
-    FileFormat.reading(name(path))(ManifestFormat.decode(readBody(path, FileFormat.Kind.Manifest)))
+    val manifest = read(path, FileFormat.Kind.Manifest)(ManifestFormat.decode)
+    if (manifest.batchId != batchId || manifest.generation != generation) {
+      throw FileFormat.corrupt(
+        name(path),
+        FileFormat.HeaderBytes,
+        s"it is the manifest of batch ${manifest.batchId}, generation ${manifest.generation}, not of those that name it"
+      )
+    }
+    manifest
   }
 
   /** The newest generation of every batch's manifest. */
@@ -87,35 +95,30 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
 
   def delete(path: String): Unit = files.delete(new Path(root, path))
 
-  /** Header and body of a file; the payload is not read. */
-  def readBody(path: String, kind: Int): Array[Byte] = open(path) { in =>
-    val header = readRange(in, 0L, FileFormat.HeaderBytes)
-    val (length, crc) = FileFormat.readHeader(name(path), kind, header)
-    FileFormat.checkBody(name(path), readRange(in, FileFormat.HeaderBytes.toLong, length), crc)
+  /**
+   * Reads what the body of a file says; the payload is not read.
+   *
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_MISSING_FILE, PENSTOCK_CORRUPT_FILE, PENSTOCK_NEWER_FORMAT, as of every reader here
+   */
+  def read[A](path: String, kind: Int)(decode: Array[Byte] => A): A = {
+    val body = open(path, "the state of the query")(_.body(kind))
+    FileFormat.reading(name(path), FileFormat.HeaderBytes)(decode(body))
   }
 
-  /** Reads sections of one container, in the order given, and checks each. */
-  def readSections(container: Container, sections: Seq[SectionRef]): Seq[Array[Byte]] = open(container.path) { in =>
-    sections.map { s =>
-      val bytes = readRange(in, s.offset, s.length)
-      val found = FileFormat.crc(bytes)
-      if (found != s.crc) {
-        throw FileFormat.corrupt(
-          name(container.path),
-          f"checksum of the section at byte ${s.offset}%d is $found%08x, the manifest says ${s.crc}%08x"
-        )
-      }
-      bytes
-    }
-  }
+  /**
+   * Reads sections of one container, in the order given, and checks each.
+   *
+   * @param neededBy
+   *   who needs them, for messages
+   */
+  def readSections(container: Container, sections: Seq[SectionRef], neededBy: => String): Seq[Array[Byte]] =
+    open(container.path, neededBy)(in => sections.map(in.section))
 
   /** The query's own description, if the query has written state before. */
   def readDescription(): Option[QueryDescription] =
     if (!exists(StateDirectory.Description)) None
-    else {
-      val body = readBody(StateDirectory.Description, FileFormat.Kind.Format)
-      Some(FileFormat.reading(name(StateDirectory.Description))(QueryDescription.decode(body)))
-    }
+    else Some(read(StateDirectory.Description, FileFormat.Kind.Format)(QueryDescription.decode))
 
   def writeDescription(d: QueryDescription): Unit =
     write(StateDirectory.Description, FileFormat.Kind.Format, d.encode, Array.emptyByteArray, 0)
@@ -139,24 +142,42 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
     parents += file.getParent
   }
 
-  private def open[A](path: String)(use: FSDataInputStream => A): A =
-    try Using.resource(files.open(new Path(root, path)))(use)
+  private def open[A](path: String, neededBy: => String)(use: FileReader => A): A =
+    try Using.resource(files.open(new Path(root, path)))(in => use(new FileReader(name(path), new Opened(path, in))))
     catch {
       case e: FileNotFoundException =>
         throw new PenstockException(
           "PENSTOCK_MISSING_FILE",
-          s"${name(path)} does not exist, but the state of the query needs it; restore the file, or start the query " +
-            "with a new checkpoint location",
+          s"${name(path)} does not exist, but $neededBy needs it; restore the file, or start the query with a new " +
+            "checkpoint location",
           e
         )
-      case e: EOFException => throw FileFormat.corrupt(name(path), "it ends too early", e)
     }
 
-  private def readRange(in: FSDataInputStream, at: Long, length: Int): Array[Byte] = {
-    val bytes = new Array[Byte](length)
-    in.seek(at)
-    in.readFully(bytes)
-    bytes
+  /** File systems differ in how they tell the end of a file, and some keep checksums of their own. */
+  final private class Opened(path: String, in: FSDataInputStream) extends FileReader.Source {
+    private var behindTheEnd = false
+
+    override def seek(at: Long): Unit = checked {
+      behindTheEnd = false
+      try in.seek(at)
+      catch {
+        case e: IOException if !e.isInstanceOf[ChecksumException] && at > length => behindTheEnd = true
+      }
+    }
+
+    override def read(into: Array[Byte], from: Int, most: Int): Int = checked {
+      if (behindTheEnd) -1
+      else
+        try in.read(into, from, most)
+        catch { case _: EOFException => -1 }
+    }
+
+    private def length: Long = files.list(new Path(root, path)).map(_.getLen).sum
+
+    private def checked[A](use: => A): A =
+      try use
+      catch { case e: ChecksumException => throw FileFormat.corrupt(name(path), e.getPos, e.getMessage, e) }
   }
 }
 
@@ -176,8 +197,12 @@ final case class QueryDescription(shardCount: Int, writtenBy: String) {
 }
 
 object QueryDescription {
+
+  /** @throws io.penstock.state.format.MalformedData where the bytes do not follow the format */
   def decode(body: Array[Byte]): QueryDescription = {
     val in = new ByteSource(body)
-    QueryDescription(in.getCount("number of shards"), in.getString())
+    val d = QueryDescription(in.getNumber("number of shards", 1L, FileFormat.MostShards).toInt, in.getString())
+    in.expectEnd("field")
+    d
   }
 }

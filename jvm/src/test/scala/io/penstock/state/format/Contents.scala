@@ -1,0 +1,56 @@
+package io.penstock.state.format
+
+import org.apache.spark.unsafe.Platform
+
+import io.penstock.state.engine.{FamilyState, KeyBytes, ShardState}
+
+/** The content of a shard in values that compare. */
+object Contents {
+
+  /** Families that hold something: their traits, and keys with their values, of which all but multi-valued ones have one. */
+  type Content = Map[String, (FamilyTraits, Map[Seq[Byte], Seq[Seq[Byte]]])]
+
+  def of(shard: ShardState): Content = shard.familyNames.map(n => n -> shard.familyOrNull(n)).toMap.collect {
+    case (name, family) if family.table.size > 0 => name -> (family.traits -> keys(family))
+  }
+
+  /** What is read back from the bytes that the shard writes. */
+  def rewritten(shard: ShardState): Content = {
+    val out = new ByteSink
+    val length = shard.writeTo(out)
+    val copy = new ShardState
+    copy(out.array, 0, length)
+    of(copy)
+  }
+
+  def bytes(base: AnyRef, at: Long, length: Int): Seq[Byte] = {
+    val from = (at - Platform.BYTE_ARRAY_OFFSET).toInt
+    val array = base.asInstanceOf[Array[Byte]]
+    require(from >= 0 && length >= 0 && from + length <= array.length, "bytes outside of their array")
+    java.util.Arrays.copyOfRange(array, from, from + length).toSeq
+  }
+
+  private def keys(family: FamilyState): Map[Seq[Byte], Seq[Seq[Byte]]] = {
+    val t = family.table
+    t.refs.map { ref =>
+      val key = t.keyOf(ref, new KeyBytes)
+      bytes(key.base, key.offset, key.length) -> values(family.traits, t.page(ref), t.valueAt(ref), t.valueLength(ref))
+    }.toMap
+  }
+
+  /** The values of a key, none of which may reach outside of their room. */
+  def values(traits: FamilyTraits, page: AnyRef, at: Long, length: Int): Seq[Seq[Byte]] =
+    if (!traits.multiValued) Seq(bytes(page, at, length))
+    else {
+      val walk = new FamilyState.Values(page, at, length)
+      val out = Seq.newBuilder[Seq[Byte]]
+      var left = length
+      while (walk.hasNext) {
+        val n = walk.next()
+        left -= 4 + n
+        require(n >= 0 && left >= 0, "a value outside of its room")
+        out += bytes(page, walk.valueAt(n), n)
+      }
+      out.result()
+    }
+}

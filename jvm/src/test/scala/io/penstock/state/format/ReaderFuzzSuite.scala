@@ -1,0 +1,257 @@
+package io.penstock.state.format
+
+import java.util.UUID
+
+import scala.collection.immutable.SortedMap
+import scala.util.Random
+
+import org.apache.spark.sql.penstock.state.QueryDescription
+import org.apache.spark.unsafe.Platform
+
+import io.penstock.Seed
+import io.penstock.routing.Epoch
+import io.penstock.state.engine.{FamilyState, ShardState}
+import io.penstock.state.format.Damage.Damaged
+import org.scalatest.funsuite.AnyFunSuite
+
+/**
+ * Readers of bytes, fed with damaged ones.
+ *
+ * While checksums are as the writer left them, a reader returns what was written or refuses, and only PENSTOCK_NEWER_FORMAT
+ * may take the place of PENSTOCK_CORRUPT_FILE, where the version is what changed. Where checksums are made to fit the
+ * damage it may also return something else: damage can amount to what another writer would have written. Then it must be
+ * something that can be written, and is read back as the same.
+ */
+class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
+  private val random = new Random(Seed.value)
+
+  /**
+   * A kind of file.
+   *
+   * @param again
+   *   what is read where this content is written once more
+   */
+  final private class Subject[A](val name: String, val kind: Int, val body: Array[Byte], val payload: Array[Byte])(
+      val decode: Array[Byte] => A
+  )(val encode: A => Array[Byte]) {
+    val intact: Array[Byte] = FileFormat.frame(kind, body) ++ payload
+    val content: A = read(intact)
+
+    def read(file: Array[Byte]): A = {
+      val body = new FileReader(name, new InMemory(file)).body(kind)
+      FileFormat.reading(name, FileFormat.HeaderBytes)(decode(body))
+    }
+  }
+
+  final private class InMemory(file: Array[Byte]) extends FileReader.Source {
+    private var at = 0L
+    override def seek(to: Long): Unit = at = to
+    override def read(into: Array[Byte], from: Int, most: Int): Int =
+      if (at >= file.length) -1
+      else {
+        // As file systems do: less than was asked for.
+        val n = math.min(1 + random.nextInt(most), file.length - at.toInt)
+        System.arraycopy(file, at.toInt, into, from, n)
+        at += n
+        n
+      }
+  }
+
+  private def refs(shards: Int, own: Container): Vector[ShardRefs] = {
+    val containers = Vector.tabulate(3)(b => Container.Changelog(b + 1L, uuid())) ++
+      Seq(Container.Snapshots(3L, uuid()), Container.InManifest(2L, 1L))
+    def section(c: Container) =
+      SectionRef(c, if (c == own) 3L else 20L + random.nextInt(1 << 20), random.nextInt(1 << 14), random.nextInt())
+    Vector.fill(shards) {
+      val snapshot = Option.when(random.nextBoolean())(SnapshotRef(2L, uuid(), section(containers(3))))
+      val deltas =
+        Vector.tabulate(random.nextInt(3))(i => DeltaRef(3L + i, uuid(), section(containers(random.nextInt(5)))))
+      val last = Option.when(random.nextBoolean())(DeltaRef(6L, uuid(), section(own)))
+      ShardRefs(snapshot, deltas ++ last)
+    }
+  }
+
+  private def uuid(): UUID = new UUID(random.nextLong(), random.nextLong())
+
+  private def manifest(name: String, shards: Int, stores: Seq[StoreKey]): Subject[Manifest] = {
+    val own = Container.InManifest(5L, 1L)
+    val written = Manifest(
+      batchId = 5L,
+      generation = 1L,
+      baseGeneration = 0L,
+      runId = uuid(),
+      writtenAtMs = 1_700_000_000_000L,
+      shardCount = shards,
+      stores = stores.map(s => s -> refs(if (s.operatorId == 9L) 1 else shards, own)).toMap
+    )
+    // Offsets into the own payload depend on the body's length, which may change: they are compared from its start.
+    def decoded(body: Array[Byte]): Manifest = {
+      val m = ManifestFormat.decode(body)
+      def moved(s: SectionRef): SectionRef =
+        if (s.container != Container.InManifest(m.batchId, m.generation)) s
+        else s.copy(offset = s.offset - FileFormat.HeaderBytes - body.length)
+      m.copy(stores = m.stores.map { case (key, shards) =>
+        key -> shards.map { r =>
+          ShardRefs(
+            r.snapshot.map(s => s.copy(section = moved(s.section))),
+            r.deltas.map(d => d.copy(section = moved(d.section)))
+          )
+        }
+      })
+    }
+    def encoded(m: Manifest) = ManifestFormat.encode(m, Container.InManifest(m.batchId, m.generation))
+    new Subject(name, FileFormat.Kind.Manifest, encoded(written), random.nextBytes(100))(decoded)(encoded)
+  }
+
+  private val epoch = Epoch(3, 7, 256, SortedMap(0L -> 4, 2L -> 256, 7L -> 1))
+  private val description = QueryDescription(256, "penstock, ünïcode")
+
+  private val subjects: Seq[Subject[_]] = Seq(
+    manifest("manifests/small", 2, Seq(StoreKey(0L, "default"))),
+    manifest(
+      "manifests/large",
+      6,
+      Seq(StoreKey(0L, "left-keyToNumValues"), StoreKey(1L, "ünïcode"), StoreKey(9L, "s"))
+    ),
+    new Subject("epochs/7", FileFormat.Kind.Epoch, Epoch.encode(epoch), Array())(Epoch.decode)(Epoch.encode),
+    new Subject("FORMAT", FileFormat.Kind.Format, description.encode, Array())(QueryDescription.decode)(_.encode)
+  )
+
+  private def original[A](s: Subject[A], file: Damaged): Unit = fuzz(s.name, file)(s.read) {
+    case Right(content) => assert(content == s.content)
+    case Left(e) if e.errorClass == "PENSTOCK_NEWER_FORMAT" =>
+      val version = file.bytes(8) & 0xff | (file.bytes(9) & 0xff) << 8
+      assert(version > FileFormat.Version && e.detail.contains(s"${s.name} has format version $version"), e)
+      assert(e.detail.contains(s"reads up to ${FileFormat.Version}"))
+    case Left(e) => corrupt(e, s.name, 0L, file.bytes.length.toLong)
+  }
+
+  private def wellFormed[A](s: Subject[A], body: Damaged): Unit = {
+    val file = Damaged(s"the body ${body.what}, sealed again", FileFormat.frame(s.kind, body.bytes) ++ s.payload)
+    fuzz(s.name, file)(s.read) {
+      case Right(content) =>
+        val written = s.encode(content)
+        assert(s.decode(written) == content)
+        // The tables of a manifest may hold more than is used, in any order; of everything else there is one form.
+        if (s.kind != FileFormat.Kind.Manifest) assert(written.sameElements(body.bytes))
+      case Left(e) => corrupt(e, s.name, FileFormat.HeaderBytes, FileFormat.HeaderBytes.toLong + body.bytes.length)
+    }
+  }
+
+  private def fuzzTest(name: String)(body: => Unit): Unit = test(name) {
+    info(s"seed ${Seed.value}")
+    body
+    info(s"${countedInputs()} inputs")
+  }
+
+  subjects.foreach { s =>
+    fuzzTest(s"${s.name}: with the writer's checksums, what was written or a refusal") {
+      (Damage.truncated(s.intact) ++ Damage.flipped(s.intact)).foreach(original(s, _))
+      (0 until 4000).foreach(_ => original(s, Damage.random(s.intact, random)))
+      Damage.foreign(random).foreach(original(s, _))
+      // Other kinds of files in its place, whole.
+      subjects.filter(_.kind != s.kind).foreach(o => original(s, Damaged(s"replaced by ${o.name}", o.intact)))
+      // Lengths that no file has.
+      Seq(1 << 16, 1 << 30, Int.MaxValue - 16, Int.MaxValue, -1, Int.MinValue).foreach { length =>
+        val bytes = s.intact.clone()
+        Platform.putInt(bytes, Platform.BYTE_ARRAY_OFFSET + 12L, length)
+        original(s, Damaged(s"a body of $length bytes announced", bytes))
+      }
+    }
+
+    fuzzTest(s"${s.name}: with checksums that fit, what can be written or a refusal") {
+      (Damage.truncated(s.body) ++ Damage.flipped(s.body)).foreach(wellFormed(s, _))
+      (0 until 8000).foreach(_ => wellFormed(s, Damage.random(s.body, random)))
+      Damage.foreign(random).foreach(wellFormed(s, _))
+      subjects.filter(_.kind != s.kind).foreach(o => wellFormed(s, Damaged(s"replaced by that of ${o.name}", o.body)))
+    }
+  }
+
+  private val Hash = FamilyTraits(ordered = false, multiValued = false)
+  private val Ranged = FamilyTraits(ordered = true, multiValued = false)
+  private val HashList = FamilyTraits(ordered = false, multiValued = true)
+  private val RangeList = FamilyTraits(ordered = true, multiValued = true)
+
+  private def section(changes: ChangeSet.Writer => Unit): Array[Byte] = {
+    val out = new ByteSink
+    val writer = new ChangeSet.Writer(out)
+    changes(writer)
+    writer.finish()
+    out.toByteArray
+  }
+
+  private def list(values: Array[Byte]*): Array[Byte] = {
+    val out = new ByteSink
+    values.foreach(v => FamilyState.writeValue(out, v, Platform.BYTE_ARRAY_OFFSET, v.length))
+    out.toByteArray
+  }
+
+  private def key(n: Int): Array[Byte] = s"key-$n".getBytes
+
+  private def fill(w: ChangeSet.Writer, keys: Range): Unit = {
+    val at = Platform.BYTE_ARRAY_OFFSET.toLong
+    def put(n: Int, value: Array[Byte]): Unit = w.put(key(n), at, key(n).length, value, at, value.length)
+    Seq("hash" -> Hash, "range" -> Ranged).foreach { case (name, traits) =>
+      w.family(name, traits)
+      keys.foreach(n => put(n, random.nextBytes(random.nextInt(12))))
+    }
+    Seq("lists" -> HashList, "ranged lists" -> RangeList).foreach { case (name, traits) =>
+      w.family(name, traits)
+      keys.foreach(n => put(n, list(Seq.fill(random.nextInt(4))(random.nextBytes(random.nextInt(9))): _*)))
+    }
+  }
+
+  private val snapshot = section { w =>
+    w.family("dropped", Hash)
+    w.put(key(0), Platform.BYTE_ARRAY_OFFSET, 5, key(0), Platform.BYTE_ARRAY_OFFSET, 5)
+    fill(w, 0 until 6)
+  }
+
+  private val changes = section { w =>
+    val at = Platform.BYTE_ARRAY_OFFSET.toLong
+    w.removeFamily("dropped")
+    fill(w, 3 until 8)
+    w.remove(key(1), at, 5)
+    Seq(2, 9).foreach { n =>
+      val value = list(random.nextBytes(5), Array())
+      w.append(key(n), at, 5, value, at, value.length)
+    }
+    w.family("dropped", Ranged)
+    w.put(key(4), at, 5, key(4), at, 5)
+  }
+
+  /** The shard after both sections, of which the second one is amid other bytes, which must not be read. */
+  private def applied(second: Array[Byte], before: Array[Byte], after: Array[Byte]): ShardState = {
+    val shard = new ShardState
+    shard(snapshot, 0, snapshot.length)
+    FileFormat.reading("changelogs/8", 1000L)(shard(before ++ second ++ after, before.length, second.length))
+    shard
+  }
+
+  private def changeSet(input: Damaged): Unit = {
+    def surrounded(bytes: Array[Byte]) = applied(bytes, random.nextBytes(random.nextInt(9)), random.nextBytes(64))
+    fuzz("a change set", input)(applied(_, Array(), Array())) {
+      case Right(shard) =>
+        val content = Contents.of(shard)
+        assert(Contents.rewritten(shard) == content)
+        assert(Contents.of(surrounded(input.bytes)) == content)
+      case Left(e) =>
+        corrupt(e, "changelogs/8", 1000L, 1000L + input.bytes.length)
+        assert(outcome(surrounded(input.bytes)).left.toOption.map(_.detail).contains(e.detail))
+    }
+  }
+
+  fuzzTest("change sets: content that can be written or a refusal, and never foreign bytes") {
+    assert(Contents.of(applied(changes, Array(), Array())).keySet.size == 5)
+    (Damage.truncated(changes) ++ Damage.flipped(changes)).foreach(changeSet)
+    (0 until 25000).foreach(_ => changeSet(Damage.random(changes, random)))
+    Damage.foreign(random).foreach(changeSet)
+    // A list's values are looked at once, when they are read: every length in one must be.
+    val lists = section { w =>
+      w.family("lists", HashList)
+      val value = list(key(1), key(2), key(3))
+      w.put(key(0), Platform.BYTE_ARRAY_OFFSET, 5, value, Platform.BYTE_ARRAY_OFFSET, value.length)
+    }
+    (0 until 10000).foreach(_ => changeSet(Damage.random(lists, random)))
+  }
+}

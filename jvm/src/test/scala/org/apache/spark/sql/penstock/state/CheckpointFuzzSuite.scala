@@ -1,0 +1,378 @@
+package org.apache.spark.sql.penstock.state
+
+import java.nio.file.{Files, Path}
+import java.util.concurrent.ConcurrentHashMap
+
+import scala.jdk.CollectionConverters._
+import scala.util.{Random, Using}
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FSDataInputStream, Path => HadoopPath}
+import org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.penstock.routing.EpochLog
+
+import io.penstock.errors.PenstockException
+import io.penstock.state.engine.ShardState
+import io.penstock.state.format.Damage.Damaged
+import io.penstock.state.format._
+import io.penstock.{LocalCheckpointFileManager, Seed}
+import org.scalatest.funsuite.AnyFunSuite
+
+/**
+ * Everything that reads a checkpoint, on files that are damaged, missing or in another's place.
+ *
+ * While checksums are as the writer left them, a reader returns what it returned before or refuses, naming the file and
+ * where in it. There is one exception, because no file says which checkpoint it is of: the manifest, epochs and FORMAT of
+ * another query are taken for this one's as far as what they refer to is there.
+ *
+ * Where checksums are made to fit the damage, a reader refuses or returns what is well-formed. The bytes of rows are not
+ * looked at here: they are Spark's, and Spark's decoders take what they are given.
+ */
+class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing {
+  import CheckpointFuzzSuite._
+  import WrittenCheckpoint._
+
+  private val random = new Random(Seed.value)
+  private val conf = new StateStoreConf(new SQLConf)
+  private val local = hadoop(classOf[Local])
+
+  private def hadoop(files: Class[_]): Configuration = {
+    val conf = new Configuration()
+    conf.set("spark.sql.streaming.checkpointFileManagerClass", files.getName)
+    conf
+  }
+
+  /**
+   * Something that reads a checkpoint.
+   *
+   * @param rows
+   *   whether it decodes rows
+   */
+  final private class Reading(val name: String, val rows: Boolean, read: StateDirectory => Any) {
+
+    /** Under a root of its own name, because executors keep manifests that they have read. */
+    def apply(c: Damageable): Any = {
+      runs += 1
+      read(new StateDirectory(s"${c.root}/run-$runs/..", c.hadoop))
+    }
+  }
+  private var runs = 0L
+
+  private def load(d: StateDirectory, store: StoreKey, batch: Long): Any = {
+    val manifest = d.readManifest(batch, d.newestGenerations()(batch))
+    val out = Map.newBuilder[Int, Contents.Content]
+    new ShardLoader(d).load(manifest, store, 0 until Shards)((shard, loaded) => out += shard -> content(loaded.content))
+    out.result()
+  }
+
+  private def content(shard: ShardState): Contents.Content = {
+    val c = Contents.of(shard)
+    assert(Contents.rewritten(shard) == c)
+    c
+  }
+
+  private def feed(d: StateDirectory, store: String, family: (String, KeyStateEncoderSpec), shard: Int): Any = {
+    val lists = store == "lists"
+    val id = StateStoreId(d.stateRoot, 0, shard, store)
+    val families =
+      new StoreFamilies(id, "run", KeySchema, ValueSchema, Families.head._2, true, lists, "unsaferow", None)
+    val of = families.family(family._1, KeySchema, ValueSchema, family._2, lists, isInternal = false)
+    val history = new ShardHistory(d, StoreKey(0L, store), shard, Batches)
+    val reader = new ShardChangeReader(history, of, id, 1L, Batches, conf, local)
+    reader.map { case (kind, key, value, batch) =>
+      (kind, key.getBytes.toSeq, Option(value).map(_.getBytes.toSeq), batch)
+    }.toVector
+  }
+
+  private val readings: Seq[Reading] = {
+    val stores = StoreNames.map(StoreKey(0L, _))
+    val shards = 0 until Shards
+    Seq(
+      new Reading("the description", false, _.readDescription()),
+      new Reading("the epochs", false, d => new EpochLog(d, 100).all)
+    ) ++
+      (0L until Batches).map(b => new Reading(s"manifest $b.0", false, _.readManifest(b, 0L))) ++
+      (for (s <- stores; b <- 0L until Batches) yield new Reading(s"$s after batch $b", false, load(_, s, b))) ++
+      (for (s <- stores; n <- shards; v <- Seq(2L, Batches))
+        yield new Reading(s"$s, shard $n, version $v", false, d => content(new ShardHistory(d, s, n, v).content(v)))) ++
+      (for (s <- stores; n <- shards; v <- Seq(0L, 3L))
+        yield new Reading(
+          s"$s, shard $n, replayed from version $v",
+          false,
+          d => content(new ShardHistory(d, s, n, Batches).replay(v, Batches))
+        )) ++
+      (for ((store, families) <- Seq("default" -> Families, "lists" -> ListFamilies); f <- families; n <- shards)
+        yield new Reading(s"changes of $store, ${f._1}, shard $n", true, feed(_, store, f, n)))
+  }
+
+  /** A checkpoint, what is read of it, and by what each file is read. */
+  final private class Damageable(val root: Path, val hadoop: Configuration) {
+    val directory: Path = root.resolve(StateDirectory.Name)
+    val intact: Map[String, Array[Byte]] = Using.resource(Files.walk(directory)) {
+      _.iterator().asScala
+        .filter(f => Files.isRegularFile(f) && !f.getFileName.toString.startsWith("."))
+        .map(f => directory.relativize(f).toString -> Files.readAllBytes(f))
+        .toMap
+    }
+    val paths: Seq[String] = intact.keys.toSeq.sorted
+    private val read = readings.map { r =>
+      opened.clear()
+      val result = r(this)
+      (r, result, opened.asScala.toSet)
+    }
+    val result: Map[Reading, Any] = read.map { case (r, result, _) => r -> result }.toMap
+    val readBy: Map[String, IndexedSeq[Reading]] = paths.map { p =>
+      p -> read.collect { case (r, _, files) if files(directory.resolve(p).toString) => r }.toIndexedSeq
+    }.toMap
+
+    def write(path: String, bytes: Array[Byte]): Unit = Files.write(directory.resolve(path), bytes): Unit
+
+    def restore(path: String): Unit = write(path, intact(path))
+
+    /** Reads a file in damaged form with one of those that read it. */
+    def withDamaged(
+        path: String,
+        input: Damaged,
+        rows: Boolean = true
+    )(judge: (Reading, Fuzzing.Outcome[Any]) => Unit): Unit = {
+      val able = if (rows) readBy(path) else readBy(path).filterNot(_.rows)
+      if (able.nonEmpty) {
+        val reading = able(random.nextInt(able.size))
+        fuzz(s"$path, for ${reading.name}", input) { bytes =>
+          write(path, bytes)
+          reading(this)
+        }(judge(reading, _))
+      }
+    }
+  }
+
+  private def written(seed: Long, files: Class[_] = classOf[Local]): Damageable = {
+    val root = Files.createTempDirectory("penstock-fuzz").resolve("state")
+    val conf = hadoop(files)
+    new WrittenCheckpoint(root, conf, seed)
+    new Damageable(root, conf)
+  }
+
+  private lazy val one = written(Seed.value)
+  private lazy val other = written(Seed.value + 1)
+
+  private def original(c: Damageable, path: String, input: Damaged): Unit =
+    c.withDamaged(path, input) {
+      case (reading, Right(result)) => assert(result == c.result(reading), s"what was read of ${reading.name}")
+      case (_, Left(e)) if e.errorClass == "PENSTOCK_NEWER_FORMAT" =>
+        assert(
+          e.detail.contains(s"$path has format version ${input.bytes(8) & 0xff | (input.bytes(9) & 0xff) << 8}"),
+          e
+        )
+        assert(!input.bytes.slice(8, 10).sameElements(c.intact(path).slice(8, 10)), e)
+      case (_, Left(e)) =>
+        corrupt(e, path, 0L, math.max(input.bytes.length, c.intact(path).length).toLong)
+    }
+
+  /** Refusals where the damage is not to be seen in the file itself. */
+  private def consistent(c: Damageable, outcome: Fuzzing.Outcome[Any]): Unit = outcome match {
+    case Right(_) =>
+    case Left(e) if e.errorClass == "PENSTOCK_MISSING_FILE" =>
+      assert(e.detail.matches(s"${c.directory}/\\S+ does not exist, but .*shard \\d+.* version \\d+ .*"), e)
+    case Left(e) if e.errorClass == "PENSTOCK_STATE_MISSING" => assert(e.detail.contains(c.root.toString), e)
+    case Left(e) =>
+      assert(e.errorClass == "PENSTOCK_CORRUPT_FILE" && Fuzzing.Place.matches(e.detail), e)
+      assert(e.detail.startsWith(c.directory.toString), e)
+  }
+
+  private def fuzzTest(name: String)(body: => Unit): Unit = test(name) {
+    info(s"seed ${Seed.value}")
+    body
+    info(s"${countedInputs()} inputs")
+  }
+
+  fuzzTest("the checkpoint has what there is to damage, and every file is read") {
+    val kinds = one.paths.groupBy(_.takeWhile(_ != '/'))
+    assert(kinds.keySet == Set("FORMAT", "epochs", "manifests", "changelogs", "snapshots"))
+    assert(kinds("manifests").size == Batches + 1)
+    // Nobody needs what another generation took the place of.
+    assert(one.paths.filter(one.readBy(_).isEmpty).isEmpty)
+    val newest = new StateDirectory(one.root.toString, one.hadoop).readManifest(Batches - 1, 0L)
+    assert(newest.containers.map(_.getClass).size == 3)
+    val families = StoreNames.flatMap(s =>
+      load(new StateDirectory(one.root.toString, one.hadoop), StoreKey(0L, s), 3L)
+        .asInstanceOf[Map[Int, Contents.Content]].values.flatMap(_.map { case (name, (traits, _)) => name -> traits })
+    )
+    assert(families.map(_._2).toSet.size == 4 && families.exists(_._1 == "gone"))
+  }
+
+  fuzzTest("with the writer's checksums: what was written, or a refusal") {
+    one.paths.foreach { path =>
+      val intact = one.intact(path)
+      // Every length and bit of small files and of headers; ReaderFuzzSuite has those of whole manifests.
+      def some(i: Int, step: Int) = intact.length < 100 || i < FileFormat.HeaderBytes || (i + path.length) % step == 0
+      Damage.truncated(intact).zipWithIndex.foreach { case (d, i) => if (some(i, 10)) original(one, path, d) }
+      Damage.flipped(intact).zipWithIndex.foreach { case (d, i) => if (some(i / 8, 40)) original(one, path, d) }
+      (0 until 150).foreach(_ => original(one, path, Damage.random(intact, random)))
+      Damage.foreign(random).foreach(original(one, path, _))
+      one.restore(path)
+    }
+  }
+
+  fuzzTest("files in the place of others of their kind, or of another kind") {
+    for (path <- one.paths; from <- one.paths if from != path) {
+      original(one, path, Damaged(s"replaced by $from", one.intact(from)))
+      one.restore(path)
+    }
+  }
+
+  fuzzTest("files of another checkpoint") {
+    val theirs = other.paths.groupBy(_.takeWhile(_ != '/'))
+    for (path <- one.paths; from <- theirs(path.takeWhile(_ != '/'))) {
+      val input = Damaged(s"replaced by $from of another checkpoint", other.intact(from))
+      if (from != path) original(one, path, input)
+      else
+        one.withDamaged(path, input) { (reading, outcome) =>
+          consistent(one, outcome)
+          outcome.foreach { result =>
+            assert(result == one.result(reading) || !path.startsWith("changelogs") && !path.startsWith("snapshots"))
+          }
+        }
+      one.restore(path)
+    }
+  }
+
+  fuzzTest("a file that is not there") {
+    val listed = Seq("FORMAT", "epochs", "manifests")
+    for (path <- one.paths; reading <- one.readBy(path) if !listed.contains(path.takeWhile(_ != '/'))) {
+      fuzz(s"$path, for ${reading.name}", Damaged("deleted", Array())) { _ =>
+        Files.delete(one.directory.resolve(path))
+        try reading(one)
+        finally one.restore(path)
+      } {
+        case Right(_) => fail("it was not missed")
+        case Left(e) =>
+          assert(
+            e.errorClass == "PENSTOCK_MISSING_FILE" && e.detail.contains(s"${one.directory}/$path does not exist"),
+            e
+          )
+          consistent(one, Left(e))
+      }
+    }
+    (0L until Batches).foreach { batch =>
+      val path = s"manifests/$batch.0"
+      Files.delete(one.directory.resolve(path))
+      val e = intercept[PenstockException](new StateDirectory(one.root.toString, one.hadoop).readManifest(batch, 0L))
+      assert(e.errorClass == "PENSTOCK_MISSING_FILE" && e.detail.contains(path))
+      one.restore(path)
+    }
+  }
+
+  /** A manifest's body damaged, and sealed again; its payload is as it was. */
+  private def resealed(c: Damageable, path: String, input: Damaged, payload: Array[Byte]): Unit = {
+    val file = FileFormat.frame(FileFormat.Kind.Manifest, input.bytes) ++ payload
+    c.withDamaged(path, Damaged(s"the body ${input.what}, sealed again", file))((_, outcome) => consistent(c, outcome))
+  }
+
+  private def bodyOf(file: Array[Byte]): (Array[Byte], Array[Byte]) = {
+    val end = FileFormat.HeaderBytes + FileFormat.readHeader("it", FileFormat.Kind.Manifest, file)._1
+    (file.slice(FileFormat.HeaderBytes, end), file.drop(end))
+  }
+
+  fuzzTest("manifests whose checksum fits the damage: what is well-formed, or a refusal") {
+    one.paths.filter(_.startsWith("manifests/")).foreach { path =>
+      val (body, payload) = bodyOf(one.intact(path))
+      (0 until 250).foreach(_ => resealed(one, path, Damage.random(body, random), payload))
+      one.restore(path)
+    }
+  }
+
+  fuzzTest("sections whose checksum fits the damage: what is well-formed, or a refusal at their place") {
+    val batch = Batches - 1
+    val path = Container.InManifest(batch, 0L).path
+    val (_, ownPayload) = bodyOf(one.intact(path))
+    val manifest = new StateDirectory(one.root.toString, one.hadoop).readManifest(batch, 0L)
+    val sections = for {
+      (store, shards) <- manifest.stores.toSeq.sortBy(_._1.storeName)
+      (refs, shard) <- shards.zipWithIndex
+      section <- refs.snapshot.map(_.section) ++ refs.deltas.map(_.section)
+    } yield (store, shard, section)
+    (0 until 1500).foreach { i =>
+      val (store, shard, section) = sections(i % sections.size)
+      val container = section.container.path
+      val old = one.intact(container)
+      val damaged = Damage.random(old.slice(section.offset.toInt, section.offset.toInt + section.length), random)
+      // Behind all that is there, so that other sections stay where they are.
+      val ref = SectionRef(section.container, old.length.toLong, damaged.bytes.length, FileFormat.crc(damaged.bytes))
+      val changed = manifest.copy(stores =
+        manifest.stores.updated(
+          store,
+          manifest.stores(store).updated(shard, replaced(manifest.stores(store)(shard), section, ref))
+        )
+      )
+      one.write(container, old ++ damaged.bytes)
+      val body = ManifestFormat.encode(changed, Container.InManifest(batch, 0L))
+      one.write(path, FileFormat.frame(FileFormat.Kind.Manifest, body) ++ ownPayload)
+      val readers = readings.filter(r => !r.rows && one.readBy(path).contains(r) && one.readBy(container).contains(r))
+      val reading = readers(random.nextInt(readers.size))
+      fuzz(s"$container, for ${reading.name}", damaged)(_ => reading(one)) {
+        case Right(_) =>
+        case Left(e) => corrupt(e, container, old.length.toLong, old.length.toLong + damaged.bytes.length)
+      }
+      one.restore(container)
+      one.restore(path)
+    }
+  }
+
+  private def replaced(refs: ShardRefs, section: SectionRef, by: SectionRef): ShardRefs = ShardRefs(
+    refs.snapshot.map(s => if (s.section == section) s.copy(section = by) else s),
+    refs.deltas.map(d => if (d.section == section) d.copy(section = by) else d)
+  )
+
+  fuzzTest("with Spark's default file manager, which keeps checksums beside files") {
+    val c = written(Seed.value, classOf[Default])
+    c.paths.foreach { path =>
+      val beside = c.directory.resolve(path).resolveSibling(s".${Path.of(path).getFileName}.crc")
+      val checksums = Files.readAllBytes(beside)
+      assert(checksums.nonEmpty)
+      val intact = c.intact(path)
+      val truncations = Damage.truncated(intact).zipWithIndex.collect { case (d, i) if i % 40 == 0 => d }
+      (truncations ++ Iterator.fill(30)(Damage.random(intact, random))).foreach { d =>
+        if (random.nextBoolean()) Files.deleteIfExists(beside): Unit
+        original(c, path, d)
+        Files.write(beside, checksums)
+      }
+      c.restore(path)
+      (Damage.truncated(checksums) ++ Iterator.fill(30)(Damage.random(checksums, random))).foreach { d =>
+        Files.write(beside, d.bytes)
+        original(c, path, Damaged(s"its checksums ${d.what}", intact))
+      }
+      Files.write(beside, checksums)
+    }
+    // Sections behind the end: there Spark's file systems fail in their own ways.
+    c.paths.filter(_.startsWith("manifests/")).foreach { path =>
+      Files.deleteIfExists(c.directory.resolve(path).resolveSibling(s".${Path.of(path).getFileName}.crc"))
+      val (body, payload) = bodyOf(c.intact(path))
+      (0 until 50).foreach(_ => resealed(c, path, Damage.random(body, random), payload))
+      c.restore(path)
+    }
+  }
+}
+
+object CheckpointFuzzSuite {
+
+  /** Files that were opened. */
+  private val opened = ConcurrentHashMap.newKeySet[String]()
+
+  final class Local(path: HadoopPath, conf: Configuration) extends LocalCheckpointFileManager(path, conf) {
+    override def open(path: HadoopPath): FSDataInputStream = {
+      opened.add(path.toUri.getPath): Unit
+      super.open(path)
+    }
+  }
+
+  /** Spark's default. */
+  final class Default(path: HadoopPath, conf: Configuration) extends FileContextBasedCheckpointFileManager(path, conf) {
+    override def open(path: HadoopPath): FSDataInputStream = {
+      opened.add(path.toUri.getPath): Unit
+      super.open(path)
+    }
+  }
+}

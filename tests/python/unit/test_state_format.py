@@ -1,0 +1,166 @@
+"""What `docs/PROTOCOL.md` does not allow is refused, with the byte where it shows."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import pytest
+from penstock.state import change_set, epoch, manifest
+from penstock.state.checkpoint import Checkpoint, DamagedFileError
+from penstock.state.framing import HEADER_BYTES, Cursor, Kind, MalformedDataError
+from penstock.state.manifest import Section
+from penstock.state.storage import ArrowStorage, LocalStorage
+from written_checkpoint import SHARDS, Writer, frame, string, uuid, varint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+ORDERED, MULTI_VALUED, REMOVED = 1, 2, 4
+PUT, REMOVE, APPEND = 0, 1, 2
+
+
+def change(operation: int, key: bytes, value: bytes) -> bytes:
+    return varint(operation) + varint(len(key)) + key + varint(len(value)) + value
+
+
+def section(flags: int, *changes: bytes) -> bytes:
+    return varint(1) + bytes([flags]) + string("f") + b"".join(changes)
+
+
+def values(*of: bytes) -> bytes:
+    return b"".join(struct.pack("<I", len(v)) + v for v in of)
+
+
+def a_manifest(*stores: bytes, shard_count: int = 2) -> bytes:
+    """A manifest of one container, a changelog, and one lineage."""
+    head = varint(5) + varint(0) + uuid(UUID(int=1)) + struct.pack("<Q", 0) + varint(shard_count)
+    head += varint(1) + b"\1" + varint(5) + uuid(UUID(int=2)) + varint(1) + uuid(UUID(int=2))
+    return head + varint(len(stores)) + b"".join(stores)
+
+
+def a_store(offset: int, shards: int = 2) -> bytes:
+    delta = b"\0" + varint(1) + varint(6) + varint(0) + varint(0) + varint(offset) + varint(9) + b"\0\0\0\0"
+    return varint(0) + string("s") + varint(shards) + delta * shards
+
+
+AFTER_FAMILY = len(section(0))
+AFTER_HEAD = len(a_manifest())
+
+REFUSED: dict[str, tuple[Callable[[bytes], object], bytes, int]] = {
+    "a number of ten bytes": (epoch.decode_description, b"\x84" + b"\x80" * 8 + b"\1" + string("x"), 0),
+    "a number longer than it need be": (epoch.decode_description, b"\x84\0" + string("x"), 0),
+    "FORMAT without shards": (epoch.decode_description, b"\0" + string("x"), 0),
+    "FORMAT that goes on": (epoch.decode_description, varint(4) + string("x") + b"?", 3),
+    "a name that is not UTF-8": (epoch.decode_description, b"\4\1\xff", 1),
+    "an epoch without shards": (epoch.decode_epoch, b"\0\0\0\0", 2),
+    "a region without tasks": (epoch.decode_epoch, b"\0\0\4\1\0\0", 5),
+    "more tasks than shards": (epoch.decode_epoch, b"\0\0\4\1\0\5", 5),
+    "a region that is there twice": (epoch.decode_epoch, b"\0\0\4\2\1\1\1\1", 6),
+    "regions that descend": (epoch.decode_epoch, b"\0\0\4\2\2\1\1\1", 6),
+    "a section in the header": (manifest.decode, a_manifest(a_store(HEADER_BYTES - 1)), AFTER_HEAD + 9),
+    "a store that is there twice": (
+        manifest.decode,
+        a_manifest(a_store(20), a_store(20)),
+        AFTER_HEAD + len(a_store(20)),
+    ),
+    "a store of some shards": (manifest.decode, a_manifest(a_store(20, shards=2), shard_count=3), AFTER_HEAD + 3),
+    "append where there is one value": (
+        lambda data: change_set.apply(data, {}),
+        section(ORDERED, change(APPEND, b"k", values(b"v"))),
+        AFTER_FAMILY,
+    ),
+    "a value longer than its room": (
+        lambda data: change_set.apply(data, {}),
+        section(MULTI_VALUED, change(PUT, b"k", values(b"v", b"w")[:-1])),
+        AFTER_FAMILY + 9,
+    ),
+    "a value without its length": (
+        lambda data: change_set.apply(data, {}),
+        section(MULTI_VALUED, change(APPEND, b"k", values(b"v") + b"\0\0\0")),
+        AFTER_FAMILY + 9,
+    ),
+    "a family with other flags": (
+        lambda data: change_set.apply(data, {"f": change_set.Family(ORDERED)}),
+        section(ORDERED | MULTI_VALUED),
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_refused(what):
+    read, data, at_byte = REFUSED[what]
+    with pytest.raises(MalformedDataError) as caught:
+        read(data)
+    assert caught.value.at_byte == at_byte, caught.value
+
+
+def test_what_is_next_to_it_is_read():
+    assert Cursor(b"\xff" * 8 + b"\x7f").varint() == (1 << 63) - 1
+    assert epoch.decode_epoch(b"\0\0\4\2\1\1\2\4").tasks == {1: 1, 2: 4}
+    decoded = manifest.decode(a_manifest(a_store(HEADER_BYTES)))
+    assert [len(shards) for shards in decoded.stores.values()] == [2]
+    content: change_set.Content = {}
+    change_set.apply(section(MULTI_VALUED, change(PUT, b"k", b""), change(APPEND, b"k", values(b"v", b""))), content)
+    assert content == {"f": {b"k": values(b"v", b"")}}
+    # A family that was removed may come back as another one.
+    change_set.apply(varint(2) + bytes([REMOVED]) + string("f") + bytes([ORDERED]) + string("f"), content)
+    assert content == {"f": {}}
+
+
+@pytest.fixture
+def checkpoint(tmp_path) -> Path:
+    writer = Writer(tmp_path)
+    for batch in range(3):
+        writer.batch(batch, {0: {b"k": b"%d" % batch}})
+    return tmp_path / "state" / "_penstock"
+
+
+def refused(root: Path, read: Callable[[Checkpoint], object]) -> DamagedFileError:
+    with pytest.raises(DamagedFileError) as caught:
+        read(Checkpoint(str(root.parent.parent)))
+    assert caught.value.error_class == "PENSTOCK_CORRUPT_FILE"
+    return caught.value
+
+
+def test_a_manifest_or_an_epoch_under_another_name(checkpoint):
+    (checkpoint / "manifests" / "1.0").rename(checkpoint / "manifests" / "2.1")
+    (checkpoint / "epochs" / "0").rename(checkpoint / "epochs" / "2")
+    assert refused(checkpoint, lambda c: c.manifest(2, 1)).at_byte == HEADER_BYTES
+    assert refused(checkpoint, lambda c: c.epoch(2)).at_byte == HEADER_BYTES
+
+
+def test_bytes_behind_the_end(checkpoint):
+    for name in ("FORMAT", "epochs/0"):
+        path = checkpoint / name
+        size = path.stat().st_size
+        path.write_bytes(path.read_bytes() + b"\0")
+        error = refused(checkpoint, lambda c, name=name: c.epoch(0) if name != "FORMAT" else c.description())
+        assert (error.path, error.at_byte) == (name, size)
+
+
+def test_a_length_that_the_file_does_not_have(checkpoint):
+    path = checkpoint / "manifests" / "2.0"
+    intact = path.read_bytes()
+    path.write_bytes(intact[:12] + struct.pack("<I", (1 << 31) - 17) + intact[16:])
+    assert refused(checkpoint, lambda c: c.manifest(2, 0)).at_byte == len(intact)
+    path.write_bytes(intact[:12] + struct.pack("<I", (1 << 31) - 16) + intact[16:])
+    assert refused(checkpoint, lambda c: c.manifest(2, 0)).at_byte == 12
+    path.write_bytes(frame(Kind.MANIFEST, b"\0", version=1)[:19])
+    assert refused(checkpoint, lambda c: c.manifest(2, 0)).at_byte == 19
+
+
+def test_a_section_behind_the_end(checkpoint):
+    name = f"changelogs/0-{UUID(int=1000)}"
+    size = (checkpoint / name).stat().st_size
+    error = refused(checkpoint, lambda c: c.section(Section(name, size - 3, 5, 0)))
+    assert (error.path, error.at_byte) == (name, size)
+    for offset in (size + 1, (1 << 63) - 1):
+        error = refused(checkpoint, lambda c, offset=offset: c.section(Section(name, offset, 5, 0)))
+        assert (error.path, error.at_byte) == (name, offset)
+    assert Checkpoint(str(checkpoint.parent.parent)).description().shard_count == SHARDS
+    for storage in (LocalStorage(checkpoint), ArrowStorage(checkpoint.as_uri())):
+        assert storage.read(name, (1 << 63) - 1, 5) == b""
