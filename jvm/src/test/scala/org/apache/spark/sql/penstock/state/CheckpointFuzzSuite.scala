@@ -3,6 +3,7 @@ package org.apache.spark.sql.penstock.state
 import java.nio.file.{Files, Path}
 import java.util.concurrent.ConcurrentHashMap
 
+import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 import scala.util.{Random, Using}
 
@@ -18,6 +19,7 @@ import io.penstock.state.engine.ShardState
 import io.penstock.state.format.Damage.Damaged
 import io.penstock.state.format._
 import io.penstock.{LocalCheckpointFileManager, Seed}
+import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
 /**
@@ -30,7 +32,7 @@ import org.scalatest.funsuite.AnyFunSuite
  * Where checksums are made to fit the damage, a reader refuses or returns what is well-formed. The bytes of rows are not
  * looked at here: they are Spark's, and Spark's decoders take what they are given.
  */
-class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing {
+class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAll {
   import CheckpointFuzzSuite._
   import WrittenCheckpoint._
 
@@ -127,7 +129,12 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing {
       p -> read.collect { case (r, _, files) if files(directory.resolve(p).toString) => r }.toIndexedSeq
     }.toMap
 
-    def write(path: String, bytes: Array[Byte]): Unit = Files.write(directory.resolve(path), bytes): Unit
+    /** As a new file: some file systems wait for the disk where one is written over. */
+    def write(path: String, bytes: Array[Byte]): Unit = {
+      val file = directory.resolve(path)
+      Files.deleteIfExists(file)
+      Files.write(file, bytes): Unit
+    }
 
     def restore(path: String): Unit = write(path, intact(path))
 
@@ -149,11 +156,18 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing {
   }
 
   private def written(seed: Long, files: Class[_] = classOf[Local]): Damageable = {
-    val root = Files.createTempDirectory("penstock-fuzz").resolve("state")
+    val scratch = Files.createTempDirectory("penstock-fuzz")
+    directories += scratch
+    val root = scratch.resolve("state")
     val conf = hadoop(files)
     new WrittenCheckpoint(root, conf, seed)
     new Damageable(root, conf)
   }
+
+  private val directories = mutable.ArrayBuffer.empty[Path]
+
+  override protected def afterAll(): Unit =
+    directories.foreach(d => org.apache.commons.io.FileUtils.deleteDirectory(d.toFile))
 
   private lazy val one = written(Seed.value)
   private lazy val other = written(Seed.value + 1)
@@ -184,6 +198,8 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing {
 
   private def fuzzTest(name: String)(body: => Unit): Unit = test(name) {
     info(s"seed ${Seed.value}")
+    // A test that failed has left damage behind.
+    one.paths.foreach(one.restore)
     body
     info(s"${countedInputs()} inputs")
   }
