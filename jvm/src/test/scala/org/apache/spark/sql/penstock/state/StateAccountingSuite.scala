@@ -8,7 +8,7 @@ import scala.util.Random
 import org.apache.spark.unsafe.Platform
 
 import io.penstock.Seed
-import io.penstock.state.engine.ShardState
+import io.penstock.state.engine.{FamilyState, ShardState}
 import io.penstock.state.format._
 import io.penstock.state.memory.SharedBytes
 import org.scalatest.funsuite.AnyFunSuite
@@ -47,7 +47,8 @@ class StateAccountingSuite extends AnyFunSuite {
         writer.family(name, traits)
         (0 until r.nextInt(60)).map(_ => r.nextInt(150)).distinct.foreach { n =>
           val key = s"key $n".getBytes
-          val value = new Array[Byte](r.nextInt(300))
+          val plain = new Array[Byte](r.nextInt(300))
+          val value = if (traits.multiValued) oneOfMany(plain) else plain
           r.nextInt(4) match {
             case 0 => writer.remove(key, at, key.length)
             case 1 if traits.multiValued => writer.append(key, at, key.length, value, at, value.length)
@@ -57,6 +58,12 @@ class StateAccountingSuite extends AnyFunSuite {
       }
     }
     writer.finish()
+    out.toByteArray
+  }
+
+  private def oneOfMany(value: Array[Byte]): Array[Byte] = {
+    val out = new ByteSink
+    FamilyState.writeValue(out, value, Platform.BYTE_ARRAY_OFFSET.toLong, value.length)
     out.toByteArray
   }
 
