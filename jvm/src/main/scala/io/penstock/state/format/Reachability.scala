@@ -1,48 +1,44 @@
 package io.penstock.state.format
 
-/** Which files of a query's state may go: a pure decision over names, so that it can be tested with any history. */
+/**
+ * Which files of a query's state may go: a pure decision over names, so that it can be tested with any history. No clock
+ * takes part in it: what is not older than every retained batch stays, needed or not, because a batch may yet be made of
+ * it. Docs: PROTOCOL.md, "Commit".
+ */
 object Reachability {
+
+  /**
+   * Batches that are kept beside those that a query may be rewound by: the newest one may not be committed, and while two
+   * runs are alive one of them may be a batch behind the other.
+   */
+  val BatchesBeside = 2
 
   /**
    * A file as a listing shows it.
    *
    * @param batchId
    *   first part of its name: the batch that wrote it, the version of a snapshot
-   * @param modifiedMs
-   *   modification time, ms since the epoch
    */
-  final case class Listed(path: String, batchId: Long, modifiedMs: Long)
+  final case class Listed(path: String, batchId: Long)
 
   /**
-   * The manifests to keep: of each retained batch the newest generation, which is the truth, and those that the kept ones
-   * of the batch after go on from; of the newest batch all, because a run may be about to go on from any.
+   * The manifests to keep: all generations of the retained batches. A later batch may go on from any of them, not only from
+   * the newest.
    *
    * @param manifests
    *   batch id and generation of all manifests
    * @param newestBatch
    *   newest batch whose state is durable
-   * @param retain
-   *   number of batches to keep
-   * @param baseOf
-   *   generation of the batch before that a manifest goes on from
+   * @param minBatches
+   *   `spark.sql.streaming.minBatchesToRetain`
    * @return
    *   ascending
    */
-  def retained(manifests: Seq[(Long, Long)], newestBatch: Long, retain: Int)(
-      baseOf: ((Long, Long)) => Long
-  ): Seq[(Long, Long)] = {
-    val generations = manifests.filter(_._1 > newestBatch - retain).groupMap(_._1)(_._2)
-    generations.keys.toSeq.sorted.foldRight(List.empty[(Long, Long)]) { (batch, kept) =>
-      val gonOnFrom = kept.iterator.filter(_._1 == batch + 1).map(baseOf).filter(generations(batch).contains)
-      val tips = if (batch >= newestBatch) generations(batch) else Seq(generations(batch).max)
-      (gonOnFrom.toSet ++ tips).toList.sorted.map(batch -> _) ++ kept
-    }
-  }
+  def retained(manifests: Seq[(Long, Long)], newestBatch: Long, minBatches: Int): Seq[(Long, Long)] =
+    manifests.filter(_._1 > newestBatch - minBatches - BatchesBeside).sorted
 
   /**
-   * Files that no retained batch needs. Those of the newest batch and later may be named yet, and stay whatever the clock
-   * says. What is older than the oldest retained batch goes at once; what lies between is of an attempt that lost, or of a
-   * second run, and goes after the grace time.
+   * Files that are older than every retained batch, and that no retained manifest names.
    *
    * @param files
    *   everything there is
@@ -50,21 +46,20 @@ object Reachability {
    *   retained manifests
    * @param needed
    *   containers that those manifests name
-   * @param newestBatch
-   *   newest batch whose state is durable
    */
-  def garbage(
-      files: Seq[Listed],
-      keep: Seq[(Long, Long)],
-      needed: Set[Container],
-      newestBatch: Long,
-      nowMs: Long,
-      graceMs: Long
-  ): Seq[Listed] = {
-    val paths = needed.map(_.path) ++ keep.map { case (b, g) => Container.InManifest(b, g).path }
-    val oldest = keep.map(_._1).minOption.getOrElse(Long.MinValue)
-    files.filter(f =>
-      f.batchId < newestBatch && !paths.contains(f.path) && (f.batchId < oldest || nowMs - f.modifiedMs > graceMs)
-    )
+  def garbage(files: Seq[Listed], keep: Seq[(Long, Long)], needed: Set[Container]): Seq[Listed] = {
+    val paths = needed.map(_.path)
+    keep.headOption.fold(Seq.empty[Listed]) { case (oldest, _) =>
+      files.filter(f => f.batchId < oldest && !paths.contains(f.path))
+    }
+  }
+
+  /**
+   * Whether the manifest of a batch may name a file of snapshots that it has not named before: one that is older may be
+   * gone, if it was announced late.
+   */
+  def mayName(snapshots: Container, batchId: Long, minBatches: Int): Boolean = snapshots match {
+    case Container.Snapshots(version, _) => version >= batchId - minBatches - BatchesBeside + 1
+    case _ => true
   }
 }

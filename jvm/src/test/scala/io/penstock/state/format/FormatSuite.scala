@@ -127,66 +127,57 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
     )
   }
 
-  test("only what no retained batch needs is garbage, under random histories") {
+  test("what a batch may go on from, and what it may name, is never garbage, under random histories of two runs") {
+    val key = StoreKey(0, "default")
     val r = new Random(17)
     (0 until 200).foreach { _ =>
-      val retain = 1 + r.nextInt(5)
-      var shards = Vector.fill(4)(ShardRefs.Empty)
+      val minBatches = 1 + r.nextInt(5)
       var manifests = Map.empty[(Long, Long), Manifest]
       var files = Map.empty[String, Reachability.Listed]
-      val batches = 5 + r.nextInt(30)
-      def listed(c: Container, batch: Long): Unit =
-        files += c.path -> Reachability.Listed(c.path, batch, r.nextInt(1000).toLong)
-      (0 until batches).foreach { b =>
-        (0L to r.nextInt(2).toLong).foreach { generation =>
+      var late = Vector.empty[(SnapshotRef, Int)]
+      def listed(c: Container, batch: Long): Unit = files += c.path -> Reachability.Listed(c.path, batch)
+      (0L until 5L + r.nextInt(30)).foreach { b =>
+        (0L to r.nextInt(3).toLong).foreach { generation =>
           // Two runs at a time: a batch may go on from any generation of the one before.
           val bases = manifests.keys.filter(_._1 == b - 1).toSeq.sorted
           val baseGeneration = if (bases.isEmpty) -1L else bases(r.nextInt(bases.size))._2
-          val base = manifests.get((b - 1L, baseGeneration)).fold(shards)(_.stores(StoreKey(0, "default")))
-          val log = Container.Changelog(b.toLong, new UUID(r.nextLong(), r.nextLong()))
-          listed(log, b.toLong)
-          shards = base.map { s =>
-            if (r.nextInt(3) == 0) s
-            else s.copy(deltas = s.deltas :+ DeltaRef(b + 1L, log.uuid, SectionRef(log, 0, 1, 0)))
+          val base = manifests.get((b - 1, baseGeneration)).fold(Vector.fill(4)(ShardRefs.Empty))(_.stores(key))
+          base.zipWithIndex.foreach { case (s, shard) =>
+            if (r.nextInt(6) == 0 && s.deltas.nonEmpty) {
+              val file = Container.Snapshots(b, new UUID(r.nextLong(), r.nextLong()))
+              listed(file, b)
+              late :+= ((SnapshotRef(b, s.lineage, SectionRef(file, 0, 1, 0)), shard))
+            }
           }
-          if (r.nextInt(3) == 0) {
-            val file = Container.Snapshots(b.toLong, new UUID(r.nextLong(), r.nextLong()))
-            listed(file, b.toLong)
-            shards = shards.map(s =>
-              if (r.nextBoolean()) s
-              else s.withSnapshot(SnapshotRef(b + 1L, s.lineage, SectionRef(file, 0, 1, 0))).getOrElse(s)
-            )
+          // Some are announced at once, some much later.
+          val (announced, waiting) = late.partition(_ => r.nextInt(3) == 0)
+          late = waiting
+          val named = announced.filter(a => Reachability.mayName(a._1.section.container, b, minBatches))
+          val log = Container.Changelog(b, new UUID(r.nextLong(), r.nextLong()))
+          listed(log, b)
+          val shards = base.zipWithIndex.map { case (s, shard) =>
+            val kept = named.filter(_._2 == shard).foldLeft(s)((s, a) => s.withSnapshot(a._1).getOrElse(s))
+            if (r.nextInt(3) == 0) kept
+            else kept.copy(deltas = kept.deltas :+ DeltaRef(b + 1, log.uuid, SectionRef(log, 0, 1, 0)))
           }
-          val m = Manifest(b.toLong, generation, baseGeneration, log.uuid, 0L, 4, Map(StoreKey(0, "default") -> shards))
-          manifests += (b.toLong, generation) -> m
-          listed(Container.InManifest(b.toLong, generation), b.toLong)
+          manifests += (b, generation) -> Manifest(b, generation, baseGeneration, log.uuid, 0L, 4, Map(key -> shards))
+          listed(Container.InManifest(b, generation), b)
         }
         def there = manifests.keys.filter(k => files.contains(Container.InManifest(k._1, k._2).path)).toSeq
-        val keep = Reachability.retained(there, b.toLong, retain)(manifests(_).baseGeneration)
+        // The cleaner looks now, or has looked when the batch before was the newest.
+        val newest = b - r.nextInt(2)
+        val keep = Reachability.retained(there, newest, minBatches)
         val needed = keep.flatMap(k => manifests(k).containers).toSet
-        val gone =
-          Reachability.garbage(
-            files.values.toSeq,
-            keep,
-            needed,
-            b.toLong,
-            nowMs = 1000L,
-            graceMs = 500L
-          ).map(_.path).toSet
-        // Every retained batch can still be rebuilt, and its manifest is there.
-        keep.foreach { k =>
-          assert(!gone(Container.InManifest(k._1, k._2).path))
-          manifests(k).containers.foreach(c => assert(!gone(c.path)))
-        }
-        assert(keep.map(_._1).distinct === (math.max(0L, b - retain + 1L) to b.toLong))
-        // How the newest one came to be can be told back to the oldest retained batch.
-        keep.filter(_._1 > keep.head._1).foreach(k => assert(keep.contains((k._1 - 1, manifests(k).baseGeneration))))
-        keep.map(_._1).distinct.foreach(k => assert(keep.contains(there.filter(_._1 == k).max)))
+        val gone = Reachability.garbage(files.values.toSeq, keep, needed).map(_.path).toSet
         files --= gone
-        val oldest = keep.head._1
-        files.values.foreach(f => assert(f.batchId >= oldest || needed.exists(_.path == f.path)))
-        // Another attempt's or run's files of the newest batch may be named yet.
-        manifests.keys.filter(_._1 == b).foreach(k => assert(there.contains(k)))
+        val oldest = math.max(0L, newest - minBatches - 1L)
+        assert(keep.map(_._1).toSet.filter(_ > oldest) === (oldest + 1 to b).toSet)
+        keep.foreach { k =>
+          assert(files.contains(Container.InManifest(k._1, k._2).path))
+          manifests(k).containers.foreach(c => assert(files.contains(c.path), s"$c, which manifest $k names"))
+        }
+        manifests.keys.filter(_._1 > oldest).foreach(k => assert(keep.contains(k)))
+        files.values.foreach(f => assert(f.batchId >= keep.head._1 || needed.exists(_.path == f.path)))
       }
     }
   }

@@ -35,12 +35,9 @@ final class QueryCommits(
   import QueryCommits._
 
   private val directory = new StateDirectory(stateRoot, hadoopConf)
-  // One more than Spark retains: a batch whose state is durable may still be run again, from the state before it.
-  private[commit] val cleaner =
-    new StateCleaner(
-      directory,
-      1 + hadoopConf.getInt(SQLConf.MIN_BATCHES_TO_RETAIN.key, SQLConf.MIN_BATCHES_TO_RETAIN.defaultValue.get)
-    )
+  private val minBatches =
+    hadoopConf.getInt(SQLConf.MIN_BATCHES_TO_RETAIN.key, SQLConf.MIN_BATCHES_TO_RETAIN.defaultValue.get)
+  private val cleaner = new StateCleaner(directory, minBatches)
   @volatile private var batch: OpenBatch = _
 
   /**
@@ -50,7 +47,6 @@ final class QueryCommits(
   private lazy val earlier: Map[Long, Long] = directory.manifests().groupMapReduce(_._1)(_._2)(math.max)
   private val owners = mutable.Map[Long, Array[String]]()
   private val snapshots = mutable.Map[(StoreKey, Int), SnapshotRef]()
-  private val announced = mutable.Set[Container.Snapshots]()
   @volatile private var newest: Option[Manifest] = None
   @volatile private var written = StateReport.Empty
 
@@ -63,7 +59,6 @@ final class QueryCommits(
   def open(spec: BatchSpec): Map[Long, RegionLease] = synchronized {
     if (batch == null || batch.spec.batchId != spec.batchId) {
       val base = if (spec.batchId == 0L) firstBatch() else stateBefore(spec)
-      Option(batch).foreach(b => forget(b.considered))
       batch = new OpenBatch(spec, base, earlier.getOrElse(spec.batchId, -1L))
     }
     spec.regions.map(r => r.region -> lease(spec, r, batch.base)).toMap
@@ -95,8 +90,7 @@ final class QueryCommits(
   }
 
   /** Takes note of snapshots: the next manifest refers to those that belong to the state's history. */
-  def snapshotsWritten(m: SnapshotsWritten): Unit = if (cleaner.hold(m.container)) synchronized {
-    announced += m.container
+  def snapshotsWritten(m: SnapshotsWritten): Unit = synchronized {
     written = written.copy(
       snapshotFiles = written.snapshotFiles + 1,
       snapshotShards = written.snapshotShards + m.entries.size,
@@ -107,13 +101,6 @@ final class QueryCommits(
       snapshots((s.store, s.shard)) =
         SnapshotRef(e.version, e.lineage, SectionRef(m.container, m.payloadAt + s.offset, s.length, s.crc))
     }
-  }
-
-  /** No further generation will be written of the batch that had these before it: it names them or never will. */
-  private def forget(considered: Set[Container.Snapshots]): Unit = {
-    announced --= considered
-    snapshots.filterInPlace { case (_, s) => !considered.exists(_ == s.section.container) }
-    cleaner.release(considered)
   }
 
   /** What there is to tell of the state. Waits for nothing. */
@@ -211,6 +198,7 @@ final class QueryCommits(
     val own = Container.InManifest(batch.spec.batchId, generation)
     val payload = new ByteSink(batch.inlineBytes)
     val now = System.currentTimeMillis()
+    snapshots.filterInPlace((_, s) => Reachability.mayName(s.section.container, own.batchId, minBatches))
     val folded = batch.fold(own, payload, snapshots)
     val m = Manifest(batch.spec.batchId, generation, batch.base.generation, runId, now, shardCount, folded)
     val body = ManifestFormat.encode(m, own)
@@ -224,7 +212,6 @@ final class QueryCommits(
     val isFirst = batch.written.isEmpty
     batch.wrote(m.written(body.length), own)
     newest = batch.written
-    batch.considered = announced.toSet
     if (batch.spec.countedBySpark && isFirst) {
       for ((key, shards) <- folded; shard <- shards.indices) report(key, shard, m.batchId + 1)
     }
@@ -262,9 +249,6 @@ object QueryCommits {
     /** Per store and shard the attempt that counts. */
     private val entries = expected.map { case (k, n) => k -> new Array[Entry](n) }
     private var waitingFor = expected.valuesIterator.sum
-
-    /** Files of snapshots that were announced before the newest generation was written. */
-    var considered: Set[Container.Snapshots] = Set.empty
 
     /** What the newest generation of the manifest says; none before the first. */
     var written: Option[Manifest] = None

@@ -14,15 +14,14 @@ import io.penstock.state.format.{Container, Reachability}
 /**
  * Deletes files that no retained batch needs, in the background of the driver.
  *
- * @param retain
- *   batches whose state is kept, `spark.sql.streaming.minBatchesToRetain`
+ * @param minBatches
+ *   `spark.sql.streaming.minBatchesToRetain`
  */
-final class StateCleaner(directory: StateDirectory, retain: Int) extends Logging {
+final class StateCleaner(directory: StateDirectory, minBatches: Int) extends Logging {
   import StateCleaner._
 
-  /** What is needed of manifests, by batch and generation: written once, so read once. */
-  private val known = mutable.Map.empty[(Long, Long), Known]
-  private val held = mutable.Set.empty[String]
+  /** Containers that a manifest names, by batch and generation: written once, so read once. */
+  private val known = mutable.Map.empty[(Long, Long), Set[Container]]
   private var lastCleaned = -1L
   @volatile private var running = false
   @volatile private var deletedFiles = 0L
@@ -32,12 +31,12 @@ final class StateCleaner(directory: StateDirectory, retain: Int) extends Logging
 
   /** A batch's state is durable. Cleans now and then, never in the caller's time. */
   def batchDurable(batchId: Long): Unit =
-    if (batchId - lastCleaned >= math.min(EveryBatches, retain) && !running) {
+    if (batchId - lastCleaned >= math.min(EveryBatches, minBatches) && !running) {
       lastCleaned = batchId
       running = true
       try
         worker.execute { () =>
-          try clean(batchId, System.currentTimeMillis())
+          try clean(batchId)
           catch { case NonFatal(e) => logWarning(s"Cleaning ${directory.root} failed; the next try is later", e) }
           finally running = false
         }
@@ -45,55 +44,24 @@ final class StateCleaner(directory: StateDirectory, retain: Int) extends Logging
     }
 
   /** Deletes what is not needed and returns the paths. */
-  def clean(newestBatch: Long, nowMs: Long): Seq[String] = {
-    val keep = Reachability.retained(directory.manifests(), newestBatch, retain)(read(_).baseGeneration)
-    val needed = keep.flatMap(read(_).containers).toSet
+  def clean(newestBatch: Long): Seq[String] = {
+    val keep = Reachability.retained(directory.manifests(), newestBatch, minBatches)
     known.filterInPlace((k, _) => keep.contains(k))
+    val needed = keep.flatMap(k => known.getOrElseUpdate(k, directory.readManifest(k._1, k._2).containers)).toSet
     val files = Seq("manifests", "changelogs", "snapshots").flatMap { folder =>
-      directory.list(folder).flatMap { case (name, modifiedMs) =>
-        name.takeWhile(_.isDigit).toLongOption.map(b => Reachability.Listed(s"$folder/$name", b, modifiedMs))
-      }
+      directory.list(folder).flatMap(name => numberOf(name).map(Reachability.Listed(s"$folder/$name", _)))
     }
-    val garbage =
-      Reachability.garbage(files, keep, needed, newestBatch, nowMs, GraceMs).map(_.path).filter(deleteUnlessHeld)
+    val garbage = Reachability.garbage(files, keep, needed).map(_.path)
+    garbage.foreach(directory.delete)
     deletedFiles += garbage.size
     DriverMetrics.deleted(garbage.size)
     garbage
   }
 
-  /**
-   * A file of snapshots that the next manifest may name is not to be deleted, however old the version in it.
-   *
-   * @return
-   *   false where it has been already
-   */
-  def hold(snapshots: Container.Snapshots): Boolean = held.synchronized {
-    val there = directory.exists(snapshots.path)
-    if (there) held += snapshots.path
-    there
-  }
-
-  /** A batch has ended whose manifest could have named these. */
-  def release(snapshots: Iterable[Container.Snapshots]): Unit = held.synchronized(held --= snapshots.map(_.path)): Unit
-
-  private def deleteUnlessHeld(path: String): Boolean = held.synchronized {
-    val free = !held.contains(path)
-    if (free) directory.delete(path)
-    free
-  }
-
-  private def read(manifest: (Long, Long)): Known = known.getOrElseUpdate(
-    manifest, {
-      val m = directory.readManifest(manifest._1, manifest._2)
-      Known(m.baseGeneration, m.containers)
-    }
-  )
+  private def numberOf(name: String): Option[Long] = name.takeWhile(_.isDigit).toLongOption
 }
 
 object StateCleaner {
-  final private case class Known(baseGeneration: Long, containers: Set[Container])
-
   private val EveryBatches = 10
-  private val GraceMs = 3600L * 1000L
   private lazy val worker: ExecutorService = ThreadUtils.newDaemonSingleThreadExecutor("penstock-cleaner")
 }

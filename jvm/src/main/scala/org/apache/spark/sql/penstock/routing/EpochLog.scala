@@ -48,7 +48,7 @@ final class EpochLog(directory: StateDirectory, retain: Int) {
   }
 
   private def load(): Vector[Epoch] = {
-    val batches = directory.list(EpochLog.Folder).flatMap { case (name, _) => name.toLongOption }
+    val batches = directory.list(EpochLog.Folder).flatMap(_.toLongOption)
     batches.sorted.map { batch =>
       val path = EpochLog.path(batch)
       val epoch = directory.read(path, FileFormat.Kind.Epoch)(Epoch.decode)

@@ -74,21 +74,14 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
 
   /** Batch id and generation of every manifest there is. */
   def manifests(): Seq[(Long, Long)] =
-    list("manifests").flatMap { case (n, _) =>
-      n.split('.') match {
-        case Array(b, g) => b.toLongOption.zip(g.toLongOption)
-        case _ => None
-      }
+    list("manifests").map(_.split('.')).flatMap {
+      case Array(b, g) => b.toLongOption.zip(g.toLongOption)
+      case _ => None
     }
 
-  /** File names in a folder with their modification times (ms); none where the folder does not exist. */
-  def list(folder: String): Seq[(String, Long)] =
-    try
-      files
-        .list(new Path(root, folder))
-        .toSeq
-        .map(s => (s.getPath.getName, s.getModificationTime))
-        .filterNot(_._1.startsWith("."))
+  /** File names in a folder; none where the folder does not exist. */
+  def list(folder: String): Seq[String] =
+    try files.list(new Path(root, folder)).toSeq.map(_.getPath.getName).filterNot(_.startsWith("."))
     catch { case _: FileNotFoundException => Nil }
 
   def exists(path: String): Boolean = files.exists(new Path(root, path))

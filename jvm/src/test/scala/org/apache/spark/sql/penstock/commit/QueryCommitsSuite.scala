@@ -25,8 +25,9 @@ class QueryCommitsSuite extends AnyFunSuite {
   hadoop.set("spark.sql.streaming.checkpointFileManagerClass", "io.penstock.LocalCheckpointFileManager")
 
   private def root(): String = Files.createTempDirectory("penstock-commit").resolve("state").toString
-  private def commits(root: String, shards: Int = shardCount, faults: Seq[String] = Nil) = {
+  private def commits(root: String, shards: Int = shardCount, faults: Seq[String] = Nil, minBatches: Int = 100) = {
     val conf = new Configuration(hadoop)
+    conf.setInt("spark.sql.streaming.minBatchesToRetain", minBatches)
     if (faults.nonEmpty) {
       conf.set(FaultyCheckpointFileManager.DelegateKey, conf.get(FaultyCheckpointFileManager.ClassKey))
       conf.set(FaultyCheckpointFileManager.ClassKey, classOf[FaultyCheckpointFileManager].getName)
@@ -196,7 +197,7 @@ class QueryCommitsSuite extends AnyFunSuite {
     assert(d.readManifest(1, 0).baseGeneration === 0L)
     val keys = history.replay(0, 2).familyOrNull("default").table
     assert(Seq("k0", "k1").forall(k => keys.find(new KeyBytes().set(k.getBytes)) >= 0))
-    new StateCleaner(d, retain = 5).clean(1L, System.currentTimeMillis() + 7200000L)
+    new StateCleaner(d, minBatches = 1).clean(1L)
     assert(manifests(at) === Seq("0.0", "0.1", "1.0"))
   }
 
@@ -284,36 +285,40 @@ class QueryCommitsSuite extends AnyFunSuite {
     assert(d.readManifest(5, 1).stores(store)(1).snapshot.map(_.section.container) === Some(file))
   }
 
-  test("a snapshot that is told too late names no file that is gone, and one that is told keeps its file") {
-    val c = commits(root())
-    (0L until 12L).foreach { b =>
-      open(c, b)
-      commit(c, b, 0 until 4, s"v$b")
-    }
+  test("a snapshot that is told so late that its file may be gone is not named") {
+    val c = commits(root(), minBatches = 1)
     val d = new StateDirectory(c.stateRoot, hadoop)
+    def run(b: Long): Unit = {
+      open(c, b)
+      commit(c, b, 0 until 4, s"v$b"): Unit
+    }
+    (0L to 3L).foreach(run)
     val lineage = d.readManifest(1, 0).stores(store)(1).lineage
-    def snapshot(): SnapshotsWritten = {
+    def tell(version: Long): Container = {
       val out = new ByteSink
       new ShardLoader(d).load(d.readManifest(1, 0), store, Seq(1))((_, x) => x.content.writeTo(out): Unit)
-      val file = Container.Snapshots(2, UUID.randomUUID())
-      val entry = SnapshotEntry(2L, lineage, Section(store, 1, 0, out.size, FileFormat.crc(out.array, 0, out.size)))
-      val body = SectionTable.encode(Seq(entry.section))
+      val file = Container.Snapshots(version, UUID.randomUUID())
+      val section = Section(store, 1, 0, out.size, FileFormat.crc(out.array, 0, out.size))
+      val body = SectionTable.encode(Seq(section))
       d.write(file.path, FileFormat.Kind.Snapshots, body, out.array, out.size)
-      SnapshotsWritten(c.runId, file, FileFormat.HeaderBytes.toLong + body.length, Seq(entry))
+      c.snapshotsWritten(
+        SnapshotsWritten(
+          c.runId,
+          file,
+          FileFormat.HeaderBytes.toLong + body.length,
+          Seq(SnapshotEntry(version, lineage, section))
+        )
+      )
+      file
     }
-    val late = snapshot()
-    val told = snapshot()
-    c.snapshotsWritten(told)
-    // The cleaner of the run itself, whatever the clock says.
-    val gone = c.cleaner.clean(11L, Long.MaxValue / 2)
-    assert(gone.contains(late.container.path) && !gone.contains(told.container.path))
-    c.snapshotsWritten(late)
-    open(c, 12)
-    commit(c, 12, 0 until 4, "v12")
-    assert(d.readManifest(12, 0).stores(store)(1).snapshot.map(_.section.container) === Some(told.container))
-    assert(content(c.stateRoot, 12)(1).size === 13)
-    open(c, 13)
-    assert(c.cleaner.clean(12L, Long.MaxValue / 2).forall(!_.contains("snapshots")))
+    // With minBatchesToRetain=1 the cleaner may be at batch 4, and has taken what is older than batch 2.
+    tell(1L)
+    run(4L)
+    assert(d.readManifest(4, 0).stores(store)(1).snapshot.isEmpty)
+    val named = tell(3L)
+    run(5L)
+    assert(d.readManifest(5, 0).stores(store)(1).snapshot.map(_.section.container) === Some(named))
+    assert(content(c.stateRoot, 5)(1).size === 6)
   }
 
   test("the cleaner leaves every retained batch whole, whatever was written in which order") {
@@ -327,10 +332,10 @@ class QueryCommitsSuite extends AnyFunSuite {
         commit(c, b, Seq(2, 3), s"g$g", inline = r.nextBoolean())
       }
     }
-    new StateCleaner(d, retain = 5).clean(29L, System.currentTimeMillis())
-    assert(d.manifests().map(_._1).filter(_ >= 25).toSet === (25L to 29L).toSet)
-    (25L to 29L).foreach(b => assert(content(c.stateRoot, b).forall(_.size === b + 1)))
-    new StateCleaner(d, retain = 5).clean(29L, System.currentTimeMillis() + 7200000L)
-    (25L to 29L).foreach(b => assert(content(c.stateRoot, b).forall(_.size === b + 1)))
+    new StateCleaner(d, minBatches = 4).clean(29L)
+    // Older ones stay only where their payload is part of the state.
+    val (older, retained) = d.manifests().map(_._1).distinct.sorted.partition(_ < 24)
+    assert(retained === (24L to 29L) && older.size < 24)
+    (24L to 29L).foreach(b => assert(content(c.stateRoot, b).forall(_.size === b + 1)))
   }
 }
