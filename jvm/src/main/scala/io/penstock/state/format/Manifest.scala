@@ -58,6 +58,16 @@ final case class ShardRefs(snapshot: Option[SnapshotRef], deltas: Vector[DeltaRe
   def lineage: UUID =
     if (deltas.nonEmpty) deltas.last.lineage else snapshot.fold(ShardRefs.NeverWritten)(_.lineage)
 
+  /** All parts in the order in which they apply. */
+  def sections: Vector[SectionRef] = snapshot.map(_.section).toVector ++ deltas.map(_.section)
+
+  /** The content as it was at a lineage, if the changes lead over it. */
+  def upTo(lineage: UUID): Option[ShardRefs] = {
+    val i = deltas.lastIndexWhere(_.lineage == lineage)
+    if (i >= 0) Some(copy(deltas = deltas.take(i + 1)))
+    else Option.when(snapshot.exists(_.lineage == lineage))(copy(deltas = Vector.empty))
+  }
+
   /** The same content with the snapshot in place of the changes that it holds, if it belongs to this history. */
   def withSnapshot(s: SnapshotRef): Option[ShardRefs] = {
     val i = deltas.lastIndexWhere(d => d.lineage == s.lineage)

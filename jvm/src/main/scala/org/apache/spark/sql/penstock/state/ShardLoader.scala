@@ -2,39 +2,38 @@ package org.apache.spark.sql.penstock.state
 
 import scala.collection.mutable
 
+import org.apache.spark.internal.Logging
+
 import ShardSlot.Loaded
 import io.penstock.errors.PenstockException
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format._
 
-/** Rebuilds shards from snapshots and changelogs as a manifest names them. */
-final class ShardLoader(directory: StateDirectory) {
+/**
+ * Rebuilds shards from snapshots and changelogs as a manifest names them. A snapshot that cannot be read is gone around:
+ * manifests of batches before name the changes that it stands for.
+ */
+final class ShardLoader(directory: StateDirectory) extends Logging {
 
   /**
    * Loads shards and hands each over as soon as it is complete. Every container is opened once for a group of shards;
    * groups are bounded in bytes.
+   *
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_MISSING_FILE, PENSTOCK_CORRUPT_FILE, PENSTOCK_NEWER_FORMAT, PENSTOCK_STATE_MISSING
    */
   def load(manifest: Manifest, store: StoreKey, shards: Seq[Int])(use: (Int, Loaded) => Unit): Unit = {
     val refs = ShardLoader.refs(manifest, store, shards, directory)
     groups(shards, refs).foreach { group =>
-      val sections = mutable.Map[SectionRef, Array[Byte]]()
-      group
-        .flatMap(s => (refs(s).snapshot.map(_.section) ++ refs(s).deltas.map(_.section)).map(s -> _))
-        .groupBy(_._2.container)
-        .foreach { case (container, wanted) =>
-          val inOrder = wanted.map(_._2).sortBy(_.offset)
-          def neededBy = ShardLoader.needing(manifest, store, wanted.map(_._1).distinct)
-          inOrder.zip(directory.readSections(container, inOrder, neededBy)).foreach { case (r, bytes) =>
-            sections(r) = bytes
-          }
-        }
+      def needing(of: Seq[Int]) = ShardLoader.needing(manifest, store, of)
+      val sections =
+        try Some(read(group.map(s => s -> refs(s)), needing))
+        catch { case e: PenstockException if group.exists(refs(_).snapshot.isDefined) && isDamage(e) => None }
       group.foreach { shard =>
-        val r = refs(shard)
-        val content = new ShardState
-        (r.snapshot.map(_.section) ++ r.deltas.map(_.section)).foreach { s =>
-          FileFormat.reading(directory.name(s.container.path), s.offset)(content(sections(s), 0, s.length))
-        }
-        use(shard, Loaded(content, r.deltas.size, r.deltas.map(_.section.length.toLong).sum))
+        val loaded =
+          try rebuild(refs(shard), sections.getOrElse(read(Seq(shard -> refs(shard)), needing)))
+          catch { case e: PenstockException if isDamage(e) => aroundSnapshot(manifest, store, shard, refs(shard), e) }
+        use(shard, loaded)
       }
     }
   }
@@ -46,9 +45,58 @@ final class ShardLoader(directory: StateDirectory) {
     one
   }
 
+  /** The bytes of all parts of some shards. */
+  private def read(shards: Seq[(Int, ShardRefs)], needing: Seq[Int] => String): Map[SectionRef, Array[Byte]] =
+    shards
+      .flatMap { case (shard, refs) => refs.sections.map(shard -> _) }
+      .groupBy(_._2.container)
+      .flatMap { case (container, wanted) =>
+        val inOrder = wanted.map(_._2).sortBy(_.offset)
+        inOrder.zip(directory.readSections(container, inOrder, needing(wanted.map(_._1).distinct)))
+      }
+
+  private def rebuild(refs: ShardRefs, sections: Map[SectionRef, Array[Byte]]): Loaded = {
+    val content = new ShardState
+    refs.sections.foreach { s =>
+      FileFormat.reading(directory.name(s.container.path), s.offset)(content(sections(s), 0, s.length))
+    }
+    Loaded(content, refs.deltas.size, refs.deltas.map(_.section.length.toLong).sum)
+  }
+
+  private def aroundSnapshot(
+      manifest: Manifest,
+      store: StoreKey,
+      shard: Int,
+      refs: ShardRefs,
+      failure: PenstockException
+  ): Loaded = {
+    def attempt[A](body: => A): Option[A] =
+      try Some(body)
+      catch { case e: PenstockException if isDamage(e) => None }
+    val earlier = Iterator.unfold(manifest) { m =>
+      if (m.baseGeneration < 0) None
+      else attempt(directory.readManifest(m.batchId - 1, m.baseGeneration)).map(before => (before, before))
+    }
+    val ways = for {
+      snapshot <- refs.snapshot.iterator
+      before <- earlier
+      shards <- before.stores.get(store).iterator
+      same <- shards(shard).upTo(snapshot.lineage).iterator
+      if !same.snapshot.contains(snapshot)
+    } yield ShardRefs(same.snapshot, same.deltas ++ refs.deltas)
+    val loaded = ways
+      .map(way => attempt(rebuild(way, read(Seq(shard -> way), ShardLoader.needing(manifest, store, _)))))
+      .collectFirst { case Some(loaded) => loaded }
+      .getOrElse(throw failure)
+    logWarning(s"Shard $shard was made of the changes that a snapshot stands for, which cannot be read", failure)
+    loaded
+  }
+
+  private def isDamage(e: PenstockException): Boolean =
+    e.errorClass == "PENSTOCK_MISSING_FILE" || e.errorClass == "PENSTOCK_CORRUPT_FILE"
+
   private def groups(shards: Seq[Int], refs: Vector[ShardRefs]): Iterator[Seq[Int]] = {
-    def bytes(shard: Int): Long =
-      (refs(shard).snapshot.map(_.section.length.toLong) ++ refs(shard).deltas.map(_.section.length.toLong)).sum
+    def bytes(shard: Int): Long = refs(shard).sections.map(_.length.toLong).sum
     val out = mutable.ArrayBuffer(mutable.ArrayBuffer[Int]())
     var sum = 0L
     shards.foreach { s =>

@@ -280,6 +280,22 @@ class QueryCommitsSuite extends AnyFunSuite {
     assert(after(1).snapshot.map(_.section.container) === Some(file) && after(1).deltas.size === 1)
     assert(after(2).snapshot.isEmpty && after(2).deltas.size === 6)
     assert(content(c.stateRoot, 5)(1) === (0 to 5).map(b => s"k$b" -> s"v$b-1").toMap)
+    val expected = content(c.stateRoot, 5)
+    val path = Path.of(c.stateRoot, "_penstock", file.path)
+    val intact = Files.readAllBytes(path)
+    Files.write(path, intact.updated(intact.length - 1, (intact.last ^ 1).toByte))
+    assert(content(c.stateRoot, 5) === expected)
+    Files.delete(path)
+    assert(content(c.stateRoot, 5) === expected)
+    // Without the manifests that name the changes there is no way around.
+    val manifest = Path.of(c.stateRoot, "_penstock", "manifests", "4.0")
+    val aside = Files.move(manifest, manifest.resolveSibling(".4.0.aside"))
+    val lost = intercept[PenstockException](new ShardLoader(d).loadOne(d.readManifest(5, 0), store, 1))
+    assert(
+      lost.errorClass === "PENSTOCK_MISSING_FILE" && lost.detail.contains(file.path) && lost.detail.contains("shard 1")
+    )
+    Files.move(aside, manifest)
+    Files.write(path, intact)
     // A further generation of the batch, from the same base, names the snapshot again.
     commit(c, 5, 0 until 4, "v6")
     assert(d.readManifest(5, 1).stores(store)(1).snapshot.map(_.section.container) === Some(file))

@@ -263,6 +263,8 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
         try reading(one)
         finally one.restore(path)
       } {
+        // A snapshot is gone around, where the changes that it stands for are there.
+        case Right(result) if path.startsWith("snapshots/") => assert(result == one.result(reading))
         case Right(_) => fail("it was not missed")
         case Left(e) =>
           assert(
