@@ -65,6 +65,6 @@ object ChaosWorker {
       scenario.operatorCase,
       run.checkpoint,
       TaskFaults.inject(faults)
-    ).play(actions, from, run.observer)
+    ).play(actions, from, run.observer, Set.empty)
   }
 }

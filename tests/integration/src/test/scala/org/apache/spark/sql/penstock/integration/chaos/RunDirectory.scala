@@ -1,11 +1,11 @@
 package org.apache.spark.sql.penstock.integration.chaos
 
-import java.nio.file.{Files, Path, StandardCopyOption}
+import java.nio.file.{Files, Path, StandardCopyOption, StandardOpenOption}
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-import org.apache.spark.sql.penstock.integration.harness.{QueryRun, RunObserver, RunResult}
+import org.apache.spark.sql.penstock.integration.harness.{RunObserver, RunResult}
 
 import org.json4s.jackson.Serialization
 import org.json4s.{DefaultFormats, Formats}
@@ -20,6 +20,7 @@ final class RunDirectory(val root: Path) {
   private val started = Files.createDirectories(root.resolve("started"))
   private val scenarioFile = root.resolve("scenario.json")
   private val positionFile = root.resolve("position")
+  private val freshFile = root.resolve("started-afresh")
   private val startsFile = root.resolve("starts")
   private val errorFile = root.resolve("error")
 
@@ -33,6 +34,13 @@ final class RunDirectory(val root: Path) {
   def countStart(): Unit = Files.writeString(startsFile, (starts + 1).toString): Unit
 
   /**
+   * Triggers whose place the start of a process took that had no batch to finish. Such a start is part of the answer: Spark
+   * runs a batch without data for a watermark that has moved, but not as the first batch of a run.
+   */
+  def startedAfresh: Set[Int] =
+    if (Files.exists(freshFile)) Files.readAllLines(freshFile).asScala.map(_.toInt).toSet else Set.empty
+
+  /**
    * The trigger to begin with: that at which the run before ended, or the next one if its batch was committed all the same.
    *
    * @param next
@@ -40,7 +48,10 @@ final class RunDirectory(val root: Path) {
    */
   def resumeAt(next: Int => Int): Int =
     position.fold(0) { case (trigger, committedBefore) =>
-      if (newestCommit > committedBefore) next(trigger) else trigger
+      val at = if (newestCommit > committedBefore) next(trigger) else trigger
+      val isPending = newest("offsets") > newestCommit
+      if (!isPending) Files.writeString(freshFile, s"$at\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND)
+      at
     }
 
   val observer: RunObserver = new RunObserver {
@@ -80,8 +91,11 @@ final class RunDirectory(val root: Path) {
     (numbers(0).toInt, numbers(1).toLong)
   }
 
-  private def newestCommit: Long =
-    if (Files.exists(checkpoint.resolve("commits"))) QueryRun.committed(checkpoint).lastOption.getOrElse(-1L) else -1L
+  private def newestCommit: Long = newest("commits")
+
+  /** The newest batch in one of Spark's logs; -1 where there is none. */
+  private def newest(log: String): Long =
+    Option(checkpoint.resolve(log).toFile.list).toSeq.flatten.flatMap(_.toLongOption).maxOption.getOrElse(-1L)
 
   /** A process may end in the middle of a write. */
   private def write(file: Path, text: String): Unit = {

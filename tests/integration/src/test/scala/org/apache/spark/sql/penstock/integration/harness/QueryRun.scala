@@ -71,9 +71,9 @@ final class QueryRun(
   private var scriptedRun = -1
 
   /** Plays a script from the query's first start and returns what it gave. */
-  def play(script: Seq[Step]): RunResult = {
+  def play(script: Seq[Step], startingAt: Set[Int] = Set.empty): RunResult = {
     val deliveries = new Deliveries
-    play(Script.actions(script), 0, deliveries)
+    play(Script.actions(script), 0, deliveries, startingAt)
     RunResult(deliveries.byBatch, progress.toSeq)
   }
 
@@ -82,8 +82,10 @@ final class QueryRun(
    *
    * @param from
    *   the trigger to begin with, where a run before this one broke off: the query's start takes its place
+   * @param startingAt
+   *   triggers whose place a start of the query takes as well
    */
-  def play(actions: IndexedSeq[Action], from: Int, observer: RunObserver): Unit = {
+  def play(actions: IndexedSeq[Action], from: Int, observer: RunObserver, startingAt: Set[Int]): Unit = {
     var query: StreamingQuery = null
     try {
       actions.zipWithIndex.foreach {
@@ -93,7 +95,7 @@ final class QueryRun(
         case (trigger: Action.Trigger, index) =>
           if (trigger == Action.Start) scriptedRun += 1
           if (index >= from) observer.beforeTrigger(index)
-          if (trigger == Action.Tick && query != null) clock.tick(query)
+          if (trigger == Action.Tick && query != null && !startingAt(index)) clock.tick(query)
           else {
             if (trigger == Action.Tick) clock.skip()
             Option(query).foreach(stop)
