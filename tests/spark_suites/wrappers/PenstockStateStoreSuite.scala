@@ -51,7 +51,7 @@ class PenstockStateStoreSuite
     super[StateStoreSuiteBase].testQuietly(name)(f)
 
   private def make(
-      id: StateStoreId = StateStoreId(newDir(), Random.nextInt(), 0),
+      id: StateStoreId = StateStoreId(newDir(), Random.nextInt(Int.MaxValue), 0),
       key: StructType = keySchema,
       spec: KeyStateEncoderSpec = NoPrefixKeyStateEncoderSpec(keySchema),
       families: Boolean = false,
