@@ -9,7 +9,7 @@ from penstock.state import epoch as epochs
 from penstock.state.change_set import Content, apply
 from penstock.state.epoch import Description, Epoch
 from penstock.state.framing import HEADER_BYTES, Kind, MalformedDataError, NewerFormatError, check, read_header
-from penstock.state.manifest import Change, Manifest, Section, TableEntry, decode, decode_table, manifest_path
+from penstock.state.manifest import Change, Manifest, Section, TableEntry, counting, decode, decode_table, manifest_path
 from penstock.state.storage import Storage, storage_of
 
 _T = TypeVar("_T")
@@ -92,8 +92,8 @@ class Checkpoint:
                 found.setdefault(int(batch), []).append(int(generation))
         return {batch: sorted(found[batch]) for batch in sorted(found)}
 
-    def kept(self) -> set[tuple[int, int]]:
-        """Tell batch and generation of the manifests that count.
+    def kept(self) -> list[Manifest]:
+        """Read the manifests that count, by batch and generation in ascending order.
 
         These are the newest ones of every batch, and those that they go on from.
 
@@ -102,11 +102,10 @@ class Checkpoint:
         DamagedFileError
             Where one of them cannot be used.
         """
-        there = self.manifests()
-        kept: set[tuple[int, int]] = set()
-        for batch in sorted(there, reverse=True):
-            bases = {self.manifest(b, g).base_generation for b, g in kept if b == batch + 1}
-            kept.update((batch, g) for g in there[batch] if g == there[batch][-1] or g in bases)
+        kept: list[Manifest] = []
+        for batch, generations in reversed(self.manifests().items()):
+            counted = counting(generations, (after for after in kept if after.batch == batch + 1))
+            kept[:0] = [self.manifest(batch, generation) for generation in sorted(counted)]
         return kept
 
     def manifest(self, batch: int, generation: int) -> Manifest:

@@ -67,7 +67,7 @@ def inspect(checkpoint: Checkpoint) -> Inspection:
     DamagedFileError
         Where a file that is needed for that cannot be used.
     """
-    kept = [checkpoint.manifest(batch, generation) for batch, generation in sorted(checkpoint.kept())]
+    kept = checkpoint.kept()
     newest = kept[-1] if kept else None
     return Inspection(
         location=checkpoint.location,

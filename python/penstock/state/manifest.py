@@ -1,5 +1,6 @@
 """Manifests and section tables: `docs/PROTOCOL.md`, sections 5 and 6."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -109,6 +110,20 @@ class TableEntry:
     store: StoreKey
     shard: int
     section: Section
+
+
+def counting(generations: list[int], after: Iterable[Manifest]) -> set[int]:
+    """Tell which generations of a batch's manifest count: the newest, and those that later batches go on from.
+
+    Parameters
+    ----------
+    generations
+        Those that there are, in ascending order.
+    after
+        The manifests of the batch after that count.
+    """
+    bases = {manifest.base_generation for manifest in after}
+    return {g for g in generations if g == generations[-1] or g in bases}
 
 
 def manifest_path(batch: int, generation: int) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from penstock.state.change_set import Content
 from penstock.state.checkpoint import Checkpoint, DamagedFileError
-from penstock.state.manifest import Change, Manifest, Section, Shard, StoreKey, TableEntry, manifest_path
+from penstock.state.manifest import Change, Manifest, Section, Shard, StoreKey, TableEntry, counting, manifest_path
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,9 @@ def _manifests(checkpoint: Checkpoint, found: Verification, shard_count: int | N
     """Read all manifests and return those that count, by batch and generation, newest first."""
     kept: dict[tuple[int, int], Manifest] = {}
     for batch, generations in reversed(checkpoint.manifests().items()):
-        bases = {after.base_generation for (b, _), after in kept.items() if b == batch + 1}
+        counted = counting(generations, (after for after in kept.values() if after.batch == batch + 1))
         for generation in generations:
-            is_kept = generation == generations[-1] or generation in bases
+            is_kept = generation in counted
             found.files += 1
             try:
                 manifest = checkpoint.manifest(batch, generation)

@@ -44,10 +44,7 @@ class LocalCheckpointFileManager(path: Path, hadoopConf: Configuration) extends 
   private val defaultScheme = FileSystem.getDefaultUri(hadoopConf).getScheme
   local(path)
 
-  private val fsync: Boolean = {
-    val key = Settings.CheckpointFsync.key
-    Settings.application(Settings.CheckpointFsync, Option(hadoopConf.get(key)).map(key -> _).toMap)
-  }
+  private val fsync: Boolean = Settings.lookedUp(Settings.CheckpointFsync)(k => Option(hadoopConf.get(k)))
 
   // Only opens files, for which it needs no child process either.
   private val reader = {

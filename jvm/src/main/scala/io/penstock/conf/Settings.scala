@@ -146,8 +146,17 @@ object Settings {
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_INVALID_SETTING
    */
-  def application[T](setting: Setting[T], conf: Map[String, String]): T =
-    conf.get(setting.key).fold(setting.default)(setting.parse(_, setting.key, Application))
+  def application[T](setting: Setting[T], conf: Map[String, String]): T = lookedUp(setting)(conf.get)
+
+  /**
+   * The value of one setting where values are looked up by key, or its default: in a Hadoop configuration, which holds the
+   * session's settings and the application's.
+   *
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_INVALID_SETTING
+   */
+  def lookedUp[T](setting: Setting[T])(find: String => Option[String]): T =
+    find(setting.key).fold(setting.default)(setting.parse(_, setting.key, Application))
 
   /** The `spark.penstock.*` entries of a configuration, by key. */
   private[conf] def ownEntries(conf: Map[String, String]): Seq[(String, String)] =

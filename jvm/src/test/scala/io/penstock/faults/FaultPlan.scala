@@ -46,7 +46,7 @@ object FaultPlan {
   val Strikes = "penstock.faults.strikes"
 
   /** Begins the message of every error that was injected. */
-  val OnPurpose = "on purpose"
+  private val OnPurpose = "on purpose"
 
   private val nothingToLose = () => throw new IllegalArgumentException("only a task can lose a map output")
 
@@ -63,9 +63,5 @@ object FaultPlan {
     Map(Faults -> faults.mkString(";"), Strikes -> strikes.toString)
 
   /** Indices of the faults that have struck. */
-  def struck(strikes: Path): Set[Int] =
-    scala.util.Using.resource(Files.list(strikes)) { all =>
-      import scala.jdk.CollectionConverters._
-      all.iterator.asScala.map(_.getFileName.toString.toInt).toSet
-    }
+  def struck(strikes: Path): Set[Int] = strikes.toFile.list.map(_.toInt).toSet
 }

@@ -44,7 +44,7 @@ final class QueryCommits(
    * Newest generation of each batch's manifest as this run found it. Only batches that an earlier run has tried have
    * one: to list the folder again in every batch would be slow where a file system is far away.
    */
-  private lazy val earlier: Map[Long, Long] = directory.manifests().groupMapReduce(_._1)(_._2)(math.max)
+  private lazy val earlier: Map[Long, Long] = directory.newestGenerations()
   private val owners = mutable.Map[Long, Array[String]]()
   private val snapshots = mutable.Map[(StoreKey, Int), SnapshotRef]()
   @volatile private var newest: Option[Manifest] = None

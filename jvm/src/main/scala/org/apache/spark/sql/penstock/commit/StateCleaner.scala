@@ -46,7 +46,8 @@ final class StateCleaner(directory: StateDirectory, minBatches: Int) extends Log
   /** Deletes what is not needed and returns the paths. */
   def clean(newestBatch: Long): Seq[String] = {
     val keep = Reachability.retained(directory.manifests(), newestBatch, minBatches)
-    known.filterInPlace((k, _) => keep.contains(k))
+    val isKept = keep.toSet
+    known.filterInPlace((k, _) => isKept(k))
     val needed = keep.flatMap(k => known.getOrElseUpdate(k, directory.readManifest(k._1, k._2).containers)).toSet
     val files = Seq("manifests", "changelogs", "snapshots").flatMap { folder =>
       directory.list(folder).flatMap(name => numberOf(name).map(Reachability.Listed(s"$folder/$name", _)))

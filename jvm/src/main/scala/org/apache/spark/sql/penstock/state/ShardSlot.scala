@@ -93,7 +93,7 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
 
   /** Whether enough has changed since the last snapshot to make the next one worth its bytes. */
   def snapshotDue(minDeltas: Int): Boolean = synchronized {
-    deltas >= minDeltas && (deltas >= minDeltas * MaxDeltasFactor || deltaBytes * 2 >= content.memoryBytes)
+    deltas >= minDeltas && (deltas >= minDeltas * MaxDeltasFactor || deltaBytes * 2 >= countedBytes)
   }
 
   /** Writes the content into `out` and returns its size in bytes and its lineage. */

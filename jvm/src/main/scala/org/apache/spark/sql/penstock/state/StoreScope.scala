@@ -60,10 +60,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
   private val kind = region.spec.operators.find(_.operatorId == id.operatorId).get.kind
   private val directory = new StateDirectory(region.stateRoot, hadoopConf)
   private val store = ShardStores.get(region.stateRoot, key, region.shardCount)
-  private def inlineBytesPerBatch: Long = {
-    val key = Settings.StateInlineBytes.key
-    Settings.application(Settings.StateInlineBytes, Option(hadoopConf.get(key)).map(key -> _).toMap)
-  }
+  private def inlineBytesPerBatch: Long = Settings.lookedUp(Settings.StateInlineBytes)(k => Option(hadoopConf.get(k)))
   private val lineages = region.base.lineages.getOrElse(
     (id.operatorId, id.storeName),
     throw new PenstockException(

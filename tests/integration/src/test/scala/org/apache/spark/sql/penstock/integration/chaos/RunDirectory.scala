@@ -5,7 +5,7 @@ import java.nio.file.{Files, Path, StandardCopyOption, StandardOpenOption}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-import org.apache.spark.sql.penstock.integration.harness.{RunObserver, RunResult}
+import org.apache.spark.sql.penstock.integration.harness.{QueryRun, RunObserver, RunResult}
 
 import org.json4s.jackson.Serialization
 import org.json4s.{DefaultFormats, Formats}
@@ -49,7 +49,7 @@ final class RunDirectory(val root: Path) {
   def resumeAt(next: Int => Int): Int =
     position.fold(0) { case (trigger, committedBefore) =>
       val at = if (newestCommit > committedBefore) next(trigger) else trigger
-      val isPending = newest("offsets") > newestCommit
+      val isPending = QueryRun.logged(checkpoint, "offsets").lastOption.exists(_ > newestCommit)
       if (!isPending) Files.writeString(freshFile, s"$at\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND)
       at
     }
@@ -91,11 +91,7 @@ final class RunDirectory(val root: Path) {
     (numbers(0).toInt, numbers(1).toLong)
   }
 
-  private def newestCommit: Long = newest("commits")
-
-  /** The newest batch in one of Spark's logs; -1 where there is none. */
-  private def newest(log: String): Long =
-    Option(checkpoint.resolve(log).toFile.list).toSeq.flatten.flatMap(_.toLongOption).maxOption.getOrElse(-1L)
+  private def newestCommit: Long = QueryRun.committed(checkpoint).lastOption.getOrElse(-1L)
 
   /** A process may end in the middle of a write. */
   private def write(file: Path, text: String): Unit = {

@@ -41,7 +41,6 @@ final case class Scenario(
   def operatorCase: OperatorCase = Matrix.all
     .find(_.name == query)
     .getOrElse(throw new IllegalArgumentException(s"there is no case '$query' in the operator matrix"))
-    .copy(evidence = Nil)(Matrix.all.find(_.name == query).get.query)
 
   def plan: Seq[Fault] = faults.map(Fault.parse)
 

@@ -2,6 +2,7 @@ package org.apache.spark.sql.penstock.integration.chaos
 
 import java.nio.file.{Files, Path}
 
+import scala.annotation.tailrec
 import scala.concurrent.ExecutionContext.Implicits.global
 import scala.concurrent.duration.Duration
 import scala.concurrent.{Await, Future}
@@ -35,34 +36,32 @@ final class ScenarioRunner(application: classic.SparkSession, workers: Workers, 
     Outcome(found, ends, root)
   }
 
+  @tailrec
   private def playToTheEnd(
       scenario: Scenario,
       run: RunDirectory,
-      intruder: Option[Future[WorkerProcess.Answer]]
+      intruder: Option[Future[WorkerProcess.Answer]],
+      deaths: Int = 0,
+      failures: Int = 0
   ): (Ends, Option[String]) = {
-    var deaths, failures = 0
     def struck = FaultPlan.struck(run.strikes)
-    def ends = Ends(deaths, failures, struck.size)
-    while (true) {
-      val before = struck
-      val beside = intruder.exists(!_.isCompleted)
-      val answer = workers.first(scenario.cluster).play(run)
-      // From here on the query runs once.
-      val second = intruder.map(Await.result(_, Duration.Inf))
-      def noReason = struck == before && !beside
-      (answer, second) match {
-        case (WorkerProcess.Hung(threads), _) => return (ends, Some(s"the process hangs: $threads"))
-        case (_, Some(WorkerProcess.Hung(threads))) => return (ends, Some(s"the second process hangs: $threads"))
-        case (WorkerProcess.Finished(ChaosWorker.Done), _) => return (ends, None)
-        case (WorkerProcess.Finished(_), _) =>
-          failures += 1
-          if (noReason) return (ends, Some(s"the query failed for no reason: ${run.error}"))
-        case (WorkerProcess.Died(log), _) =>
-          deaths += 1
-          if (noReason) return (ends, Some(s"the process died for no reason: $log"))
-      }
+    def ended(problem: Option[String]) = (Ends(deaths, failures, struck.size), problem)
+    val before = struck
+    val beside = intruder.exists(!_.isCompleted)
+    val answer = workers.first(scenario.cluster).play(run)
+    // From here on the query runs once.
+    val second = intruder.map(Await.result(_, Duration.Inf))
+    def noReason = struck == before && !beside
+    (answer, second) match {
+      case (WorkerProcess.Hung(threads), _) => ended(Some(s"the process hangs: $threads"))
+      case (_, Some(WorkerProcess.Hung(threads))) => ended(Some(s"the second process hangs: $threads"))
+      case (WorkerProcess.Finished(ChaosWorker.Done), _) => ended(None)
+      case (WorkerProcess.Finished(_), _) if noReason =>
+        ended(Some(s"the query failed for no reason: ${run.error}"))
+      case (WorkerProcess.Died(log), _) if noReason => ended(Some(s"the process died for no reason: $log"))
+      case (WorkerProcess.Finished(_), _) => playToTheEnd(scenario, run, intruder, deaths, failures + 1)
+      case (WorkerProcess.Died(_), _) => playToTheEnd(scenario, run, intruder, deaths + 1, failures)
     }
-    throw new IllegalStateException("not reached")
   }
 
   /** Compares every batch; scenarios whose inputs give no rows have only none to give. */

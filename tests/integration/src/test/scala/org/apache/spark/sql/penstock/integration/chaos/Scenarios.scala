@@ -15,7 +15,7 @@ object Scenarios {
     "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager"
 
   /** What the driver writes once per batch, in the order of a batch. */
-  val DriverWrites: Seq[String] = Seq("offsets", "epochs", "manifests", "commits")
+  private val DriverWrites = Seq("offsets", "epochs", "manifests", "commits")
   private val TaskWrites = Seq("changelogs", "snapshots")
   private val Reads = Seq("manifests", "changelogs", "snapshots", "epochs", "offsets", "commits")
 
@@ -78,12 +78,7 @@ object Scenarios {
         Fault(moment, place, if (place == "snapshots") None else batch, pick(random, effects))
       case 4 =>
         val moment = pick(random, Seq(Fault.Open, Fault.Open, Fault.List, Fault.Delete))
-        Fault(
-          moment,
-          pick(random, Reads),
-          None,
-          pick(random, Seq(Fault.Fail, delay))
-        )
+        Fault(moment, pick(random, Reads), None, pick(random, Seq(Fault.Fail, delay)))
       case 5 =>
         val moment = pick(random, Fault.OfTasks)
         // Only the driver knows where map outputs are, so in a cluster a task cannot pick one to lose.

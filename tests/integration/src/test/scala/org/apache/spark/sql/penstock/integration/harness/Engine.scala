@@ -103,8 +103,8 @@ object Engine {
   def recordedConf(checkpoint: Path): Map[String, String] = {
     implicit val formats: Formats = DefaultFormats
     // Old entries are deleted; all say the same.
-    val offsets = checkpoint.resolve("offsets").toFile.list.filter(_.forall(_.isDigit)).maxBy(_.toLong)
-    val metadata = Files.readAllLines(checkpoint.resolve("offsets").resolve(offsets)).get(1)
+    val newest = QueryRun.logged(checkpoint, "offsets").last
+    val metadata = Files.readAllLines(checkpoint.resolve("offsets").resolve(newest.toString)).get(1)
     (parse(metadata) \ "conf").extract[Map[String, String]]
   }
 }

@@ -36,7 +36,8 @@ object Faults {
     })
   }
 
-  private def inject(rows: DataFrame, fault: RowFault): DataFrame = {
+  /** The query with a fault in the tasks that hand over its rows. */
+  def inject(rows: DataFrame, fault: RowFault): DataFrame = {
     val pass = udf(() => fault.onRow()).asNondeterministic()
     rows.filter(pass())
   }
@@ -66,7 +67,7 @@ private class TaskEnds extends SparkListener {
 }
 
 /** Called for every row; each task has a copy of its own. */
-sealed private trait RowFault extends Serializable {
+trait RowFault extends Serializable {
   private var rows = 0
 
   final def onRow(): Boolean = {

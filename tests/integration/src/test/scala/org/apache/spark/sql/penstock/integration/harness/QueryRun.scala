@@ -3,8 +3,6 @@ package org.apache.spark.sql.penstock.integration.harness
 import java.nio.file.{Files, Path}
 
 import scala.collection.mutable
-import scala.jdk.CollectionConverters._
-import scala.util.Using
 
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.execution.SparkPlan
@@ -47,16 +45,13 @@ final private class Deliveries extends RunObserver {
  *
  * @param disturb
  *   put on top of the query; injects faults
- * @param firstRun
- *   how often the query was started on this checkpoint before
  */
 final class QueryRun(
     application: classic.SparkSession,
     engine: Engine,
     test: OperatorCase,
     checkpoint: Path,
-    disturb: DataFrame => DataFrame = identity,
-    firstRun: Int = 0
+    disturb: DataFrame => DataFrame = identity
 ) {
 
   private val session = engine.session(application)
@@ -67,7 +62,7 @@ final class QueryRun(
   private val right = MemoryStream[Event](session, QueryRun.MapTasks)
   private val clock = new TriggerClock
   private val progress = mutable.ArrayBuffer.empty[StreamingQueryProgress]
-  private var runs = firstRun
+  private var runs = 0
   private var scriptedRun = -1
 
   /** Plays a script from the query's first start and returns what it gave. */
@@ -153,10 +148,11 @@ object QueryRun {
     Option(query.asInstanceOf[StreamingQueryWrapper].streamingQuery.lastExecution).map(_.executedPlan)
 
   /** The batches in the commit log, in ascending order. */
-  def committed(checkpoint: Path): Seq[Long] =
-    Using.resource(Files.list(checkpoint.resolve("commits"))) {
-      _.iterator.asScala.flatMap(_.getFileName.toString.toLongOption).toSeq.sorted
-    }
+  def committed(checkpoint: Path): Seq[Long] = logged(checkpoint, "commits")
+
+  /** The batches in one of Spark's logs, in ascending order; none where there is no log. */
+  def logged(checkpoint: Path, log: String): Seq[Long] =
+    Option(checkpoint.resolve(log).toFile.list).toSeq.flatten.flatMap(_.toLongOption).sorted
 
   /** Deletes the newest entry of the commit log, as if the driver had died before writing it. */
   def loseNewestCommit(checkpoint: Path): Unit = {
