@@ -5,6 +5,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions.{count, lit}
 import org.apache.spark.sql.penstock.integration.harness._
+import org.apache.spark.sql.penstock.state.ShardStores
 import org.apache.spark.sql.streaming.StreamingQueryProgress
 import org.apache.spark.sql.{Encoders, Row}
 
@@ -28,6 +29,8 @@ class StateMetricsSuite extends AnyFunSuite with PenstockApplication {
   private def report(p: StreamingQueryProgress): Row = p.observedMetrics.get("penstock")
 
   test("a query's metrics, batch by batch, and their sums in the metrics system") {
+    // Shards that other suites left in this JVM would be let go in the middle of the test.
+    ShardStores.all.keys.map(_._1).foreach(ShardStores.drop)
     val session = application.newSession()
     val before = PluginMetrics.here
     assert(before.keySet == (Metrics.at(Place.Executor) ++ Metrics.at(Place.Driver)).map(_.name).toSet)
