@@ -26,7 +26,7 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
    * @param path
    *   relative to the directory
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_CONCURRENT_RUN where the file exists: names are given by one run of a query
+   *   PENSTOCK_CONCURRENT_RUN where the file exists: names are given by one run of a query; PENSTOCK_CANNOT_WRITE
    */
   def write(path: String, kind: Int, body: Array[Byte], payload: Array[Byte], payloadLength: Int): Unit =
     try writeNew(path, kind, body, payload, payloadLength)
@@ -36,6 +36,13 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
           "PENSTOCK_CONCURRENT_RUN",
           s"${name(path)} exists already: another run of this query, with the same checkpoint, has written it. Stop the " +
             "other run, then start the query again.",
+          e
+        )
+      case e: IOException =>
+        throw new PenstockException(
+          "PENSTOCK_CANNOT_WRITE",
+          s"${name(path)} could not be written: $e. No batch that was committed is lost. Make room on that file system, or " +
+            "give back the right to write there, then start the query again.",
           e
         )
     }
@@ -138,11 +145,19 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
   private def open[A](path: String, neededBy: => String)(use: FileReader => A): A =
     try Using.resource(files.open(new Path(root, path)))(in => use(new FileReader(name(path), new Opened(path, in))))
     catch {
-      case e: FileNotFoundException =>
+      // Local file systems say the same of a file that may not be read.
+      case e: FileNotFoundException if !exists(path) =>
         throw new PenstockException(
           "PENSTOCK_MISSING_FILE",
           s"${name(path)} does not exist, but $neededBy needs it; restore the file, or start the query with a new " +
             "checkpoint location",
+          e
+        )
+      case e: IOException =>
+        throw new PenstockException(
+          "PENSTOCK_CANNOT_READ",
+          s"${name(path)} could not be read, and $neededBy needs it: $e. Nothing is lost as long as the file is there: give " +
+            "back the right to read it, or wait until its file system answers, then start the query again.",
           e
         )
     }

@@ -1,0 +1,81 @@
+package org.apache.spark.sql.penstock.integration
+
+import java.nio.file.{Files, Path}
+
+import scala.sys.process._
+
+import org.apache.spark.sql.classic
+import org.apache.spark.sql.penstock.integration.harness._
+import org.apache.spark.sql.penstock.state.ShardStores
+
+import io.penstock.faults.{Fault, FaultPlan, FaultyCheckpointFileManager}
+import org.scalatest.funsuite.AnyFunSuite
+
+/** A checkpoint's file system that fails for a while: the error says what to do, and then nothing is lost. */
+class BadDiskSuite extends AnyFunSuite with PenstockApplication {
+
+  /** Enough for every attempt of a task to fail. */
+  private val times = 8
+
+  private def session(faults: String*): classic.SparkSession = {
+    val session = application.newSession()
+    val conf = FaultPlan.settings(faults.map(Fault.parse), newDirectory("strikes")) ++
+      Map(
+        FaultyCheckpointFileManager.ClassKey -> classOf[FaultyCheckpointFileManager].getName,
+        FaultyCheckpointFileManager.DelegateKey -> Applications.FastFiles(FaultyCheckpointFileManager.ClassKey),
+        "spark.penstock.state.inlineBytes" -> "0"
+      )
+    conf.foreach { case (key, value) => session.conf.set(key, value) }
+    session
+  }
+
+  private def assertSurvives(fault: String, words: String*): Unit = {
+    val query = new CountingQuery(newDirectory("source"), newDirectory("checkpoint"))
+    assert(query.runOn(session())._1 == query.expected)
+    // What this JVM holds is not read again.
+    ShardStores.drop(query.checkpoint.resolve("state").toUri.toString)
+    val error = intercept[Exception](query.runOn(session(Seq.fill(times)(fault): _*)))
+    assert(Errors.missing(error, words: _*).isEmpty)
+    assert(query.runOn(session())._1 == query.expected)
+  }
+
+  test("a manifest cannot be written") {
+    assertSurvives(
+      "publish manifests/* fail",
+      "PENSTOCK_CANNOT_WRITE",
+      "manifests/1.",
+      "No batch that was committed is lost"
+    )
+  }
+
+  test("changelogs cannot be written") {
+    assertSurvives("create changelogs/* fail", "PENSTOCK_CANNOT_WRITE", "changelogs/1-", "give back the right to write")
+  }
+
+  test("epochs cannot be read") {
+    assertSurvives("open epochs/* fail", "PENSTOCK_CANNOT_READ", "epochs/0", "Nothing is lost")
+  }
+
+  test("a file system without room") {
+    val disk = newDirectory("disk")
+    assume(s"mount -t tmpfs -o size=4m tmpfs $disk".!(ProcessLogger(_ => ())) == 0, "needs the right to mount")
+    try {
+      val query = new CountingQuery(newDirectory("source"), disk.resolve("checkpoint"))
+      assert(query.runOn(session())._1 == query.expected)
+      val ballast = disk.resolve("ballast")
+      fill(ballast)
+      intercept[Exception](query.runOn(session()))
+      Files.delete(ballast)
+      assert(query.runOn(session())._1 == query.expected)
+    } finally s"umount $disk".!
+  }
+
+  private def fill(file: Path): Unit = {
+    val out = Files.newOutputStream(file)
+    try while (true) out.write(new Array[Byte](1024))
+    catch { case _: java.io.IOException => }
+    finally
+      try out.close()
+      catch { case _: java.io.IOException => }
+  }
+}
