@@ -29,7 +29,7 @@ SCALA_SOURCES := $(shell find jvm plugin -name target -prune -o -path '*/src/mai
 .DEFAULT_GOAL := help
 # One sbt, and one Spark, at a time.
 .NOTPARALLEL:
-.PHONY: help setup prerequisites jar demo chaos test test-scala test-integration test-python test-packaging check lint format \
+.PHONY: help setup prerequisites jar demo chaos soak test test-scala test-integration test-python test-packaging check lint format \
 	wheel docs bench clean
 
 help: ## this list
@@ -100,6 +100,14 @@ SCENARIO ?=
 chaos: setup ## random queries under random kills against plain Spark: make chaos RUNS=200 SEED=1
 	$(SBT) "integration/Test/runMain org.apache.spark.sql.penstock.integration.chaos.Chaos \
 		$(or $(SCENARIO),$(RUNS) $(SEED))"
+
+SOAK_SECONDS ?= 1800
+soak = $(SBT) 'set integration / Test / javaOptions ++= Seq("-Xmx$(1)")' \
+	"integration/Test/runMain org.apache.spark.sql.penstock.integration.soak.Soak $(SOAK_SECONDS) $(2) $(3)"
+
+soak: setup ## half an hour with a small state, and half an hour with one of 2 GB: nothing may grow
+	$(call soak,2g,100000,50)
+	$(call soak,8g,14000000,50)
 
 bench: setup ## benchmarks: make bench ARGS="overhead --json FILE"
 	$(VENV)/bin/penstock bench $(ARGS)

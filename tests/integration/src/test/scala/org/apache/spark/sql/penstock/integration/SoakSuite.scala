@@ -1,0 +1,26 @@
+package org.apache.spark.sql.penstock.integration
+
+import org.apache.spark.sql.penstock.integration.soak._
+
+import org.scalatest.funsuite.AnyFunSuite
+
+/** A short soak; `make soak` takes half an hour, and a large state as well. */
+class SoakSuite extends AnyFunSuite {
+  private val seconds = 120
+
+  test("memory, threads, descriptors and files stay as they are") {
+    val grows = Soak.run(seconds, keys = 20000L, valueBytes = 50, line => info(line))
+    assert(grows.isEmpty, grows.mkString("\n"))
+  }
+
+  test("growth is seen, and noise is not") {
+    val quantity = Flatness("things", 0.05, 3)
+    val level = (0 until 30).map(i => 100.0 + i % 4)
+    assert(quantity.contradiction(level).isEmpty)
+    assert(quantity.contradiction(level.updated(25, 500.0)).isEmpty)
+    assert(quantity.contradiction((0 until 30).map(i => if (i < 10) i * 10.0 else 100.0)).isEmpty)
+    assert(quantity.contradiction((0 until 30).map(100.0 + _)).exists(_.contains("things grows")))
+    assert(quantity.contradiction((0 until 30).map(_ * 0.5)).exists(_.contains("grows")))
+    assertThrows[IllegalArgumentException](quantity.contradiction(level.take(8)))
+  }
+}

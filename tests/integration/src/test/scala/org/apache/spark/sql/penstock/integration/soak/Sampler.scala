@@ -1,0 +1,49 @@
+package org.apache.spark.sql.penstock.integration.soak
+
+import java.lang.management.ManagementFactory
+import java.nio.file.{Files, NoSuchFileException, Path}
+
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+import org.apache.spark.sql.penstock.state.ShardStores
+
+import com.sun.management.UnixOperatingSystemMXBean
+
+/** What a query takes of this process and of its disk. */
+final class Sampler(checkpoint: Path) {
+
+  /** One sample of each quantity, in their order. */
+  def sample(): Seq[Double] = Seq(
+    heapAfterCollection.toDouble,
+    ShardStores.memory.bytes.toDouble,
+    ManagementFactory.getThreadMXBean.getThreadCount.toDouble,
+    descriptors.toDouble,
+    files.toDouble
+  )
+
+  /** What was in use after the collector last ran: what is live, and not what waits to be collected. */
+  private def heapAfterCollection: Long =
+    ManagementFactory.getMemoryPoolMXBeans.asScala
+      .flatMap(p => Option(p.getCollectionUsage))
+      .map(_.getUsed)
+      .sum
+
+  private def descriptors: Long =
+    ManagementFactory.getOperatingSystemMXBean.asInstanceOf[UnixOperatingSystemMXBean].getOpenFileDescriptorCount
+
+  /** A query that runs deletes files while they are counted. */
+  private def files: Long =
+    try Using.resource(Files.walk(checkpoint))(_.count())
+    catch { case _: NoSuchFileException | _: java.io.UncheckedIOException => files }
+}
+
+object Sampler {
+  val Quantities: Seq[Flatness] = Seq(
+    Flatness("heap after collection (bytes)", 0.10, 64e6),
+    Flatness("heap of state (bytes)", 0.05, 1e6),
+    Flatness("threads", 0.05, 5),
+    Flatness("file descriptors", 0.05, 10),
+    Flatness("files of the checkpoint", 0.05, 40)
+  )
+}

@@ -1,0 +1,78 @@
+package org.apache.spark.sql.penstock.integration.soak
+
+import java.nio.file.Files
+
+import org.apache.spark.sql.Encoders
+import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
+import org.apache.spark.sql.functions.{col, count, lit, repeat}
+import org.apache.spark.sql.penstock.integration.harness.Applications
+import org.apache.spark.util.Utils
+
+/**
+ * `make soak`: a query updates the same keys again and again, and takes no more memory, threads, descriptors or files for
+ * it than at the beginning. Arguments: seconds, number of keys, and bytes of each key's value.
+ *
+ * Ends with status 1 where something grows.
+ */
+object Soak {
+  private val SampleEverySeconds = 2
+  private val ChangedPerBatch = 2000
+
+  def main(args: Array[String]): Unit = {
+    val contradictions = run(args(0).toInt, args(1).toLong, args(2).toInt, println)
+    contradictions.foreach(println)
+    println(if (contradictions.isEmpty) "nothing grows" else "something grows")
+    sys.exit(if (contradictions.isEmpty) 0 else 1)
+  }
+
+  /** Runs a query for some seconds and tells what grows. */
+  def run(seconds: Int, keys: Long, valueBytes: Int, say: String => Unit): Seq[String] = {
+    val directory = Files.createTempDirectory("penstock-soak")
+    val checkpoint = directory.resolve("checkpoint")
+    val session = Applications.start(
+      "soak",
+      "local[2]",
+      directory.resolve("warehouse"),
+      Applications.Plugin ++ Applications.FastFiles +
+        ("spark.sql.streaming.minBatchesToRetain" -> "5") + ("spark.sql.streaming.numRecentProgressUpdates" -> "10")
+    )
+    try {
+      val source = MemoryStream[Long](Encoders.scalaLong, session)
+      val query = source.toDF()
+        .groupBy(col("value") % lit(keys), repeat(lit("x"), valueBytes))
+        .agg(count(lit(1)).as("n"))
+        .writeStream
+        .outputMode("update")
+        .option("checkpointLocation", checkpoint.toString)
+        .format("noop")
+        .start()
+      var next = 0L
+      def feed(rows: Long): Unit = {
+        source.addData(next until next + rows)
+        next += rows
+        query.processAllAvailable()
+      }
+      while (next < keys) feed(math.min(keys - next, 200000L))
+      say(s"$keys keys are there, after ${query.lastProgress.batchId + 1} batches")
+      val sampler = new Sampler(checkpoint)
+      val samples = Iterator
+        .continually {
+          val until = System.nanoTime() + SampleEverySeconds * 1000000000L
+          while (System.nanoTime() < until) feed(ChangedPerBatch.toLong)
+          sampler.sample()
+        }
+        .take(math.max(9, seconds / SampleEverySeconds))
+        .toSeq
+      query.stop()
+      say(s"${query.lastProgress.batchId + 1} batches")
+      Sampler.Quantities.zipWithIndex.flatMap { case (quantity, i) =>
+        val of = samples.map(_(i))
+        say(f"${quantity.name}: ${of.head}%.0f at first, ${of.last}%.0f at last, ${of.max}%.0f at most")
+        quantity.contradiction(of)
+      }
+    } finally {
+      session.stop()
+      Utils.deleteRecursively(directory.toFile)
+    }
+  }
+}
