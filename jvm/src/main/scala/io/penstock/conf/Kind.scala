@@ -24,6 +24,10 @@ object Kind {
   def long(min: Long, max: Long): Kind[Long] =
     Kind("integer", s"an integer from $min to $max", s => s.toLongOption.filter(v => v >= min && v <= max), _.toString)
 
+  /** A size. */
+  val bytes: Kind[Long] =
+    Kind("size", "a size such as 512k or 4m (b, k, m, g, t, p; bytes without one)", ByteSize.read, ByteSize.write)
+
   /** A number greater than `above` and at most `max`. */
   def doubleAbove(above: Double, max: Double): Kind[Double] =
     Kind(

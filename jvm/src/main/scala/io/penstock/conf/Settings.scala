@@ -105,7 +105,7 @@ object Settings {
 
   val StateInlineBytes: Setting[Long] = entry(
     "state.inlineBytes",
-    Kind.long(0, 1L << 30),
+    Kind.bytes,
     4L << 20,
     Session,
     QueryStart,
@@ -113,6 +113,18 @@ object Settings {
     "0.1.0",
     "Changes of state up to this size per batch go to the driver, which writes them into the batch's manifest; an attempt " +
       "whose share is larger writes a changelog file of its own. 0: always a file."
+  )
+
+  val StateSnapshotBytes: Setting[Long] = entry(
+    "state.snapshotBytes",
+    Kind.bytes,
+    64L << 20,
+    Session,
+    QueryStart,
+    "bytes",
+    "0.1.0",
+    "How much of a store may be written as snapshots in the background of one batch, by size on the heap, over all " +
+      "executors. Shards that do not fit wait, those with most changes first; a task writes at least one that is due."
   )
 
   val StateMaxBytes: Setting[HeapLimit] = entry(

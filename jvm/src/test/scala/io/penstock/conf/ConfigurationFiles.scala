@@ -39,8 +39,7 @@ object ConfigurationFiles {
        |
        || key | type | allowed | default | unit | set by | takes effect | changeable at run time | since | meaning |
        ||---|---|---|---|---|---|---|---|---|---|
-       |${rows.mkString("\n")}
-       |""".stripMargin
+       |""".stripMargin + rows.map(_ + "\n").mkString
   }
 
   private def markdownRow[T](s: Setting[T]): String = Seq(

@@ -7,6 +7,7 @@ import scala.collection.mutable
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format.{ByteSink, ShardRefs}
 import io.penstock.state.memory.{MemoryAccount, SharedBytes}
+import io.penstock.state.snapshot.SnapshotPlan
 
 /**
  * One shard of one store in this JVM: content at one lineage, and the deltas that attempts have prepared on top of it.
@@ -91,13 +92,12 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
   /** Lets go of a shard that no batch from `batchId` on has opened here. */
   def forgetUnlessOpenedSince(batchId: Long): Unit = synchronized(if (openedFor < batchId) forget())
 
-  /** Whether enough has changed since the last snapshot to make the next one worth its bytes. */
-  def snapshotDue(minDeltas: Int): Boolean = synchronized {
-    deltas >= minDeltas && (deltas >= minDeltas * MaxDeltasFactor || deltaBytes * 2 >= countedBytes)
-  }
+  /** What has changed since the last snapshot; None where nothing has. */
+  def snapshotCandidate: Option[SnapshotPlan.Candidate] =
+    synchronized(Option.when(deltas > 0)(SnapshotPlan.Candidate(shard, deltas, deltaBytes, countedBytes)))
 
-  /** Writes the content into `out` and returns its size in bytes and its lineage. */
-  def writeTo(out: ByteSink): (Int, UUID) = synchronized((content.writeTo(out), at))
+  /** Writes the content into `out` and returns its size in bytes, its version and its lineage. */
+  def writeTo(out: ByteSink): (Int, Long, UUID) = synchronized((content.writeTo(out), openedFor, at))
 
   /** A snapshot of a lineage is durable. */
   def snapshotted(lineage: UUID): Unit = synchronized {
@@ -136,7 +136,6 @@ object ShardSlot {
 
   /** Attempts of one batch whose deltas are kept: more than that have lost for certain. */
   private val MaxPrepared = 4
-  private val MaxDeltasFactor = 4
 
   /** Content from the checkpoint, with the number and bytes of the deltas that were applied to its snapshot. */
   final case class Loaded(content: ShardState, deltas: Int, deltaBytes: Long)

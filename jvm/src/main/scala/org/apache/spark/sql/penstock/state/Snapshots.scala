@@ -1,16 +1,15 @@
 package org.apache.spark.sql.penstock.state
 
 import java.util.UUID
-import java.util.concurrent.{ConcurrentHashMap, LinkedBlockingQueue, TimeUnit}
+import java.util.concurrent.{ConcurrentHashMap, ConcurrentLinkedQueue, TimeUnit}
 
 import scala.collection.mutable
-import scala.jdk.CollectionConverters._
-import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.penstock.commit.{SnapshotEntry, SnapshotsWritten, StateCommits}
 import org.apache.spark.sql.penstock.lease.RegionLease
+import org.apache.spark.util.ThreadUtils
 
 import io.penstock.state.format._
 
@@ -29,46 +28,40 @@ object Snapshots extends Logging {
       val hadoopConf: Configuration
   )
 
-  private val queue = new LinkedBlockingQueue[Request]()
+  private val queue = new ConcurrentLinkedQueue[Request]()
   private val queued = ConcurrentHashMap.newKeySet[ShardSlot]()
 
-  private lazy val worker: Thread = {
-    val t = new Thread(() => run(), "penstock-snapshots")
-    t.setDaemon(true)
-    t.start()
-    t
+  // An executor, because it replaces a thread that an error has ended.
+  private lazy val worker = {
+    val w = ThreadUtils.newDaemonSingleThreadScheduledExecutor("penstock-snapshots")
+    w.scheduleWithFixedDelay(() => guarded(sweep()), SweepEveryMs, SweepEveryMs, TimeUnit.MILLISECONDS)
+    w
   }
 
   /** Asks for a snapshot of the shard as it is at the beginning of the lease's batch. */
-  def request(region: RegionLease, store: StoreKey, slot: ShardSlot, hadoopConf: Configuration): Unit = {
-    require(worker.isDaemon)
-    if (queued.add(slot)) queue.put(new Request(region, store, slot, hadoopConf))
+  def request(region: RegionLease, store: StoreKey, slot: ShardSlot, hadoopConf: Configuration): Unit =
+    if (queued.add(slot)) {
+      queue.add(new Request(region, store, slot, hadoopConf))
+      worker.execute(() => drain())
+    }
+
+  /** Writes everything that waits; requests that come together share files. */
+  private def drain(): Unit = {
+    val requests = Iterator.continually(queue.poll()).takeWhile(_ != null).toSeq
+    requests.foreach(r => queued.remove(r.slot))
+    requests.groupBy(r => (r.region.runId, r.region.stateRoot)).values.foreach(of => guarded(write(of)))
   }
 
-  private def run(): Unit = {
-    var lastSweep = System.currentTimeMillis()
-    while (true) {
-      try {
-        val first = queue.poll(SweepEveryMs, TimeUnit.MILLISECONDS)
-        if (first != null) {
-          val more = new java.util.ArrayList[Request]()
-          queue.drainTo(more)
-          (first +: more.asScala.toSeq).groupBy(r => (r.region.runId, r.region.stateRoot)).values.foreach(write)
-        }
-        if (System.currentTimeMillis() - lastSweep > SweepEveryMs) {
-          lastSweep = System.currentTimeMillis()
-          sweep()
-        }
-      } catch {
-        case NonFatal(e) =>
-          ExecutorMetrics.snapshotsFailed()
-          logWarning("Penstock's background work on state failed; it goes on with the next", e)
-      }
+  /** What fails here is tried again for the next batch. */
+  private def guarded(work: => Unit): Unit =
+    try work
+    catch {
+      case e: Throwable =>
+        ExecutorMetrics.snapshotsFailed()
+        logWarning("Penstock's background work on state failed; it goes on with the next", e)
     }
-  }
 
   private def write(requests: Seq[Request]): Unit = {
-    requests.foreach(r => queued.remove(r.slot))
     val region = requests.head.region
     val directory = new StateDirectory(region.stateRoot, requests.head.hadoopConf)
     val payload = new ByteSink(1 << 16)
@@ -92,9 +85,9 @@ object Snapshots extends Logging {
     }
     requests.foreach { r =>
       val at = payload.size
-      val (length, lineage) = r.slot.writeTo(payload)
+      val (length, version, lineage) = r.slot.writeTo(payload)
       val crc = FileFormat.crc(payload.array, at, length)
-      entries += ((SnapshotEntry(r.region.batchId, lineage, Section(r.store, r.slot.shard, at, length, crc)), r.slot))
+      entries += ((SnapshotEntry(version, lineage, Section(r.store, r.slot.shard, at, length, crc)), r.slot))
       if (payload.size > FileBytes) flush()
     }
     flush()

@@ -11,11 +11,12 @@ import org.apache.spark.sql.penstock.commit.TaskCommits
 import org.apache.spark.sql.penstock.lease.TaskLeases.TaskLease
 import org.apache.spark.sql.types.StructType
 
-import io.penstock.conf.Settings
+import io.penstock.conf.{Setting, Settings}
 import io.penstock.errors.PenstockException
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format._
 import io.penstock.state.memory.SharedBytes
+import io.penstock.state.snapshot.SnapshotPlan
 
 /** What an open store may see and where its changes go. */
 trait StoreScope {
@@ -60,7 +61,6 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
   private val kind = region.spec.operators.find(_.operatorId == id.operatorId).get.kind
   private val directory = new StateDirectory(region.stateRoot, hadoopConf)
   private val store = ShardStores.get(region.stateRoot, key, region.shardCount)
-  private def inlineBytesPerBatch: Long = Settings.lookedUp(Settings.StateInlineBytes)(k => Option(hadoopConf.get(k)))
   private val lineages = region.base.lineages.getOrElse(
     (id.operatorId, id.storeName),
     throw new PenstockException(
@@ -68,6 +68,8 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
       s"operator ${id.operatorId} opens store ${id.storeName}, which the plan of batch ${region.batchId} does not have"
     )
   )
+
+  private def setting[T](s: Setting[T]): T = Settings.lookedUp(s)(k => Option(hadoopConf.get(k)))
 
   override def shards: Array[Int] = lease.shards
   override def shardCount: Int = region.shardCount
@@ -89,12 +91,16 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
     val out = new Array[ShardState](region.shardCount)
     try bring(out, timings)
     finally ExecutorMetrics.opened(timings)
-    shards.foreach { s =>
-      if (store.slot(s).snapshotDue(minDeltasForSnapshot)) {
-        Snapshots.request(region, key, store.slot(s), hadoopConf)
-      }
-    }
+    requestSnapshots()
     out
+  }
+
+  private def requestSnapshots(): Unit = {
+    val candidates = shards.iterator.flatMap(s => store.slot(s).snapshotCandidate).toSeq
+    val budgetBytes = setting(Settings.StateSnapshotBytes) / region.shardCount * shards.length
+    SnapshotPlan
+      .choose(candidates, region.batchId, math.max(1, minDeltasForSnapshot), budgetBytes)
+      .foreach(s => Snapshots.request(region, key, store.slot(s), hadoopConf))
   }
 
   private def bring(out: Array[ShardState], timings: StoreTimings): Unit = {
@@ -134,7 +140,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
   private def manifest: Manifest = ManifestCache.get(directory, region.batchId - 1, region.base.generation)
 
   override def commit(changes: ByteSink, sections: Seq[Section]): Unit = {
-    val commits = TaskCommits.current(region, directory, inlineBytesPerBatch)
+    val commits = TaskCommits.current(region, directory, setting(Settings.StateInlineBytes))
     val lineage = commits.lineage
     commits.add(key, shards, changes, sections)
     val kept = new SharedBytes(changes.array, store.memory)

@@ -1,0 +1,73 @@
+package io.penstock.state.snapshot
+
+import scala.collection.mutable
+import scala.util.Random
+
+import io.penstock.Seed
+import io.penstock.state.snapshot.SnapshotPlan.Candidate
+import org.scalatest.funsuite.AnyFunSuite
+
+class SnapshotPlanSuite extends AnyFunSuite {
+
+  /** Runs batches that all change every shard; tells by batch which shards were written, and the longest chain. */
+  private def run(shards: Int, batches: Int, minChanges: Int, budgetBytes: Long)(
+      contentBytes: Int => Long,
+      changedBytes: Int => Long
+  ): (Seq[Seq[Int]], Int) = {
+    val changes = mutable.ArrayBuffer.fill(shards)(0)
+    var longest = 0
+    val written = (0 until batches).map { batch =>
+      val candidates = changes.indices.map(s => Candidate(s, changes(s), changes(s) * changedBytes(s), contentBytes(s)))
+      val chosen = SnapshotPlan.choose(candidates, batch.toLong, minChanges, budgetBytes)
+      chosen.foreach(changes(_) = 0)
+      changes.indices.foreach(changes(_) += 1)
+      longest = math.max(longest, changes.max)
+      chosen
+    }
+    (written, longest)
+  }
+
+  test("shards take turns: no batch writes more than its part, and no chain grows") {
+    val (written, longest) = run(256, 500, 10, Long.MaxValue)(_ => 1000L, _ => 1000L)
+    assert(written.map(_.size).max == 26)
+    assert(written.drop(20).forall(_.size >= 25))
+    assert(longest <= 20)
+  }
+
+  test("large shards with few changes wait longer, and take turns as well") {
+    val (written, longest) = run(256, 500, 10, Long.MaxValue)(_ => 1L << 20, _ => 100L)
+    assert(written.map(_.size).max <= 26)
+    assert(longest > 160 && longest <= 180)
+  }
+
+  test("the budget holds, and whoever waits longest is next") {
+    val (written, longest) = run(64, 1000, 2, budgetBytes = 4000L)(_ => 1000L, _ => 1000L)
+    assert(written.forall(_.size <= 4))
+    // 64 shards at 4 a batch: each is written every 16 batches.
+    assert(longest <= 17)
+    val (one, _) = run(8, 100, 1, budgetBytes = 10L)(_ => 1000L, _ => 1000L)
+    assert(one.drop(1).forall(_.size == 1))
+  }
+
+  test("whatever the sizes, the budget holds but for a single shard, and every shard has its turn") {
+    info(s"seed ${Seed.value}")
+    val r = new Random(Seed.value)
+    (0 until 100).foreach { _ =>
+      val shards = 1 + r.nextInt(40)
+      val sizes = Array.fill(shards)(1L + r.nextInt(10000))
+      val minChanges = 1 + r.nextInt(10)
+      val budget = 1L + r.nextInt(40000)
+      val (written, _) =
+        run(shards, 40 * minChanges + 4 * shards, minChanges, budget)(sizes(_), _ => 1L + r.nextInt(2000))
+      written.foreach(chosen => assert(chosen.size <= 1 || chosen.map(sizes(_)).sum <= budget))
+      assert(written.flatten.toSet == (0 until shards).toSet)
+    }
+  }
+
+  test("nothing is due: nothing is written") {
+    assert(SnapshotPlan.choose(Seq(Candidate(0, 9, 1 << 20, 10L)), 0L, 10, Long.MaxValue).isEmpty)
+    assert(SnapshotPlan.choose(Nil, 0L, 10, Long.MaxValue).isEmpty)
+    assert(SnapshotPlan.choose(Seq(Candidate(0, 10, 1 << 20, 10L)), 10L, 10, Long.MaxValue) == Seq(0))
+    assert(SnapshotPlan.choose(Seq(Candidate(0, 10, 1, 10L)), 10L, 10, Long.MaxValue).isEmpty)
+  }
+}
