@@ -5,108 +5,16 @@ import java.util.UUID
 
 import scala.util.Random
 
-import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.sql.penstock.state.{ShardHistory, ShardLoader, StateDirectory}
-import org.apache.spark.unsafe.Platform
 
 import io.penstock.errors.PenstockException
-import io.penstock.faults.{Fault, FaultPlan, FaultyCheckpointFileManager}
 import io.penstock.state.engine.KeyBytes
 import io.penstock.state.format._
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The commit protocol on real files: which attempts count, what is durable when, and what is refused. */
-class QueryCommitsSuite extends AnyFunSuite {
-  private val shardCount = 4
-  private val store = StoreKey(0L, "default")
-  private val region = RegionSpec(0L, single = false, Seq(OperatorLease(0L, OperatorKind.WholeKey, Seq("default"))))
-  private val hadoop = new Configuration()
-  hadoop.set("spark.sql.streaming.checkpointFileManagerClass", "io.penstock.LocalCheckpointFileManager")
-
-  private def root(): String = Files.createTempDirectory("penstock-commit").resolve("state").toString
-  private def commits(root: String, shards: Int = shardCount, faults: Seq[String] = Nil, minBatches: Int = 100) = {
-    val conf = new Configuration(hadoop)
-    conf.setInt("spark.sql.streaming.minBatchesToRetain", minBatches)
-    if (faults.nonEmpty) {
-      conf.set(FaultyCheckpointFileManager.DelegateKey, conf.get(FaultyCheckpointFileManager.ClassKey))
-      conf.set(FaultyCheckpointFileManager.ClassKey, classOf[FaultyCheckpointFileManager].getName)
-      FaultPlan.settings(faults.map(Fault.parse), Files.createTempDirectory("penstock-strikes")).foreach {
-        case (key, value) => conf.set(key, value)
-      }
-    }
-    new QueryCommits(UUID.randomUUID(), root, shards, conf)
-  }
-  private def open(c: QueryCommits, batch: Long): RegionLease =
-    c.open(BatchSpec(c.runId, c.stateRoot, batch, shardCount, Seq(region)))(0L)
-
-  /** An attempt that puts one key into each of its shards, inline or in a changelog of its own. */
-  private def commit(c: QueryCommits, batch: Long, shards: Seq[Int], text: String, inline: Boolean = true): UUID = {
-    val lineage = UUID.randomUUID()
-    val out = new ByteSink
-    val w = new ChangeSet.Writer(out)
-    val at = Platform.BYTE_ARRAY_OFFSET.toLong
-    val sections = shards.map { s =>
-      val start = out.size
-      w.family("default", FamilyTraits(ordered = false, multiValued = false))
-      val k = s"k$batch".getBytes
-      val v = s"$text-$s".getBytes
-      w.put(k, at, k.length, v, at, v.length)
-      val n = w.finish()
-      Section(store, s, start, n, FileFormat.crc(out.array, start, n))
-    }
-    val payloadAt =
-      if (inline) 0L
-      else {
-        val body = SectionTable.encode(sections)
-        new StateDirectory(c.stateRoot, hadoop).write(
-          Container.Changelog(batch, lineage).path,
-          FileFormat.Kind.Changelog,
-          body,
-          out.array,
-          out.size
-        )
-        FileFormat.HeaderBytes.toLong + body.length
-      }
-    c.committed(
-      TaskCommitted(
-        c.runId,
-        batch,
-        0L,
-        s"executor_h_$text",
-        lineage,
-        if (inline) out.toByteArray else null,
-        payloadAt,
-        Seq(StoreCommit(store, shards.toArray, sections.toArray))
-      )
-    )
-    lineage
-  }
-
-  private def content(root: String, batch: Long): Seq[Map[String, String]] = {
-    val d = new StateDirectory(root, hadoop)
-    val m = d.readManifest(batch, d.newestGenerations()(batch))
-    val out = Array.fill(shardCount)(Map.empty[String, String])
-    new ShardLoader(d).load(m, store, 0 until shardCount) { (s, l) =>
-      val t = l.content.familyOrNull("default")
-      if (t != null) {
-        out(s) = (0L to batch).flatMap { b =>
-          val ref = t.table.find(new KeyBytes().set(s"k$b".getBytes))
-          if (ref < 0) None
-          else {
-            val at = (t.table.valueAt(ref) - Platform.BYTE_ARRAY_OFFSET).toInt
-            Some(s"k$b" -> new String(t.table.page(ref), at, t.table.valueLength(ref)))
-          }
-        }.toMap
-      }
-    }
-    out.toSeq
-  }
-
-  private def manifests(root: String): Seq[String] = {
-    val d = Path.of(root, "_penstock", "manifests")
-    if (!Files.exists(d)) Nil else d.toFile.list.toSeq.filterNot(_.startsWith(".")).sorted
-  }
+class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
 
   test("a batch is durable with its last commit, not before") {
     val c = commits(root())
@@ -265,17 +173,15 @@ class QueryCommitsSuite extends AnyFunSuite {
     open(c, 5)
     val d = new StateDirectory(c.stateRoot, hadoop)
     val before = d.readManifest(4, 0).stores(store)
-    val out = new ByteSink
-    var loaded: ShardLoader => Unit = null
-    loaded = l => l.load(d.readManifest(4, 0), store, Seq(1))((_, x) => x.content.writeTo(out): Unit)
-    loaded(new ShardLoader(d))
-    val file = Container.Snapshots(5, UUID.randomUUID())
-    def entry(shard: Int, lineage: UUID) =
-      SnapshotEntry(5L, lineage, Section(store, shard, 0, out.size, FileFormat.crc(out.array, 0, out.size)))
-    val entries = Seq(entry(1, before(1).lineage), entry(2, UUID.randomUUID()))
-    val body = SectionTable.encode(entries.map(_.section))
-    d.write(file.path, FileFormat.Kind.Snapshots, body, out.array, out.size)
-    c.snapshotsWritten(SnapshotsWritten(c.runId, file, FileFormat.HeaderBytes.toLong + body.length, entries))
+    val newest = d.readManifest(4, 0)
+    val file =
+      snapshot(
+        c,
+        5,
+        Seq(1 -> before(1).lineage, 2 -> UUID.randomUUID()).map { case (s, lineage) =>
+          (s, lineage, contentOf(c, newest, s)(_))
+        }
+      )
     commit(c, 5, 0 until 4, "v5")
     val after = d.readManifest(5, 0).stores(store)
     assert(after(1).snapshot.map(_.section.container) === Some(file) && after(1).deltas.size === 1)
@@ -311,23 +217,8 @@ class QueryCommitsSuite extends AnyFunSuite {
     }
     (0L to 3L).foreach(run)
     val lineage = d.readManifest(1, 0).stores(store)(1).lineage
-    def tell(version: Long): Container = {
-      val out = new ByteSink
-      new ShardLoader(d).load(d.readManifest(1, 0), store, Seq(1))((_, x) => x.content.writeTo(out): Unit)
-      val file = Container.Snapshots(version, UUID.randomUUID())
-      val section = Section(store, 1, 0, out.size, FileFormat.crc(out.array, 0, out.size))
-      val body = SectionTable.encode(Seq(section))
-      d.write(file.path, FileFormat.Kind.Snapshots, body, out.array, out.size)
-      c.snapshotsWritten(
-        SnapshotsWritten(
-          c.runId,
-          file,
-          FileFormat.HeaderBytes.toLong + body.length,
-          Seq(SnapshotEntry(version, lineage, section))
-        )
-      )
-      file
-    }
+    def tell(version: Long): Container =
+      snapshot(c, version, Seq((1, lineage, contentOf(c, d.readManifest(1, 0), 1)(_))))
     // With minBatchesToRetain=1 the cleaner may be at batch 4, and has taken what is older than batch 2.
     tell(1L)
     run(4L)
