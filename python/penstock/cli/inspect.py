@@ -49,6 +49,7 @@ def _as_json(inspection: Inspection | None, verification: Verification | None) -
             "checkpoint": inspection.location,
             "shards": inspection.description.shard_count,
             "writtenBy": inspection.description.written_by,
+            "queryId": inspection.description.query_id,
             "batch": None if manifest is None else manifest.batch,
             "generation": None if manifest is None else manifest.generation,
             "runId": None if manifest is None else str(manifest.run),

@@ -148,6 +148,13 @@ class Checkpoint:
         """Return the newest batch in Spark's commit log."""
         return max((int(f.name) for f in self._storage.files("commits") if f.name.isdigit()), default=None)
 
+    def query_id(self) -> str:
+        """Return Spark's id of the query; empty where the checkpoint does not tell."""
+        try:
+            return str(json.loads(self._storage.read("metadata"))["id"])
+        except (OSError, ValueError, KeyError):
+            return ""
+
     def operator_names(self) -> dict[int, str]:
         """Return the operators' names from Spark's own metadata, as far as it can be read."""
         names = {}

@@ -17,10 +17,11 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Description:
-    """What is fixed for a query's life."""
+    """What is fixed for a query's life; `query_id` is Spark's, empty where there was none."""
 
     shard_count: int
     written_by: str
+    query_id: str
 
 
 def decode_epoch(body: bytes) -> Epoch:
@@ -39,6 +40,6 @@ def decode_epoch(body: bytes) -> Epoch:
 def decode_description(body: bytes) -> Description:
     """Decode the body of FORMAT; raises `MalformedDataError`."""
     cursor = Cursor(body)
-    description = Description(cursor.number("number of shards", 1, MOST_SHARDS), cursor.string())
+    description = Description(cursor.number("number of shards", 1, MOST_SHARDS), cursor.string(), cursor.string())
     cursor.end("field")
     return description

@@ -80,10 +80,17 @@ def verify(checkpoint: Checkpoint) -> Verification:
 def _shard_count(checkpoint: Checkpoint, found: Verification) -> int | None:
     found.files += 1
     try:
-        return checkpoint.description().shard_count
+        description = checkpoint.description()
     except DamagedFileError as error:
         found.failed(error)
         return None
+    query_id = checkpoint.query_id()
+    if description.query_id and query_id and description.query_id != query_id:
+        what = (
+            f"the state is of query {description.query_id}, the checkpoint of {query_id}: put it back where it belongs"
+        )
+        found.problems.append(Problem("PENSTOCK_OTHER_QUERY", "FORMAT", None, what))
+    return description.shard_count
 
 
 def _epochs(checkpoint: Checkpoint, found: Verification, shard_count: int | None) -> None:

@@ -15,7 +15,7 @@ from penstock.state.framing import MalformedDataError
 from penstock.state.inspection import inspect
 from penstock.state.storage import ArrowStorage, LocalStorage, storage_of
 from penstock.state.verification import verify
-from written_checkpoint import SHARDS, Writer
+from written_checkpoint import QUERY, SHARDS, Writer
 
 CONTENT = {0: {b"a": b"1", b"c": b"4444"}, 1: {}, 2: {b"b": b"22"}, 3: {}}
 
@@ -134,6 +134,18 @@ def test_what_no_kept_batch_needs(tmp_path):
     (problem,) = verify(Checkpoint(str(tmp_path))).problems
     assert (problem.file, problem.needed) == (str(orphan), False)
     assert cli.main(["inspect", str(tmp_path), "--verify"]) == 0
+
+
+def test_state_of_another_query_is_found(tmp_path):
+    metadata = write(tmp_path) / "metadata"
+    assert verify(Checkpoint(str(tmp_path))).problems == []
+    metadata.write_text(json.dumps({"id": QUERY}))
+    assert verify(Checkpoint(str(tmp_path))).problems == []
+    metadata.write_text(json.dumps({"id": "another"}))
+    (problem,) = verify(Checkpoint(str(tmp_path))).problems
+    assert (problem.error_class, problem.file) == ("PENSTOCK_OTHER_QUERY", "FORMAT")
+    assert QUERY in problem.what
+    assert "another" in problem.what
 
 
 def test_a_newer_format_says_what_to_do(tmp_path):

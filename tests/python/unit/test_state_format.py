@@ -53,7 +53,7 @@ REFUSED: dict[str, tuple[Callable[[bytes], object], bytes, int]] = {
     "a number of ten bytes": (epoch.decode_description, b"\x84" + b"\x80" * 8 + b"\1" + string("x"), 0),
     "a number longer than it need be": (epoch.decode_description, b"\x84\0" + string("x"), 0),
     "FORMAT without shards": (epoch.decode_description, b"\0" + string("x"), 0),
-    "FORMAT that goes on": (epoch.decode_description, varint(4) + string("x") + b"?", 3),
+    "FORMAT that goes on": (epoch.decode_description, varint(4) + string("x") + string("") + b"?", 4),
     "a name that is not UTF-8": (epoch.decode_description, b"\4\1\xff", 1),
     "an epoch without shards": (epoch.decode_epoch, b"\0\0\0\0", 2),
     "a region without tasks": (epoch.decode_epoch, b"\0\0\4\1\0\0", 5),

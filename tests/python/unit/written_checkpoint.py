@@ -12,6 +12,7 @@ from penstock.state.framing import Kind, crc32c
 if TYPE_CHECKING:
     from pathlib import Path
 
+QUERY = "9b0c1d2e-query"
 SHARDS = 4
 
 
@@ -64,7 +65,7 @@ class Writer:
     snapshots: list[Written | None] = field(default_factory=lambda: [None] * SHARDS)
 
     def __post_init__(self) -> None:
-        self.write("FORMAT", frame(Kind.FORMAT, varint(SHARDS) + string("a test")))
+        self.write("FORMAT", frame(Kind.FORMAT, varint(SHARDS) + string("a test") + string(QUERY)))
         self.write("epochs/0", frame(Kind.EPOCH, varint(0) + varint(0) + varint(SHARDS) + varint(1) + b"\0\x02"))
 
     def write(self, path: str, data: bytes) -> None:

@@ -104,7 +104,7 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
   }
 
   private val epoch = Epoch(3, 7, 256, SortedMap(0L -> 4, 2L -> 256, 7L -> 1))
-  private val description = QueryDescription(256, "penstock, ünïcode")
+  private val description = QueryDescription(256, "penstock, ünïcode", "4f0c")
 
   private val subjects: Seq[Subject[_]] = Seq(
     manifest("manifests/small", 2, Seq(StoreKey(0L, "default"))),

@@ -122,6 +122,7 @@ final class QueryCommits(
 
   private def describe(): Unit = directory.readDescription() match {
     case Some(d) =>
+      verifyQuery(d)
       (wantedShards.toSeq :+ shardCount).find(_ != d.shardCount).foreach { wanted =>
         throw new PenstockException(
           "PENSTOCK_SHARDS_CHANGED",
@@ -129,7 +130,18 @@ final class QueryCommits(
             s"query's first batch: set spark.penstock.shards=${d.shardCount}, or start a new checkpoint"
         )
       }
-    case None => directory.writeDescription(QueryDescription(shardCount, "penstock"))
+    case None => directory.writeDescription(QueryDescription(shardCount, "penstock", directory.queryId))
+  }
+
+  private def verifyQuery(d: QueryDescription): Unit = {
+    val id = directory.queryId
+    if (d.queryId.nonEmpty && id.nonEmpty && d.queryId != id) {
+      throw new PenstockException(
+        "PENSTOCK_OTHER_QUERY",
+        s"the state in $stateRoot was written by query ${d.queryId}, but the checkpoint around it is of query $id: two " +
+          "checkpoints have been mixed. Nothing was changed. Put the state back where it belongs, or restore this checkpoint"
+      )
+    }
   }
 
   private def stateBefore(spec: BatchSpec): Manifest = {
@@ -160,10 +172,18 @@ final class QueryCommits(
             throw new PenstockException(
               "PENSTOCK_STATE_MISSING",
               s"batch ${spec.batchId} is to start from the state of batch $previous, but $stateRoot has no manifest of " +
-                "that batch; restore the checkpoint, or start a new one"
+                s"that batch. ${whatIsThere(previous)}"
             )
         }
     }
+  }
+
+  private def whatIsThere(batchId: Long): String = earlier.keys.filter(_ < batchId).maxOption match {
+    case Some(newest) =>
+      s"The newest state is that of batch $newest: the checkpoint was copied while it was written, or files are missing. " +
+        s"Restore manifests/$batchId.* and what it names; or delete the entries of offsets and commits later than $newest, " +
+        "so that the later batches are computed again (a sink may get their rows a second time)"
+    case None => "There is no older state: restore the checkpoint, or start a new one"
   }
 
   private def lease(spec: BatchSpec, region: RegionSpec, base: Manifest): RegionLease = {

@@ -8,6 +8,7 @@ import scala.util.control.NonFatal
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{ChecksumException, FSDataInputStream, FileAlreadyExistsException, Path}
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
+import org.apache.spark.sql.execution.streaming.runtime.StreamMetadata
 
 import io.penstock.errors.PenstockException
 import io.penstock.state.format._
@@ -120,6 +121,10 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
     if (!exists(StateDirectory.Description)) None
     else Some(read(StateDirectory.Description, FileFormat.Kind.Format)(QueryDescription.decode))
 
+  /** Spark's id of the query whose checkpoint this is; empty where the state is in no query's checkpoint. */
+  def queryId: String =
+    StreamMetadata.read(new Path(new Path(stateRoot).getParent, "metadata"), hadoopConf).fold("")(_.id)
+
   def writeDescription(d: QueryDescription): Unit =
     write(StateDirectory.Description, FileFormat.Kind.Format, d.encode, Array.emptyByteArray, 0)
 
@@ -194,12 +199,18 @@ object StateDirectory {
   private val Description = "FORMAT"
 }
 
-/** What is fixed for a query's life, in the file FORMAT. */
-final case class QueryDescription(shardCount: Int, writtenBy: String) {
+/**
+ * What is fixed for a query's life, in the file FORMAT.
+ *
+ * @param queryId
+ *   Spark's id of the query, empty where there was none
+ */
+final case class QueryDescription(shardCount: Int, writtenBy: String, queryId: String) {
   def encode: Array[Byte] = {
     val out = new ByteSink(64)
     out.putVarint(shardCount)
     out.putString(writtenBy)
+    out.putString(queryId)
     out.toByteArray
   }
 }
@@ -209,7 +220,8 @@ object QueryDescription {
   /** @throws io.penstock.state.format.MalformedData where the bytes do not follow the format */
   def decode(body: Array[Byte]): QueryDescription = {
     val in = new ByteSource(body)
-    val d = QueryDescription(in.getNumber("number of shards", 1L, FileFormat.MostShards).toInt, in.getString())
+    val shardCount = in.getNumber("number of shards", 1L, FileFormat.MostShards).toInt
+    val d = QueryDescription(shardCount, in.getString(), in.getString())
     in.expectEnd("field")
     d
   }

@@ -2,8 +2,12 @@ package org.apache.spark.sql.penstock.integration
 
 import java.nio.file.{Files, Path}
 
-import org.apache.spark.sql.classic
+import org.apache.commons.io.FileUtils
+import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
+import org.apache.spark.sql.functions.{count, lit}
 import org.apache.spark.sql.penstock.integration.harness._
+import org.apache.spark.sql.streaming.StreamingQuery
+import org.apache.spark.sql.{Encoders, classic}
 
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
@@ -23,9 +27,9 @@ class BadCheckpointSuite extends AnyFunSuite with TestDirectory with BeforeAndAf
   }
 
   /** Stops the application that runs and starts another one. */
-  private def application(conf: Map[String, String]): classic.SparkSession = {
+  private def application(conf: Map[String, String], attempts: Int = 4): classic.SparkSession = {
     stop()
-    val session = Applications.start(suiteName, "local[2,4]", newDirectory("warehouse"), Applications.FastFiles ++ conf)
+    val session = Applications.start(suiteName, s"local[2,$attempts]", newDirectory("warehouse"), Applications.FastFiles ++ conf)
     running = Some(session)
     session
   }
@@ -34,8 +38,7 @@ class BadCheckpointSuite extends AnyFunSuite with TestDirectory with BeforeAndAf
 
   private def newQuery() = new CountingQuery(newDirectory("source"), newDirectory("checkpoint"))
 
-  private def format(query: CountingQuery): Path =
-    query.checkpoint.resolve("state").resolve("_penstock").resolve("FORMAT")
+  private def format(query: CountingQuery): Path = state(query).resolve("FORMAT")
 
   /** Runs the query where it must fail, and then where it must be as if it had not: nothing is lost. */
   private def refusal(query: CountingQuery, session: classic.SparkSession): Throwable = {
@@ -115,6 +118,72 @@ class BadCheckpointSuite extends AnyFunSuite with TestDirectory with BeforeAndAf
     assert(counts == query.expected)
     assert(progress.flatMap(_.stateOperators).forall(_.numStateStoreInstances == 16))
   }
+
+  test("two checkpoints that were mixed") {
+    val (one, other) = (penstockQuery(), penstockQuery())
+    val (state, aside) = (other.checkpoint.resolve("state"), other.checkpoint.resolveSibling("aside"))
+    Files.move(state, aside)
+    FileUtils.copyDirectory(one.checkpoint.resolve("state").toFile, state.toFile)
+    val error = intercept[Exception](other.runOn(withPlugin(16)))
+    assert(Errors.missing(
+      error,
+      "PENSTOCK_OTHER_QUERY",
+      "two checkpoints have been mixed",
+      "Nothing was changed"
+    ).isEmpty)
+    FileUtils.deleteDirectory(state.toFile)
+    Files.move(aside, state)
+    assert(other.runOn(withPlugin(16))._1 == other.expected)
+  }
+
+  test("a checkpoint that was copied while it was written: logs newer than the state") {
+    val query = penstockQuery()
+    (1 to 2).foreach(_ => query.runOn(withPlugin(16)))
+    val newest = state(query).resolve("manifests").resolve("2.0")
+    val manifest = Files.readAllBytes(newest)
+    Files.delete(newest)
+    val error = intercept[Exception](query.runOn(withPlugin(16)))
+    val words = Seq("PENSTOCK_STATE_MISSING", "state of batch 2", "newest state is that of batch 1", "manifests/2.*")
+    assert(Errors.missing(error, words: _*).isEmpty)
+    Files.write(newest, manifest)
+    assert(query.runOn(withPlugin(16))._1 == query.expected)
+  }
+
+  test("a checkpoint that was copied while it was written: state newer than the logs") {
+    val query = penstockQuery()
+    query.runOn(withPlugin(16))
+    Seq("commits", "offsets").foreach(log => Files.delete(query.checkpoint.resolve(log).resolve("1")))
+    assert(query.runOn(withPlugin(16))._1 == query.expected)
+  }
+
+  test("two runs of a query on one checkpoint: an attempt that comes second to a batch's state is told so") {
+    // With more attempts the next one writes a further generation, and Spark's commit log ends the run.
+    val session = application(Applications.Plugin + (shards -> "16"), attempts = 1)
+    val source = MemoryStream[Long](Encoders.scalaLong, session)
+    val checkpoint = newDirectory("checkpoint")
+    def start(): StreamingQuery = source.toDF().groupBy("value").agg(count(lit(1)).as("n")).writeStream
+      .outputMode("complete")
+      .option("checkpointLocation", checkpoint.toString)
+      .queryName("counts")
+      .format("memory")
+      .start()
+    val first = start()
+    source.addData(1L to 20L)
+    first.processAllAvailable()
+    val manifests = checkpoint.resolve("state").resolve("_penstock").resolve("manifests")
+    // What the other run has written.
+    Files.copy(manifests.resolve("0.0"), manifests.resolve("1.0"))
+    source.addData(1L to 20L)
+    val error = intercept[Exception](first.processAllAvailable())
+    assert(Errors.missing(error, "PENSTOCK_CONCURRENT_RUN", "manifests/1.0", "Stop the other run").isEmpty)
+    val second = start()
+    try {
+      second.processAllAvailable()
+      assert(session.table("counts").collect().map(_.getLong(1)).toSeq == Seq.fill(20)(2L))
+    } finally second.stop()
+  }
+
+  private def state(query: CountingQuery): Path = query.checkpoint.resolve("state").resolve("_penstock")
 
   private def replace(file: Path, content: Array[Byte]): Unit = {
     Files.write(file, content)
