@@ -155,7 +155,21 @@ lazy val benchmarks = project
   .in(file("benchmarks"))
   .dependsOn(plugin)
   .settings(common)
-  .settings(name := s"penstock-benchmarks-spark-$sparkMinor", publish / skip := true)
+  .settings(
+    name := s"penstock-benchmarks-spark-$sparkMinor",
+    publish / skip := true,
+    libraryDependencies ++= Seq(
+      "org.openjdk.jmh" % "jmh-core" % "1.37",
+      "org.openjdk.jmh" % "jmh-generator-annprocess" % "1.37" % Provided
+    ),
+    // What the programs need besides Spark lies in the folder `lib` beside their jar.
+    Compile / packageBin := {
+      val jar = (Compile / packageBin).value
+      val needed = update.value.select(moduleFilter("org.openjdk.jmh", "jmh-core") | moduleFilter("net.sf.jopt-simple"))
+      IO.copy(needed.distinct.map(f => f -> jar.getParentFile / "lib" / f.getName))
+      jar
+    }
+  )
 
 lazy val root =
   project.in(file(".")).aggregate(jvm, bridge, plugin, integration, benchmarks).settings(publish / skip := true)

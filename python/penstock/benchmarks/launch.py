@@ -77,7 +77,9 @@ def _unmanaged(minor: str) -> list[str]:
     return [] if minor == "4.2" else [f"-Dspark.jars.dir={spark_home() / 'jars'}"]
 
 
-def submit(master: str, conf: Mapping[str, str], application: Sequence[str], spark: str, jar: Path) -> list[str]:
+def submit(
+    conf: Mapping[str, str], application: Sequence[str], spark: str, jar: Path, *, master: str, memory: str
+) -> list[str]:
     """Make the command line of a measuring program.
 
     Parameters
@@ -88,6 +90,8 @@ def submit(master: str, conf: Mapping[str, str], application: Sequence[str], spa
         Full version of Spark.
     jar
         Of the measuring programs.
+    memory
+        Heap of the driver, which runs the tasks.
     """
     settings = {
         "spark.plugins": "io.penstock.PenstockPlugin",
@@ -98,8 +102,9 @@ def submit(master: str, conf: Mapping[str, str], application: Sequence[str], spa
         "spark.sql.codegen.cache.maxEntries": "2000",
         **conf,
     }
-    command = [str(spark_home() / "bin" / "spark-submit"), "--master", master, "--driver-memory", "3g"]
-    command += ["--driver-class-path", os.pathsep.join([str(jar_for(spark)), str(jar)])]
+    command = [str(spark_home() / "bin" / "spark-submit"), "--master", master, "--driver-memory", memory]
+    needed = sorted((jar.parent / "lib").glob("*.jar"))
+    command += ["--driver-class-path", os.pathsep.join(map(str, [jar_for(spark), jar, *needed]))]
     for key, value in settings.items():
         command += ["--conf", f"{key}={value}"]
     return command + list(application)

@@ -59,6 +59,8 @@ def cases(bench: str, series: Sequence[Series]) -> list[Case]:
 def _labels(series: Series) -> str:
     words = {
         "operator": "{}",
+        "call": "{}",
+        "keys": "{} keys",
         "hot": "hot keys {}",
         "mapTasks": "{} map tasks",
         "manager": "{} file manager",
@@ -106,7 +108,7 @@ def rows(result: Result) -> tuple[list[list[str]], list[list[str]]]:
 
 
 def _number(value: float, unit: str) -> str:
-    return f"{value:.0f}" if unit == "ms" else f"{value:.3f}"
+    return f"{value:.0f}" if unit in {"ms", "ns", "bytes"} else f"{value:.3f}"
 
 
 def _without_bound(name: str) -> str:

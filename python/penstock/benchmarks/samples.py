@@ -97,3 +97,23 @@ def moved(batch: Batch) -> float | None:
     """Share of the shards that another task runs than in the batch before; None where that is not known."""
     share = batch.get("moved")
     return None if share is None else float(share)
+
+
+def start_ms(batch: Batch) -> float | None:
+    """Time from the call that starts a query to the end of its first batch, in ms."""
+    return _figure(batch, "start")
+
+
+def call_ns(batch: Batch) -> float | None:
+    """Time of one call of a state store, in ns."""
+    return _figure(batch, "ns")
+
+
+def entry_bytes(batch: Batch) -> float | None:
+    """Bytes that an entry of a state store takes beyond its key and its value."""
+    return _figure(batch, "bytes")
+
+
+def _figure(batch: Batch, name: str) -> float | None:
+    value = batch.get(name)
+    return None if value is None else float(value)

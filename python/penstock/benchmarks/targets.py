@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from penstock.benchmarks import samples
@@ -109,6 +109,62 @@ def barrier_cost(series: Sequence[Series], managers: Iterable[str]) -> list[Targ
     return targets
 
 
+def store(series: Sequence[Series]) -> list[Target]:
+    """Targets of `store`: speed against the faster RocksDB provider of those that count rows, size and scale."""
+    many, few = "1000000", "10000"
+
+    def median(call: str, side: str, keys: str = many) -> float | None:
+        return _median(find(series, call=call, side=side, keys=keys), samples.call_ns)
+
+    made = []
+    for call in ("get", "put"):
+        stock = [m for m in (median(call, side) for side in ("rocksdb-1", "rocksdb-changelog-1")) if m is not None]
+        ratio = _ratio(min(stock, default=None), median(call, "penstock"))
+        made.append(Target(f"{call}: times as fast as the RocksDB provider, at least", ratio, 5.0, at_least=True))
+    size = _median(find(series, call="memory", side="penstock", keys=many), samples.entry_bytes)
+    made.append(Target("bytes of an entry beyond key and value, at most", size, 48.0))
+    ratio = _ratio(median("commit", "penstock"), median("commit", "penstock", few))
+    made.append(Target("commit of 1,000 changes, 1,000,000 keys over 10,000, at most", ratio, 1.5))
+    return made
+
+
+def recover(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
+    """Targets of `recover`: not slower than the faster RocksDB provider."""
+    made = []
+    for manager in managers:
+        ours = _median(find(series, manager=manager, side="penstock"), samples.start_ms)
+        stock = [
+            m
+            for s in series
+            if s.labels["manager"] == manager and s.labels["side"].startswith("rocksdb")
+            if (m := _median(s, samples.start_ms)) is not None
+        ]
+        name = f"{manager} file manager: time to the end of the first batch over the RocksDB provider's, at most"
+        made.append(Target(name, _ratio(ours, min(stock, default=None)), 1.0))
+    return made
+
+
+def large(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
+    """Targets of `large`: a batch with the larger state takes at most 1.2 x as long as with the smaller one."""
+    made = []
+    for manager in managers:
+        ours = [s for s in series if s.labels["manager"] == manager and s.labels["side"] == "penstock"]
+        few, many = (
+            _median(by_keys, samples.batch_ms)
+            for by_keys in (
+                min(ours, key=_keys, default=None),
+                max(ours, key=_keys, default=None) if len(ours) > 1 else None,
+            )
+        )
+        name = f"{manager} file manager: batch time with the large state over that with the small one, at most"
+        made.append(Target(name, _ratio(many, few), 1.2))
+    return made
+
+
+def _keys(series: Series) -> int:
+    return int(series.labels["keys"])
+
+
 Measures = Sequence[tuple[str, str, Measure]]
 
 #: What is shown of every case of a benchmark: name, unit, measure.
@@ -131,6 +187,18 @@ MEASURES: dict[str, Measures] = {
         ("stateful stage", "ms", samples.stage_ms),
         ("processor time", "ms", samples.processor_ms),
     ],
+    "recover": [
+        ("from start to the end of the first batch", "ms", samples.start_ms),
+        ("first batch", "ms", samples.batch_ms),
+    ],
+    "large": [
+        ("batch", "ms", samples.batch_ms),
+        ("addBatch", "ms", samples.add_batch_ms),
+        ("stateful stage", "ms", samples.stage_ms),
+        ("processor time", "ms", samples.processor_ms),
+    ],
+    "store": [
+        ("time", "ns", samples.call_ns),
+        ("beyond key and value", "bytes", samples.entry_bytes),
+    ],
 }
-
-TargetsOf = Callable[[Sequence[Series]], list[Target]]

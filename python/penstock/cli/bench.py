@@ -43,6 +43,8 @@ class Plan:
         Rounds that are dropped, then rounds that are kept.
     seconds
         After which no further round starts, per file manager.
+    memory
+        Heap of Spark's process.
     """
 
     name: str
@@ -51,11 +53,18 @@ class Plan:
     rounds: int
     seconds: int
     file_managers: str
+    memory: str = "3g"
 
 
 def plan(arguments: argparse.Namespace) -> Plan:
     """Choose what to run; what the command line does not say has a default per benchmark."""
-    if arguments.name == "barrier":
+    if arguments.name == "store":
+        chosen = Plan("store", 2, 10, 12, 600, "local", memory="8g")
+    elif arguments.name == "recover":
+        chosen = Plan("recover", 2, 2, 6, 600, "local", memory="8g")
+    elif arguments.name == "large":
+        chosen = Plan("large", 2, 20, 60, 600, "local", memory="14g")
+    elif arguments.name == "barrier":
         chosen = (
             Plan("barrier-cost", 2, 30, 120, 240, "local")
             if arguments.cost
@@ -76,12 +85,13 @@ def plan(arguments: argparse.Namespace) -> Plan:
         arguments.rounds or chosen.rounds,
         arguments.seconds or chosen.seconds,
         arguments.file_manager or chosen.file_managers,
+        chosen.memory,
     )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("name", choices=("overhead", "barrier"), help="which benchmark")
+    parser.add_argument("name", choices=("overhead", "barrier", "store", "recover", "large"), help="which benchmark")
     parser.add_argument("--op", choices=OPERATORS, default=targets.AGGREGATION, help="of overhead: which operator")
     parser.add_argument("--cost", action="store_true", help="of barrier: what it costs, not what it gains")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result here")
@@ -94,6 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=int, metavar="N", help="after which no round starts, per file manager")
     parser.add_argument("--cores", type=int, metavar="N", help="of the session; 2, for barrier 16 that only wait")
     parser.add_argument("--rows", type=int, metavar="N", help="in a batch")
+    parser.add_argument("--keys", type=int, metavar="N", help="how many different ones")
     parser.add_argument("--sides", metavar="REGEX", help="which sides take part; targets of others are not measured")
     parser.add_argument("--checkpoints", type=Path, metavar="DIR", help="where checkpoints are written")
 
@@ -124,11 +135,19 @@ def run(arguments: argparse.Namespace) -> int:
 def _title(arguments: argparse.Namespace) -> str:
     if arguments.name == "barrier":
         return "barrier --cost" if arguments.cost else "barrier"
+    if arguments.name != "overhead":
+        return str(arguments.name)
     return "overhead" if arguments.op == targets.AGGREGATION else f"overhead --op {arguments.op}"
 
 
 def _targets(chosen: Plan, operator: str, series: Sequence[Series]) -> list[Target]:
     managers = ("default", "local") if chosen.file_managers == "both" else (chosen.file_managers,)
+    if chosen.name == "store":
+        return targets.store(series)
+    if chosen.name == "recover":
+        return targets.recover(series, managers)
+    if chosen.name == "large":
+        return targets.large(series, managers)
     if chosen.name == "barrier":
         return targets.barrier(series, managers)
     if chosen.name == "barrier-cost":
@@ -142,7 +161,9 @@ def _command(arguments: argparse.Namespace, chosen: Plan, folder: Path, raw: Pat
     jar = launch.program(root, spark.rpartition(".")[0])
     options = [f"--out={raw}", f"--checkpoints={folder}", f"--file-manager={chosen.file_managers}"]
     options += [f"--warm-up={chosen.warm_up}", f"--rounds={chosen.rounds}", f"--seconds={chosen.seconds}"]
-    options += [f"--{name}={value}" for name in ("rows", "sides") if (value := getattr(arguments, name)) is not None]
+    options += [
+        f"--{name}={value}" for name in ("rows", "keys", "sides") if (value := getattr(arguments, name)) is not None
+    ]
     if chosen.name == "overhead" and arguments.op == PYTHON_OPERATOR:
         application = [str(root / "benchmarks" / "python" / "transform_with_state.py"), *options]
     else:
@@ -150,7 +171,10 @@ def _command(arguments: argparse.Namespace, chosen: Plan, folder: Path, raw: Pat
         application = ["--class", launch.MAIN_CLASS, str(jar), chosen.name, *options, *operator]
     # Before Penstock's own extension, which the plugin appends.
     conf = {"spark.sql.extensions": PLANNED_BINDING} if chosen.name == "barrier-cost" else {}
-    return launch.submit(f"local[{chosen.cores}]", conf, application, spark, jar)
+    if chosen.name == "recover":
+        # Plain Spark's providers write snapshots when this is due: all of them shall have one.
+        conf["spark.sql.streaming.stateStore.maintenanceInterval"] = "5s"
+    return launch.submit(conf, application, spark, jar, master=f"local[{chosen.cores}]", memory=chosen.memory)
 
 
 def _own_command(arguments: argparse.Namespace) -> str:
@@ -159,7 +183,7 @@ def _own_command(arguments: argparse.Namespace) -> str:
     if arguments.op != targets.AGGREGATION:
         words += ["--op", arguments.op]
     words += ["--cost"] if arguments.cost else []
-    for name in ("file_manager", "rounds", "warm_up", "seconds", "cores", "rows", "sides"):
+    for name in ("file_manager", "rounds", "warm_up", "seconds", "cores", "rows", "keys", "sides"):
         value = getattr(arguments, name)
         words += [] if value is None else [f"--{name.replace('_', '-')}", str(value)]
     words += [f"--json={arguments.json.name}"] if arguments.json else []

@@ -75,6 +75,29 @@ def test_what_was_not_measured_is_not_met():
     assert not many.met
 
 
+def test_a_store_is_compared_with_the_faster_rocksdb_that_counts_its_rows():
+    def measured(call, side, keys="1000000", **figures):
+        return series([figures], call=call, side=side, keys=keys)
+
+    get, put, size, commit = targets.store(
+        [
+            measured("get", "penstock", ns=100),
+            measured("get", "rocksdb-1", ns=900),
+            measured("get", "rocksdb-changelog-1", ns=500),
+            measured("put", "penstock", ns=100),
+            measured("put", "rocksdb-1", ns=490),
+            measured("put", "rocksdb-without-count-1", ns=200),
+            measured("memory", "penstock", bytes=49),
+            measured("commit", "penstock", ns=14),
+            measured("commit", "penstock", keys="10000", ns=10),
+        ]
+    )
+    assert (get.value, get.met) == (5, True)
+    assert (put.value, put.met) == (4.9, False)
+    assert (size.value, size.met) == (49, False)
+    assert (commit.value, commit.met) == (1.4, True)
+
+
 def barrier_series(hot, sticky_rows, share):
     plain = [batch(9, stage=100), batch(9, stage=100)]
     sticky = [batch(9, stage=70, rows=r, moved=share) for r in sticky_rows]

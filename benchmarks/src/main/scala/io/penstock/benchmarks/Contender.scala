@@ -15,6 +15,8 @@ import io.penstock.benchmarks.source.Gate
  *   what tells this case from the others of its comparison
  * @param every
  *   takes part in one round out of `every`: slow sides need fewer batches. Odd, so that the order of its turns changes
+ * @param first
+ *   batch that the query starts with
  */
 final class Contender(
     val side: Side,
@@ -22,9 +24,10 @@ final class Contender(
     query: StreamingQuery,
     val gate: String,
     checkpoint: Path,
-    val every: Int
+    val every: Int,
+    first: Long
 ) {
-  private var next = 0L
+  private var next = first
 
   /**
    * Runs one batch to its end.

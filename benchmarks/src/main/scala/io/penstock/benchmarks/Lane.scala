@@ -8,7 +8,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.streaming.{OutputMode, StreamingQuery}
 import org.apache.spark.sql.{DataFrame, SparkSession}
 
-import io.penstock.benchmarks.source.GatedSource
+import io.penstock.benchmarks.source.{BatchSizes, GatedSource}
 
 /**
  * Everything that a side's query needs to start: its session's settings, its gate, its checkpoint.
@@ -40,27 +40,47 @@ final class Lane(
 
   /** The numbers 0, 1, 2, ...: `rows` in each batch, made by `partitions` map tasks. */
   def numbers(session: SparkSession, rows: Int, partitions: Int): DataFrame =
+    numbers(session, BatchSizes(0, 0, rows.toLong), partitions)
+
+  /** The numbers 0, 1, 2, ..., made by `partitions` map tasks. */
+  def numbers(session: SparkSession, sizes: BatchSizes, partitions: Int): DataFrame =
     session.readStream
       .format(classOf[GatedSource].getName)
       .option("gate", gate)
-      .option("rows", rows.toLong)
+      .option("firstBatches", sizes.firstBatches)
+      .option("firstRows", sizes.firstRows)
+      .option("rows", sizes.rows)
       .option("partitions", partitions.toLong)
       .load()
 
-  /** Starts a query; its sink takes the rows and does nothing. */
-  def start(frame: DataFrame, mode: OutputMode): Contender =
+  /**
+   * Starts a query; its sink takes the rows and does nothing.
+   *
+   * @param batch
+   *   that it starts with
+   */
+  def start(frame: DataFrame, mode: OutputMode, batch: Long = 0L): Contender =
     contender(
       frame.writeStream
         .format("noop")
         .outputMode(mode)
         .options(side.options)
         .option("checkpointLocation", checkpoint.toString)
-        .start()
+        .start(),
+      batch
     )
 
   /** The contender of a query that was started elsewhere with this lane's settings, gate and checkpoint. */
-  def contender(query: StreamingQuery): Contender =
-    new Contender(side, label + ("manager" -> manager.name) + ("side" -> side.name), query, gate, checkpoint, every)
+  def contender(query: StreamingQuery, batch: Long = 0L): Contender =
+    new Contender(
+      side,
+      label + ("manager" -> manager.name) + ("side" -> side.name),
+      query,
+      gate,
+      checkpoint,
+      every,
+      batch
+    )
 
   /** For PySpark. */
   def optionsForPython: java.util.Map[String, String] = side.options.asJava

@@ -18,10 +18,17 @@ final class Report(file: Path) extends AutoCloseable {
    */
   def write(bench: String, contender: Contender, samples: Seq[Sample], extra: Seq[Map[String, Any]] = Nil): Unit = {
     val batches = samples.zipAll(extra, null, Map.empty[String, Any]).map { case (s, e) => batch(s) ++ e }
-    out.println(mapper.writeValueAsString(java(Map(
-      "case" -> (contender.label + ("bench" -> bench)),
-      "batches" -> batches
-    ))))
+    line(contender.label + ("bench" -> bench), batches)
+  }
+
+  /**
+   * @param label
+   *   names the case
+   * @param samples
+   *   figures of each batch or other unit that was measured, by name
+   */
+  def line(label: Map[String, String], samples: Seq[Map[String, Any]]): Unit = {
+    out.println(mapper.writeValueAsString(java(Map("case" -> label, "batches" -> samples))))
     out.flush()
   }
 

@@ -47,6 +47,15 @@ object Side {
     )
   }
 
+  /** Plain Spark with the RocksDB provider, which is told not to count rows: without that it reads before it writes. */
+  def rocksdbWithoutCount(partitions: Int): Side = {
+    val s = rocksdb(partitions)
+    s.copy(
+      name = s"rocksdb-without-count-$partitions",
+      settings = s.settings + ("spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows" -> "false")
+    )
+  }
+
   /**
    * Penstock as `spark.plugins` alone sets it up.
    *

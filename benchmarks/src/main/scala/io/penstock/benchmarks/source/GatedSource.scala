@@ -13,7 +13,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * A streaming source of the numbers 0, 1, 2, ... in batches of exactly `rows`, which the tasks make themselves: nothing
  * is read, and no data is shipped with the tasks. A batch exists once its gate has been opened.
  *
- * Options: `gate` (its name), `rows` (per batch), `partitions` (map tasks).
+ * Options: `gate` (its name), `rows` (per batch), `partitions` (map tasks), `firstBatches` and `firstRows` (how many
+ * batches at the beginning have another number of rows, and which).
  */
 class GatedSource extends TableProvider {
   override def inferSchema(options: CaseInsensitiveStringMap): StructType = GatedSource.schema
@@ -35,7 +36,11 @@ object GatedSource {
       new Scan {
         override def readSchema(): StructType = GatedSource.schema
         override def toMicroBatchStream(checkpointLocation: String): MicroBatchStream =
-          new GatedStream(options.get("gate"), options.getLong("rows", 0), options.getInt("partitions", 1))
+          new GatedStream(
+            options.get("gate"),
+            BatchSizes(options.getLong("firstBatches", 0), options.getLong("firstRows", 0), options.getLong("rows", 0)),
+            options.getInt("partitions", 1)
+          )
       }
   }
 }

@@ -6,7 +6,7 @@ import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset}
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 
 /** The stream of a [[GatedSource]]; its offset is the number of batches. */
-class GatedStream(gate: String, rows: Long, partitions: Int) extends MicroBatchStream {
+class GatedStream(gate: String, sizes: BatchSizes, partitions: Int) extends MicroBatchStream {
   import GatedStream._
 
   override def initialOffset(): Offset = Batches(0)
@@ -16,7 +16,7 @@ class GatedStream(gate: String, rows: Long, partitions: Int) extends MicroBatchS
   override def deserializeOffset(json: String): Offset = Batches(json.toLong)
 
   override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = {
-    val (from, until) = (number(start) * rows, number(end) * rows)
+    val (from, until) = (sizes.ofBatches(number(start)), sizes.ofBatches(number(end)))
     def cut(i: Long) = from + (until - from) * i / partitions
     Array.tabulate(partitions)(i => Range(cut(i.toLong), cut(i + 1L)))
   }

@@ -1,0 +1,195 @@
+package io.penstock.benchmarks.store;
+
+import java.util.concurrent.TimeUnit;
+
+import org.apache.spark.sql.penstock.benchmarks.StoreLane;
+import org.apache.spark.sql.penstock.benchmarks.StoreLanes;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OperationsPerInvocation;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+import org.openjdk.jmh.infra.Blackhole;
+
+/**
+ * One call of a state store, in ns. Keys come in an order that has nothing to do with that of their bytes. What an
+ * invocation writes it throws away, so that the next one finds the store at the same version.
+ */
+@BenchmarkMode(Mode.SingleShotTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+public class StoreBenchmark {
+  private static final int CALLS = 50_000;
+  private static final int SCANS = 2_000;
+  private static final int CHANGES_OF_A_COMMIT = 1_000;
+
+  /** A store that is there before JMH begins. */
+  public abstract static class Found {
+    StoreLane lane;
+
+    abstract String name();
+
+    @Setup(Level.Trial)
+    public void find() {
+      lane = StoreLanes.named(name());
+      prepare();
+    }
+
+    /** What is done once. */
+    void prepare() {}
+  }
+
+  /** A store that is only read: open all the time. */
+  public abstract static class Read extends Found {
+    @Override
+    void prepare() {
+      lane.open();
+    }
+
+    @TearDown(Level.Trial)
+    public void end() {
+      lane.close();
+    }
+  }
+
+  /** A store that throws away what an invocation has written. */
+  public abstract static class Written extends Found {
+    @Setup(Level.Invocation)
+    public void begin() {
+      lane.open();
+      change();
+    }
+
+    /** What is written before time is taken. */
+    void change() {}
+
+    @TearDown(Level.Invocation)
+    public void end() {
+      lane.close();
+    }
+  }
+
+  /** A store whose keys are found by themselves, to be read. */
+  @State(Scope.Benchmark)
+  public static class Whole extends Read {
+    @Param({"none"})
+    public String side;
+
+    @Override
+    String name() {
+      return StoreLanes.nameOf(side, "whole", StoreLanes.Keys());
+    }
+  }
+
+  /** The same, to be written. */
+  @State(Scope.Benchmark)
+  public static class WholeWritten extends Written {
+    @Param({"none"})
+    public String side;
+
+    @Override
+    String name() {
+      return StoreLanes.nameOf(side, "whole", StoreLanes.Keys());
+    }
+  }
+
+  /** A store whose keys share their first field, ten at a time. */
+  @State(Scope.Benchmark)
+  public static class Prefixed extends Read {
+    @Param({"none"})
+    public String side;
+
+    @Override
+    String name() {
+      return StoreLanes.nameOf(side, "prefixed", StoreLanes.Keys());
+    }
+  }
+
+  /** A store whose keys are in order. */
+  @State(Scope.Benchmark)
+  public static class Ordered extends Read {
+    @Param({"none"})
+    public String side;
+
+    @Override
+    String name() {
+      return StoreLanes.nameOf(side, "ordered", StoreLanes.Keys());
+    }
+  }
+
+  /** A store with changes that wait for their commit. */
+  @State(Scope.Benchmark)
+  public static class Changed extends Written {
+    @Param({"none"})
+    public String side;
+
+    @Param({"0"})
+    public int keys;
+
+    @Override
+    String name() {
+      return StoreLanes.nameOf(side, "whole", keys);
+    }
+
+    @Override
+    void change() {
+      for (int i = 0; i < CHANGES_OF_A_COMMIT; i++) {
+        lane.put(i);
+      }
+    }
+  }
+
+  @Benchmark
+  @OperationsPerInvocation(CALLS)
+  public void get(Whole store, Blackhole hole) {
+    for (int i = 0; i < CALLS; i++) {
+      hole.consume(store.lane.get(i));
+    }
+  }
+
+  @Benchmark
+  @OperationsPerInvocation(CALLS)
+  public void put(WholeWritten store) {
+    for (int i = 0; i < CALLS; i++) {
+      store.lane.put(i);
+    }
+  }
+
+  @Benchmark
+  @OperationsPerInvocation(CALLS)
+  public void remove(WholeWritten store) {
+    for (int i = 0; i < CALLS; i++) {
+      store.lane.remove(i);
+    }
+  }
+
+  /** Ten entries that share a prefix. */
+  @Benchmark
+  @OperationsPerInvocation(SCANS)
+  public void prefixScan(Prefixed store, Blackhole hole) {
+    for (int i = 0; i < SCANS; i++) {
+      hole.consume(store.lane.scanPrefix(i));
+    }
+  }
+
+  /** A hundred entries in the order of their keys. */
+  @Benchmark
+  @OperationsPerInvocation(SCANS)
+  public void rangeScan(Ordered store, Blackhole hole) {
+    for (int i = 0; i < SCANS; i++) {
+      hole.consume(store.lane.scanRange(i));
+    }
+  }
+
+  /** From the commit of 1,000 changes to the next version, open. */
+  @Benchmark
+  public void commit(Changed store) {
+    store.lane.commit();
+    store.lane.open();
+  }
+}

@@ -1,0 +1,90 @@
+package io.penstock.benchmarks
+
+import java.util.concurrent.TimeUnit
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.penstock.benchmarks.{StoreLane, StoreLanes, StoreShape}
+import org.apache.spark.sql.{SparkSession, classic}
+
+import io.penstock.benchmarks.store.StoreBenchmark
+import org.openjdk.jmh.results.RunResult
+import org.openjdk.jmh.runner.Runner
+import org.openjdk.jmh.runner.options.{OptionsBuilder, TimeValue, WarmupMode}
+
+/** What one call of a store costs and what an entry takes, by JMH, all providers in this JVM. */
+object Store {
+  private val Shards = 256
+  private val Few = 10000
+
+  def run(spark: SparkSession, args: Arguments, report: Report): Unit = {
+    val hdfs = Side.hdfs(1)
+    val sides = Seq(
+      Side.penstock("penstock", Shards, 1),
+      hdfs,
+      Side.rocksdb(1),
+      Side.rocksdbChangelog(1),
+      Side.rocksdbWithoutCount(1)
+    ).filter(args.wants)
+    measure(spark, args, report, sides, StoreShape.Whole, Seq(StoreLanes.Keys), "get|put|remove")
+    measure(spark, args, report, sides, StoreShape.Prefixed, Seq(StoreLanes.Keys), "prefixScan")
+    // The HDFS-backed provider has no order.
+    measure(spark, args, report, sides.filter(_ != hdfs), StoreShape.Ordered, Seq(StoreLanes.Keys), "rangeScan")
+    measure(spark, args, report, sides, StoreShape.Whole, Seq(Few, StoreLanes.Keys), "commit")
+  }
+
+  private def measure(
+      spark: SparkSession,
+      args: Arguments,
+      report: Report,
+      sides: Seq[Side],
+      shape: StoreShape,
+      sizes: Seq[Int],
+      calls: String
+  ): Unit = {
+    val names = for (side <- sides; keys <- sizes) yield {
+      val directory = java.nio.file.Files.createTempDirectory(Comparison.checkpoints(args), s"${side.name}-")
+      val lane = new StoreLane(spark.asInstanceOf[classic.SparkSession], side, shape, keys, directory)
+      val name = StoreLanes.nameOf(side.name, shape.name, keys)
+      StoreLanes.add(name, lane)
+      if (calls == "commit") reportMemory(report, side, keys, lane)
+      name
+    }
+    val options = new OptionsBuilder()
+      .include(s"${classOf[StoreBenchmark].getName.replace(".", "\\.")}\\.($calls)$$")
+      .param("side", sides.map(_.name): _*)
+      .param("keys", sizes.map(_.toString): _*)
+      .forks(0)
+      // Whatever is compiled for one provider is compiled for all of them before the first is measured.
+      .warmupMode(WarmupMode.BULK)
+      .warmupIterations(args.int("warm-up", 10))
+      .measurementIterations(args.int("rounds", 12))
+      .timeout(TimeValue.minutes(10))
+      .shouldFailOnError(true)
+      .build()
+    try new Runner(options).run().asScala.foreach(write(report, _))
+    finally names.foreach(StoreLanes.remove)
+  }
+
+  private def write(report: Report, result: RunResult): Unit = {
+    val params = result.getParams
+    val keys = Option(params.getParam("keys")).filter(_ != "0").getOrElse(StoreLanes.Keys.toString)
+    val label = Map(
+      "bench" -> "store",
+      "call" -> params.getBenchmark.split('.').last,
+      "keys" -> keys,
+      "side" -> params.getParam("side")
+    )
+    require(params.getTimeUnit == TimeUnit.NANOSECONDS, s"${params.getTimeUnit}")
+    val scores =
+      result.getBenchmarkResults.asScala.flatMap(_.getIterationResults.asScala).map(_.getPrimaryResult.getScore)
+    report.line(label, scores.toSeq.map(ns => Map("ns" -> ns)))
+  }
+
+  /** Bytes of an entry beyond its key and its value. */
+  private def reportMemory(report: Report, side: Side, keys: Int, lane: StoreLane): Unit = {
+    val beyond = lane.memoryBytes.toDouble / keys - StoreShape.EntryBytes
+    val label = Map("bench" -> "store", "call" -> "memory", "keys" -> keys.toString, "side" -> side.name)
+    report.line(label, Seq(Map("bytes" -> beyond)))
+  }
+}

@@ -1,0 +1,160 @@
+package org.apache.spark.sql.penstock.benchmarks
+
+import java.nio.file.Path
+import java.util.UUID
+
+import scala.util.Random
+
+import org.apache.spark.TaskContext
+import org.apache.spark.TaskContextImpl
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.classic
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.penstock.commit.StateCommits
+import org.apache.spark.sql.penstock.lease._
+
+import io.penstock.benchmarks.Side
+
+/**
+ * One store of one side outside of a query: its keys are the numbers from 0. The calling thread has the context of a
+ * task while the store is open and, for Penstock, a lease of all shards from the driver's own commits.
+ */
+final class StoreLane(spark: classic.SparkSession, side: Side, shape: StoreShape, keys: Int, directory: Path) {
+  private val session = {
+    val own = spark.newSession()
+    side.settings.foreach { case (k, v) => own.conf.set(k, v) }
+    own
+  }
+  private val runId = UUID.randomUUID()
+  private val root = directory.resolve("state").toUri.toString
+  private val id = StateStoreId(root, 0L, 0)
+  private val provider = StateStoreProvider.createAndInit(
+    StateStoreProviderId(id, runId),
+    shape.keySchema,
+    StoreShape.valueSchema,
+    shape.spec,
+    useColumnFamilies = false,
+    new StateStoreConf(session.sessionState.conf),
+    session.sessionState.newHadoopConf(),
+    useMultipleValuesPerKey = false,
+    None
+  )
+  private val region = RegionSpec(
+    0L,
+    single = false,
+    Seq(OperatorLease(0L, shape.kind, Seq(StateStoreId.DEFAULT_STORE_NAME)))
+  )
+
+  private val key = shape.newKey()
+  private val bound = shape.newKey()
+  private val value = StoreShape.newValue()
+  private var version = 0L
+  private var store: StateStore = _
+  private var context: TaskContextImpl = _
+  private var first = 0L
+
+  load()
+
+  /** Opens the newest version. */
+  def open(): Unit = {
+    context = TaskContext.empty()
+    TaskContext.setTaskContext(context)
+    if (side.penstock) {
+      val lease = StateCommits.leases.open(session, BatchSpec(runId, root, version, side.statePartitions, Seq(region)))
+      TaskLeases.install(context, lease(region.region), Array.range(0, side.statePartitions))
+    }
+    store = provider.getStore(version)
+    first = Random.nextInt(keys).toLong
+  }
+
+  /** Throws away what was written since `open`. */
+  def close(): Unit = {
+    store.abort()
+    end()
+  }
+
+  /** Makes what was written since `open` the newest version. */
+  def commit(): Unit = {
+    version = store.commit()
+    end()
+  }
+
+  /** The value of the i-th key of this opening. */
+  def get(i: Int): UnsafeRow = store.get(keyOf(i), StateStore.DEFAULT_COL_FAMILY_NAME)
+
+  def put(i: Int): Unit = {
+    value.setLong(0, version)
+    store.put(keyOf(i), value, StateStore.DEFAULT_COL_FAMILY_NAME)
+  }
+
+  def remove(i: Int): Unit = store.remove(keyOf(i), StateStore.DEFAULT_COL_FAMILY_NAME)
+
+  /** Reads all entries of a prefix and returns the sum of a field of theirs. */
+  def scanPrefix(i: Int): Long = {
+    keyOf(i)
+    val prefix = StoreLane.prefix
+    prefix.setLong(0, key.getLong(0))
+    sum(store.prefixScan(prefix, StateStore.DEFAULT_COL_FAMILY_NAME), StoreShape.KeysOfPrefix)
+  }
+
+  /** Reads a hundred entries from a key on and returns the sum of a field of theirs. */
+  def scanRange(i: Int): Long = {
+    val from = math.min(keyOf(i).getLong(0), keys.toLong - StoreLane.KeysOfRange)
+    shape.fill(key, from)
+    shape.fill(bound, from + StoreLane.KeysOfRange)
+    sum(store.rangeScan(Some(key), Some(bound), StateStore.DEFAULT_COL_FAMILY_NAME), StoreLane.KeysOfRange)
+  }
+
+  /** What the provider says that its store takes, in bytes. */
+  def memoryBytes: Long = {
+    open()
+    // Some providers know what they hold only after a commit.
+    put(0)
+    version = store.commit()
+    val used = store.metrics.memoryUsedBytes
+    end()
+    used
+  }
+
+  private def keyOf(i: Int): UnsafeRow = {
+    shape.fill(key, (first + i * StoreLane.Stride) % keys)
+    key
+  }
+
+  private def sum(entries: StateStoreIterator[UnsafeRowPair], expected: Int): Long = {
+    var sum = 0L
+    var count = 0
+    while (entries.hasNext) {
+      sum += entries.next().value.getLong(1)
+      count += 1
+    }
+    entries.close()
+    if (count != expected) throw new IllegalStateException(s"${side.name}: a scan found $count entries, not $expected")
+    sum
+  }
+
+  private def load(): Unit = {
+    open()
+    first = 0L
+    (0 until keys).foreach { i =>
+      shape.fill(key, i.toLong)
+      value.setLong(1, i.toLong)
+      store.put(key, value, StateStore.DEFAULT_COL_FAMILY_NAME)
+    }
+    commit()
+  }
+
+  private def end(): Unit = {
+    context.markTaskCompleted(None)
+    TaskContext.unset()
+  }
+}
+
+object StoreLane {
+  private val KeysOfRange = 100
+
+  /** A prime: it divides no number of keys that is used here. */
+  private val Stride = 7368787L
+
+  private val prefix = StoreShape.row(1)
+}
