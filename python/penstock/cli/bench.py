@@ -59,7 +59,7 @@ class Plan:
 def plan(arguments: argparse.Namespace) -> Plan:
     """Choose what to run; what the command line does not say has a default per benchmark."""
     if arguments.name == "store":
-        chosen = Plan("store", 2, 10, 12, 600, "local", memory="8g")
+        chosen = Plan("store", 2, 10, 12, 600, "default", memory="8g")
     elif arguments.name == "recover":
         chosen = Plan("recover", 2, 2, 6, 600, "local", memory="8g")
     elif arguments.name == "large":

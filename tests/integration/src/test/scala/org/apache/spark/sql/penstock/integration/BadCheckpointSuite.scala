@@ -29,7 +29,8 @@ class BadCheckpointSuite extends AnyFunSuite with TestDirectory with BeforeAndAf
   /** Stops the application that runs and starts another one. */
   private def application(conf: Map[String, String], attempts: Int = 4): classic.SparkSession = {
     stop()
-    val session = Applications.start(suiteName, s"local[2,$attempts]", newDirectory("warehouse"), Applications.FastFiles ++ conf)
+    val session =
+      Applications.start(suiteName, s"local[2,$attempts]", newDirectory("warehouse"), Applications.FastFiles ++ conf)
     running = Some(session)
     session
   }

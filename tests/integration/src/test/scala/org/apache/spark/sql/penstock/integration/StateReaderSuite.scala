@@ -68,6 +68,23 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
     Map("readRegisteredTimers" -> "true")
   )
 
+  for (operatorCase <- Seq(AggregationCases.updateMode, StreamJoinCases.inner, TransformWithStateCases.eventTimers)) {
+    test(s"${operatorCase.name}, state-metadata: as plain Spark's, but for the number of partitions")(
+      withClue(TestSeed.clue) {
+        val seed = TestSeed.of(operatorCase.name)
+        val engines = EnginePair.of(operatorCase.stock, operatorCase.shards, seed)
+        def metadata(engine: Engine): Seq[Row] = {
+          val checkpoint = checkpointOf(engine, operatorCase, seed)
+          val rows = application.newSession().read.format("state-metadata").load(checkpoint.toString)
+          assert(rows.select("numPartitions").distinct().collect().map(_.getInt(0)).toSeq == Seq(engine.partitions))
+          rows.drop("numPartitions").collect().toSeq.sortBy(_.toString)
+        }
+        val expected = metadata(engines.reference)
+        assert(expected.nonEmpty && metadata(engines.subject) == expected)
+      }
+    )
+  }
+
   /** The change feed up to each batch makes what the reader shows of that batch. */
   private def follow(operatorCase: OperatorCase)(options: Map[String, String]*): Unit = {
     val seed = TestSeed.of(operatorCase.name)
