@@ -1,14 +1,17 @@
 package org.apache.spark.sql.penstock.integration
 
 import java.nio.file.{Files, Path}
+import java.util.UUID
 
 import org.apache.commons.io.FileUtils
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions.{count, lit}
 import org.apache.spark.sql.penstock.integration.harness._
+import org.apache.spark.sql.penstock.state.StateDirectory
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.{Encoders, classic}
 
+import io.penstock.state.format.{Container, FileFormat, ManifestFormat}
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -171,9 +174,10 @@ class BadCheckpointSuite extends AnyFunSuite with TestDirectory with BeforeAndAf
     val first = start()
     source.addData(1L to 20L)
     first.processAllAvailable()
-    val manifests = checkpoint.resolve("state").resolve("_penstock").resolve("manifests")
-    // What the other run has written.
-    Files.copy(manifests.resolve("0.0"), manifests.resolve("1.0"))
+    val state = new StateDirectory(checkpoint.resolve("state").toUri.toString, session.sessionState.newHadoopConf())
+    val byTheOther = state.readManifest(0L, 0L).copy(batchId = 1L, runId = UUID.randomUUID())
+    val place = Container.InManifest(1L, 0L)
+    state.write(place.path, FileFormat.Kind.Manifest, ManifestFormat.encode(byTheOther, place), Array(), 0)
     source.addData(1L to 20L)
     val error = intercept[Exception](first.processAllAvailable())
     assert(Errors.missing(error, "PENSTOCK_CONCURRENT_RUN", "manifests/1.0", "Stop the other run").isEmpty)
