@@ -3,6 +3,9 @@ package io.penstock.conf
 /** Sizes as Spark's own settings write them: `512m`, `4g`, or bytes without a unit. */
 object ByteSize {
   private val Units = "kmgtp"
+
+  /** For messages. */
+  val UnitsInWords: String = "b, k, m, g, t, p; bytes without one"
   private val Written = s"([0-9]+)([$Units]?)b?".r
 
   /** Bytes; None where the text is no size, or one that a long cannot hold. */

@@ -24,9 +24,13 @@ object Kind {
   def long(min: Long, max: Long): Kind[Long] =
     Kind("integer", s"an integer from $min to $max", s => s.toLongOption.filter(v => v >= min && v <= max), _.toString)
 
-  /** A size. */
-  val bytes: Kind[Long] =
-    Kind("size", "a size such as 512k or 4m (b, k, m, g, t, p; bytes without one)", ByteSize.read, ByteSize.write)
+  /** A size of at most `most` bytes. */
+  def bytes(most: Long): Kind[Long] = Kind(
+    "size",
+    s"a size such as 512k or 4m (${ByteSize.UnitsInWords}), at most ${ByteSize.write(most)}",
+    ByteSize.read(_).filter(_ <= most),
+    ByteSize.write
+  )
 
   /** A number greater than `above` and at most `max`. */
   def doubleAbove(above: Double, max: Double): Kind[Double] =

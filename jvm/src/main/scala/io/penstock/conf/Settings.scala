@@ -105,7 +105,7 @@ object Settings {
 
   val StateInlineBytes: Setting[Long] = entry(
     "state.inlineBytes",
-    Kind.bytes,
+    Kind.bytes(1L << 30),
     4L << 20,
     Session,
     QueryStart,
@@ -117,7 +117,7 @@ object Settings {
 
   val StateSnapshotBytes: Setting[Long] = entry(
     "state.snapshotBytes",
-    Kind.bytes,
+    Kind.bytes(1L << 40),
     64L << 20,
     Session,
     QueryStart,

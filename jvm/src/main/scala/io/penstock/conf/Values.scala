@@ -76,7 +76,7 @@ object HeapLimit {
 
   val kind: Kind[HeapLimit] = Kind(
     "size",
-    "a size such as 512m or 4g (b, k, m, g, t, p; bytes without one), or a share of the heap from 1% to 100%",
+    s"a size such as 512m or 4g (${ByteSize.UnitsInWords}), or a share of the heap from 1% to 100%",
     text =>
       if (text.endsWith("%")) text.dropRight(1).toIntOption.filter(p => p >= 1 && p <= 100).map(Share(_))
       else ByteSize.read(text).filter(_ > 0L).map(Size(_)),

@@ -44,6 +44,15 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
     )
   }
 
+  test("sizes: as Spark writes them, up to a bound") {
+    val kind = Settings.StateInlineBytes.kind
+    Seq("0" -> 0L, "17" -> 17L, "4k" -> 4096L, "1g" -> (1L << 30)).foreach { case (text, bytes) =>
+      assert(kind.read(text).contains(bytes), text)
+    }
+    Seq("", "-1", "1073741825", "2g", "4.5m", "4x").foreach(t => assert(kind.read(t).isEmpty, t))
+    assert(kind.allowed.contains("at most 1g"))
+  }
+
   test("heap limits: sizes as Spark writes them, and shares") {
     val kind = Settings.StateMaxBytes.kind
     def bytes(text: String): Option[Long] = kind.read(text).map(_.bytes(1000L))
