@@ -95,8 +95,7 @@ def busiest_over_mean(batch: Batch) -> float:
 
 def moved(batch: Batch) -> float | None:
     """Share of the shards that another task runs than in the batch before; None where that is not known."""
-    share = batch.get("moved")
-    return None if share is None else float(share)
+    return _figure(batch, "moved")
 
 
 def start_ms(batch: Batch) -> float | None:

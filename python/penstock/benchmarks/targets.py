@@ -45,12 +45,15 @@ def _is_stock(side: str, partitions: int) -> bool:
 
 def fastest_stock(series: Sequence[Series], manager: str, partitions: int) -> float | None:
     """Median batch time, in ms, of the fastest of plain Spark's providers with this number of partitions."""
-    medians = [
-        _median(s, samples.batch_ms)
-        for s in series
-        if s.labels["manager"] == manager and _is_stock(s.labels["side"], partitions)
-    ]
-    return min((m for m in medians if m is not None), default=None)
+    return _least_median(
+        (s for s in series if s.labels["manager"] == manager and _is_stock(s.labels["side"], partitions)),
+        samples.batch_ms,
+    )
+
+
+def _least_median(series: Iterable[Series | None], measure: Measure) -> float | None:
+    """Median of the fastest; None where none was measured."""
+    return min((m for s in series if (m := _median(s, measure)) is not None), default=None)
 
 
 def overhead(series: Sequence[Series], operator: str, managers: Iterable[str], cores: int) -> list[Target]:
@@ -118,8 +121,8 @@ def store(series: Sequence[Series]) -> list[Target]:
 
     made = []
     for call in ("get", "put"):
-        stock = [m for m in (median(call, side) for side in ("rocksdb-1", "rocksdb-changelog-1")) if m is not None]
-        ratio = _ratio(min(stock, default=None), median(call, "penstock"))
+        counting = (find(series, call=call, side=side, keys=many) for side in ("rocksdb-1", "rocksdb-changelog-1"))
+        ratio = _ratio(_least_median(counting, samples.call_ns), median(call, "penstock"))
         made.append(Target(f"{call}: times as fast as the RocksDB provider, at least", ratio, 5.0, at_least=True))
     size = _median(find(series, call="memory", side="penstock", keys=many), samples.entry_bytes)
     made.append(Target("bytes of an entry beyond key and value, at most", size, 48.0))
@@ -133,14 +136,9 @@ def recover(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
     made = []
     for manager in managers:
         ours = _median(find(series, manager=manager, side="penstock"), samples.start_ms)
-        stock = [
-            m
-            for s in series
-            if s.labels["manager"] == manager and s.labels["side"].startswith("rocksdb")
-            if (m := _median(s, samples.start_ms)) is not None
-        ]
+        rocksdb = (s for s in series if s.labels["manager"] == manager and s.labels["side"].startswith("rocksdb"))
         name = f"{manager} file manager: time to the end of the first batch over the RocksDB provider's, at most"
-        made.append(Target(name, _ratio(ours, min(stock, default=None)), 1.0))
+        made.append(Target(name, _ratio(ours, _least_median(rocksdb, samples.start_ms)), 1.0))
     return made
 
 
@@ -148,21 +146,12 @@ def large(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
     """Targets of `large`: a batch with the larger state takes at most 1.2 x as long as with the smaller one."""
     made = []
     for manager in managers:
-        ours = [s for s in series if s.labels["manager"] == manager and s.labels["side"] == "penstock"]
-        few, many = (
-            _median(by_keys, samples.batch_ms)
-            for by_keys in (
-                min(ours, key=_keys, default=None),
-                max(ours, key=_keys, default=None) if len(ours) > 1 else None,
-            )
-        )
+        ours = (s for s in series if s.labels["manager"] == manager and s.labels["side"] == "penstock")
+        by_keys = [_median(s, samples.batch_ms) for s in sorted(ours, key=lambda s: int(s.labels["keys"]))]
+        ratio = _ratio(by_keys[-1], by_keys[0]) if len(by_keys) > 1 else None
         name = f"{manager} file manager: batch time with the large state over that with the small one, at most"
-        made.append(Target(name, _ratio(many, few), 1.2))
+        made.append(Target(name, ratio, 1.2))
     return made
-
-
-def _keys(series: Series) -> int:
-    return int(series.labels["keys"])
 
 
 Measures = Sequence[tuple[str, str, Measure]]

@@ -2,12 +2,14 @@ package io.penstock.benchmarks
 
 import java.nio.file.Paths
 
+import scala.collection.immutable.ListMap
+
 import org.apache.spark.sql.SparkSession
 
 /**
  * Runs one benchmark and writes what it measured. Started by `penstock bench`.
  *
- * Arguments: the benchmark's name (`overhead`, `barrier`, `barrier-cost`, `store`, `recover`, `large`), `--out=FILE`, and the benchmark's options.
+ * Arguments: the benchmark's name, `--out=FILE`, and the benchmark's options.
  */
 object Main {
   def main(args: Array[String]): Unit = {
@@ -16,20 +18,22 @@ object Main {
     val watch = new StageWatch
     spark.sparkContext.addSparkListener(watch)
     val report = new Report(Paths.get(options.required("out")))
-    try
-      args.headOption match {
-        case Some("overhead") => Overhead.run(spark, options, watch, report)
-        case Some("barrier") => Barrier.run(spark, options, watch, report)
-        case Some("barrier-cost") => BarrierCost.run(spark, options, watch, report)
-        case Some("store") => Store.run(spark, options, report)
-        case Some("recover") => Recover.run(spark, options, watch, report)
-        case Some("large") => Large.run(spark, options, watch, report)
-        case other =>
-          throw new IllegalArgumentException(
-            s"benchmark ${other.mkString}; allowed: overhead, barrier, barrier-cost, store, recover, large"
-          )
-      }
-    finally {
+    val benchmarks = ListMap[String, () => Unit](
+      "overhead" -> (() => Overhead.run(spark, options, watch, report)),
+      "barrier" -> (() => Barrier.run(spark, options, watch, report)),
+      "barrier-cost" -> (() => BarrierCost.run(spark, options, watch, report)),
+      "store" -> (() => Store.run(spark, options, report)),
+      "recover" -> (() => Recover.run(spark, options, watch, report)),
+      "large" -> (() => Large.run(spark, options, watch, report))
+    )
+    try {
+      val name = args.headOption.mkString
+      val run = benchmarks.getOrElse(
+        name,
+        throw new IllegalArgumentException(s"benchmark $name; allowed: ${benchmarks.keys.mkString(", ")}")
+      )
+      run()
+    } finally {
       report.close()
       spark.stop()
     }

@@ -42,7 +42,7 @@ object Overhead {
       many: Boolean
   ): Seq[Lane] = {
     val cores = spark.sparkContext.defaultParallelism
-    def stock(n: Int) = (if (rocksDbOnly) Nil else Seq(Side.hdfs(n))) ++ Seq(Side.rocksdb(n), Side.rocksdbChangelog(n))
+    def stock(n: Int) = if (rocksDbOnly) Seq(Side.rocksdb(n), Side.rocksdbChangelog(n)) else Side.stock(n)
     val few = Side.penstock("penstock", Shards, cores) +: stock(cores)
     val slow = if (many) stock(Many) else Nil
     for (side <- few ++ slow if args.wants(side)) yield {

@@ -31,12 +31,15 @@ object Side {
   private val ProviderKey = "spark.sql.streaming.stateStore.providerClass"
   private val SparkState = "org.apache.spark.sql.execution.streaming.state"
 
+  /** Plain Spark, with each of its providers. */
+  def stock(partitions: Int): Seq[Side] = Seq(hdfs(partitions), rocksdb(partitions), rocksdbChangelog(partitions))
+
   /** Plain Spark with the HDFS-backed provider, its default one. */
-  def hdfs(partitions: Int): Side = stock(s"hdfs-$partitions", s"$SparkState.HDFSBackedStateStoreProvider", partitions)
+  def hdfs(partitions: Int): Side = plain(s"hdfs-$partitions", s"$SparkState.HDFSBackedStateStoreProvider", partitions)
 
   /** Plain Spark with the RocksDB provider as Spark configures it. */
   def rocksdb(partitions: Int): Side =
-    stock(s"rocksdb-$partitions", s"$SparkState.RocksDBStateStoreProvider", partitions)
+    plain(s"rocksdb-$partitions", s"$SparkState.RocksDBStateStoreProvider", partitions)
 
   /** Plain Spark with the RocksDB provider and changelog checkpoints, which write less in every batch. */
   def rocksdbChangelog(partitions: Int): Side = {
@@ -78,7 +81,7 @@ object Side {
   def penstockWithoutBarrier(name: String, shards: Int, tasks: Int): Side =
     penstock(name, shards, tasks).copy(boundAtBarrier = false, settings = Map(PlannedBinding.Key -> "true"))
 
-  private def stock(name: String, provider: String, partitions: Int): Side = Side(
+  private def plain(name: String, provider: String, partitions: Int): Side = Side(
     name,
     provider,
     partitions,

@@ -1,5 +1,6 @@
 package io.penstock.benchmarks
 
+import java.nio.file.Files
 import java.util.concurrent.TimeUnit
 
 import scala.jdk.CollectionConverters._
@@ -43,9 +44,9 @@ object Store {
       calls: String
   ): Unit = {
     val names = for (side <- sides; keys <- sizes) yield {
-      val directory = java.nio.file.Files.createTempDirectory(Comparison.checkpoints(args), s"${side.name}-")
+      val directory = Files.createTempDirectory(Comparison.checkpoints(args), s"${side.name}-")
       val lane = new StoreLane(spark.asInstanceOf[classic.SparkSession], side, shape, keys, directory)
-      val name = StoreLanes.nameOf(side.name, shape.name, keys)
+      val name = StoreLanes.nameOf(side.name, shape, keys)
       StoreLanes.add(name, lane)
       if (calls == "commit") reportMemory(report, side, keys, lane)
       name

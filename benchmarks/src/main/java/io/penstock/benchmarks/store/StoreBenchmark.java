@@ -4,6 +4,7 @@ import java.util.concurrent.TimeUnit;
 
 import org.apache.spark.sql.penstock.benchmarks.StoreLane;
 import org.apache.spark.sql.penstock.benchmarks.StoreLanes;
+import org.apache.spark.sql.penstock.benchmarks.StoreShape;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Level;
@@ -29,14 +30,23 @@ public class StoreBenchmark {
   private static final int CHANGES_OF_A_COMMIT = 1_000;
 
   /** A store that is there before JMH begins. */
+  @State(Scope.Benchmark)
   public abstract static class Found {
+    @Param({"none"})
+    public String side;
+
     StoreLane lane;
 
-    abstract String name();
+    /** How its keys are found. */
+    abstract StoreShape shape();
+
+    int size() {
+      return StoreLanes.Keys();
+    }
 
     @Setup(Level.Trial)
     public void find() {
-      lane = StoreLanes.named(name());
+      lane = StoreLanes.named(StoreLanes.nameOf(side, shape(), size()));
       prepare();
     }
 
@@ -75,65 +85,50 @@ public class StoreBenchmark {
   }
 
   /** A store whose keys are found by themselves, to be read. */
-  @State(Scope.Benchmark)
   public static class Whole extends Read {
-    @Param({"none"})
-    public String side;
-
     @Override
-    String name() {
-      return StoreLanes.nameOf(side, "whole", StoreLanes.Keys());
+    StoreShape shape() {
+      return StoreShape.whole();
     }
   }
 
   /** The same, to be written. */
-  @State(Scope.Benchmark)
   public static class WholeWritten extends Written {
-    @Param({"none"})
-    public String side;
-
     @Override
-    String name() {
-      return StoreLanes.nameOf(side, "whole", StoreLanes.Keys());
+    StoreShape shape() {
+      return StoreShape.whole();
     }
   }
 
   /** A store whose keys share their first field, ten at a time. */
-  @State(Scope.Benchmark)
   public static class Prefixed extends Read {
-    @Param({"none"})
-    public String side;
-
     @Override
-    String name() {
-      return StoreLanes.nameOf(side, "prefixed", StoreLanes.Keys());
+    StoreShape shape() {
+      return StoreShape.prefixed();
     }
   }
 
   /** A store whose keys are in order. */
-  @State(Scope.Benchmark)
   public static class Ordered extends Read {
-    @Param({"none"})
-    public String side;
-
     @Override
-    String name() {
-      return StoreLanes.nameOf(side, "ordered", StoreLanes.Keys());
+    StoreShape shape() {
+      return StoreShape.ordered();
     }
   }
 
   /** A store with changes that wait for their commit. */
-  @State(Scope.Benchmark)
   public static class Changed extends Written {
-    @Param({"none"})
-    public String side;
-
     @Param({"0"})
     public int keys;
 
     @Override
-    String name() {
-      return StoreLanes.nameOf(side, "whole", keys);
+    StoreShape shape() {
+      return StoreShape.whole();
+    }
+
+    @Override
+    int size() {
+      return keys;
     }
 
     @Override

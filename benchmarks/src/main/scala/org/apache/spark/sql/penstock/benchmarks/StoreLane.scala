@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.penstock.commit.StateCommits
 import org.apache.spark.sql.penstock.lease._
 
-import io.penstock.benchmarks.Side
+import io.penstock.benchmarks.{LoadedKeys, Side}
 
 /**
  * One store of one side outside of a query: its keys are the numbers from 0. The calling thread has the context of a
@@ -117,7 +117,7 @@ final class StoreLane(spark: classic.SparkSession, side: Side, shape: StoreShape
   }
 
   private def keyOf(i: Int): UnsafeRow = {
-    shape.fill(key, (first + i * StoreLane.Stride) % keys)
+    shape.fill(key, (first + i * LoadedKeys.Stride) % keys)
     key
   }
 
@@ -152,9 +152,6 @@ final class StoreLane(spark: classic.SparkSession, side: Side, shape: StoreShape
 
 object StoreLane {
   private val KeysOfRange = 100
-
-  /** A prime: it divides no number of keys that is used here. */
-  private val Stride = 7368787L
 
   private val prefix = StoreShape.row(1)
 }

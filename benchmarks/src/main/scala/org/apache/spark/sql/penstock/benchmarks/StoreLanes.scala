@@ -10,7 +10,7 @@ object StoreLanes {
 
   private val lanes = new ConcurrentHashMap[String, StoreLane]()
 
-  def nameOf(side: String, shape: String, keys: Int): String = s"$side $shape $keys"
+  def nameOf(side: String, shape: StoreShape, keys: Int): String = s"$side ${shape.name} $keys"
 
   def add(name: String, lane: StoreLane): Unit = lanes.put(name, lane): Unit
 

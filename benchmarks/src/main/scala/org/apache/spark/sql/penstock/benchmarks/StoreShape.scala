@@ -53,6 +53,11 @@ object StoreShape {
     override def spec: KeyStateEncoderSpec = RangeKeyScanStateEncoderSpec(keySchema, Seq(0))
   }
 
+  /** For Java. */
+  def whole: StoreShape = Whole
+  def prefixed: StoreShape = Prefixed
+  def ordered: StoreShape = Ordered
+
   def row(fields: Int): UnsafeRow = {
     val bytes = (fields + 1) * 8
     val made = new UnsafeRow(fields)

@@ -70,6 +70,9 @@ object ShardStores {
     if (stores.isEmpty) ReportedMemory.unregister()
   }
 
+  /** Lets go of everything. Queries that go on load what they need. */
+  def dropAll(): Unit = all.keySet.map(_._1).foreach(drop)
+
   /**
    * Lets go of what no batch needs: shards of queries that have ended, and shards that others run now.
    *

@@ -20,6 +20,10 @@ class LongHistorySuite extends AnyFunSuite with QueryRuns {
   private val batches = java.lang.Long.getLong("penstock.test.batches", 10000L).longValue
   private val retained = 10
   private val minChanges = 5
+  private val keys = 50L
+
+  /** Keys come again, so that the state itself does not grow. */
+  override protected def keyOf(batch: Long): String = s"k${batch % keys}"
 
   /** Sizes of all files; some are deleted while they are listed. */
   private def sizes(folder: File): Seq[Long] =
@@ -57,12 +61,9 @@ class LongHistorySuite extends AnyFunSuite with QueryRuns {
     val r = new Random(Seed.value)
     var c = commits(root(), minBatches = retained)
     val d = new StateDirectory(c.stateRoot, hadoop)
-    val keys = 50L
     var most = 0
     var bytes = 0L
     (0L until batches).foreach { b =>
-      // Keys come again, so that the state itself does not grow.
-      keyOf = batch => s"k${batch % keys}"
       step(c, d, b, r)
       if (r.nextInt(200) == 0) {
         c = commits(c.stateRoot, minBatches = retained)

@@ -37,7 +37,7 @@ trait QueryRuns {
     c.open(BatchSpec(c.runId, c.stateRoot, batch, shardCount, Seq(region)))(0L)
 
   /** The key that a batch puts. */
-  protected var keyOf: Long => String = batch => s"k$batch"
+  protected def keyOf(batch: Long): String = s"k$batch"
 
   /** An attempt that puts one key into each of its shards, inline or in a changelog of its own. */
   protected def commit(c: QueryCommits, batch: Long, shards: Seq[Int], text: String, inline: Boolean = true): UUID = {

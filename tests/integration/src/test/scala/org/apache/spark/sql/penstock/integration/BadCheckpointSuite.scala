@@ -4,12 +4,9 @@ import java.nio.file.{Files, Path}
 import java.util.UUID
 
 import org.apache.commons.io.FileUtils
-import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
-import org.apache.spark.sql.functions.{count, lit}
+import org.apache.spark.sql.classic
 import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.penstock.state.StateDirectory
-import org.apache.spark.sql.streaming.StreamingQuery
-import org.apache.spark.sql.{Encoders, classic}
 
 import io.penstock.state.format.{Container, FileFormat, ManifestFormat}
 import org.scalatest.BeforeAndAfterEach
@@ -163,28 +160,22 @@ class BadCheckpointSuite extends AnyFunSuite with TestDirectory with BeforeAndAf
   test("two runs of a query on one checkpoint: an attempt that comes second to a batch's state is told so") {
     // With more attempts the next one writes a further generation, and Spark's commit log ends the run.
     val session = application(Applications.Plugin + (shards -> "16"), attempts = 1)
-    val source = MemoryStream[Long](Encoders.scalaLong, session)
     val checkpoint = newDirectory("checkpoint")
-    def start(): StreamingQuery = source.toDF().groupBy("value").agg(count(lit(1)).as("n")).writeStream
-      .outputMode("complete")
-      .option("checkpointLocation", checkpoint.toString)
-      .queryName("counts")
-      .format("memory")
-      .start()
-    val first = start()
-    source.addData(1L to 20L)
+    val stream = new CountingStream(session, checkpoint)
+    val first = stream.start()
+    stream.add(1L to 20L)
     first.processAllAvailable()
     val state = new StateDirectory(checkpoint.resolve("state").toUri.toString, session.sessionState.newHadoopConf())
     val byTheOther = state.readManifest(0L, 0L).copy(batchId = 1L, runId = UUID.randomUUID())
     val place = Container.InManifest(1L, 0L)
     state.write(place.path, FileFormat.Kind.Manifest, ManifestFormat.encode(byTheOther, place), Array(), 0)
-    source.addData(1L to 20L)
+    stream.add(1L to 20L)
     val error = intercept[Exception](first.processAllAvailable())
     assert(Errors.missing(error, "PENSTOCK_CONCURRENT_RUN", "manifests/1.0", "Stop the other run").isEmpty)
-    val second = start()
+    val second = stream.start()
     try {
       second.processAllAvailable()
-      assert(session.table("counts").collect().map(_.getLong(1)).toSeq == Seq.fill(20)(2L))
+      assert(stream.counts == Seq.fill(20)(2L))
     } finally second.stop()
   }
 

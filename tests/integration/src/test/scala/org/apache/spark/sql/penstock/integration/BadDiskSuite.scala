@@ -4,12 +4,9 @@ import java.nio.file.{Files, Path}
 
 import scala.sys.process._
 
-import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
-import org.apache.spark.sql.functions.{count, lit}
+import org.apache.spark.sql.classic
 import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.penstock.state.ShardStores
-import org.apache.spark.sql.streaming.StreamingQuery
-import org.apache.spark.sql.{Encoders, classic}
 
 import io.penstock.faults.{Fault, FaultPlan, FaultyCheckpointFileManager}
 import org.scalatest.funsuite.AnyFunSuite
@@ -36,7 +33,7 @@ class BadDiskSuite extends AnyFunSuite with PenstockApplication {
     val query = new CountingQuery(newDirectory("source"), newDirectory("checkpoint"))
     assert(query.runOn(session())._1 == query.expected)
     // What this JVM holds is not read again.
-    ShardStores.drop(query.checkpoint.resolve("state").toUri.toString)
+    ShardStores.dropAll()
     val error = intercept[Exception](query.runOn(session(Seq.fill(times)(fault): _*)))
     assert(Errors.missing(error, words: _*).isEmpty)
     assert(query.runOn(session())._1 == query.expected)
@@ -59,10 +56,16 @@ class BadDiskSuite extends AnyFunSuite with PenstockApplication {
     assertSurvives("open epochs/* fail", "PENSTOCK_CANNOT_READ", "epochs/0", "Nothing is lost")
   }
 
-  test("a file system without room") {
+  /** A file system of its own, in memory. */
+  private def withDisk(sizeMb: Int)(use: Path => Unit): Unit = {
     val disk = newDirectory("disk")
-    assume(s"mount -t tmpfs -o size=4m tmpfs $disk".!(ProcessLogger(_ => ())) == 0, "needs the right to mount")
-    try {
+    assume(s"mount -t tmpfs -o size=${sizeMb}m tmpfs $disk".!(ProcessLogger(_ => ())) == 0, "needs the right to mount")
+    try use(disk)
+    finally s"umount $disk".!
+  }
+
+  test("a file system without room") {
+    withDisk(4) { disk =>
       val query = new CountingQuery(newDirectory("source"), disk.resolve("checkpoint"))
       assert(query.runOn(session())._1 == query.expected)
       val ballast = disk.resolve("ballast")
@@ -70,37 +73,27 @@ class BadDiskSuite extends AnyFunSuite with PenstockApplication {
       intercept[Exception](query.runOn(session()))
       Files.delete(ballast)
       assert(query.runOn(session())._1 == query.expected)
-    } finally s"umount $disk".!
+    }
   }
 
   test("a file system that is read-only for a while") {
-    val disk = newDirectory("disk")
-    assume(s"mount -t tmpfs -o size=64m tmpfs $disk".!(ProcessLogger(_ => ())) == 0, "needs the right to mount")
-    try {
-      val checkpoint = disk.resolve("checkpoint")
-      val session = this.session()
-      val source = MemoryStream[Long](Encoders.scalaLong, session)
-      def start(): StreamingQuery = source.toDF().groupBy("value").agg(count(lit(1)).as("n")).writeStream
-        .outputMode("complete")
-        .option("checkpointLocation", checkpoint.toString)
-        .queryName("counts")
-        .format("memory")
-        .start()
-      val first = start()
-      source.addData(1L to 20L)
+    withDisk(64) { disk =>
+      val stream = new CountingStream(session(), disk.resolve("checkpoint"))
+      val first = stream.start()
+      stream.add(1L to 20L)
       first.processAllAvailable()
       assert(s"mount -o remount,ro $disk".! == 0)
-      source.addData(1L to 20L)
+      stream.add(1L to 20L)
       // Spark's own log is the first to notice.
       val error = intercept[Exception](first.processAllAvailable())
       assert(Errors.missing(error, "Read-only file system").isEmpty)
       assert(s"mount -o remount,rw $disk".! == 0)
-      val second = start()
+      val second = stream.start()
       try {
         second.processAllAvailable()
-        assert(session.table("counts").collect().map(_.getLong(1)).toSeq == Seq.fill(20)(2L))
+        assert(stream.counts == Seq.fill(20)(2L))
       } finally second.stop()
-    } finally s"umount $disk".!
+    }
   }
 
   private def fill(file: Path): Unit = {

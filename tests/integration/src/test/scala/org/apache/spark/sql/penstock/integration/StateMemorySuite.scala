@@ -21,7 +21,7 @@ class StateMemorySuite extends AnyFunSuite with TestDirectory with BeforeAndAfte
   private def stop(): Unit = {
     running.foreach(_.stop())
     running = None
-    ShardStores.all.keySet.map(_._1).foreach(ShardStores.drop)
+    ShardStores.dropAll()
   }
 
   private def application(conf: (String, String)*): classic.SparkSession = {
@@ -94,7 +94,7 @@ class StateMemorySuite extends AnyFunSuite with TestDirectory with BeforeAndAfte
     assert(bytes > 16 * 512L)
     assert(UnifiedMemoryManager.getMemoryByComponentType("Penstock") == bytes)
     awaitPolled(bytes)
-    ShardStores.all.keySet.map(_._1).foreach(ShardStores.drop)
+    ShardStores.dropAll()
     awaitPolled(0L)
   }
 

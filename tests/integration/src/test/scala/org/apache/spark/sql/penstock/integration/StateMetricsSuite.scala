@@ -30,7 +30,7 @@ class StateMetricsSuite extends AnyFunSuite with PenstockApplication {
 
   test("a query's metrics, batch by batch, and their sums in the metrics system") {
     // Shards that other suites left in this JVM would be let go in the middle of the test.
-    ShardStores.all.keys.map(_._1).foreach(ShardStores.drop)
+    ShardStores.dropAll()
     val session = application.newSession()
     val before = PluginMetrics.here
     assert(before.keySet == (Metrics.at(Place.Executor) ++ Metrics.at(Place.Driver)).map(_.name).toSet)
