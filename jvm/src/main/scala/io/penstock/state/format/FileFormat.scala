@@ -112,7 +112,26 @@ object FileFormat {
    *   byte of the file where that shows
    */
   def corrupt(file: String, at: Long, what: String, cause: Throwable = null): PenstockException =
-    new PenstockException("PENSTOCK_CORRUPT_FILE", s"$file cannot be used: $what, at byte $at", cause)
+    new CorruptFile(s"$file cannot be used: $what, at byte $at", None, cause)
+
+  /**
+   * Runs a reader of a file, and lets the error of a corrupt one say who needs it.
+   *
+   * @param by
+   *   that which is lost with the file
+   */
+  def needed[A](by: => String)(read: => A): A =
+    try read
+    catch { case e: CorruptFile if e.neededBy.isEmpty => throw new CorruptFile(e.found, Some(by), e) }
+
+  final private class CorruptFile(val found: String, val neededBy: Option[String], cause: Throwable)
+      extends PenstockException(
+        "PENSTOCK_CORRUPT_FILE",
+        found + neededBy.fold("")(by =>
+          s"; $by needs it: restore the file, or start the query with a new checkpoint location"
+        ),
+        cause
+      )
 
   /**
    * Runs a reader of bytes of a file, and names file and byte where they do not follow the format.

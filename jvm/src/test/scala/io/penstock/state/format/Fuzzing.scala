@@ -63,7 +63,7 @@ object Fuzzing {
   type Outcome[A] = Either[PenstockException, A]
 
   /** File and byte of a PENSTOCK_CORRUPT_FILE. */
-  val Place = """(\S+) cannot be used: .+, at byte (\d+)""".r
+  val Place = """(\S+) cannot be used: .+, at byte (\d+)(?:; .+ needs it: restore .+)?""".r
 
   /** Far less than any length that damage announces, far more than the inputs need. */
   private val MostAllocatedBytes = 4L << 20

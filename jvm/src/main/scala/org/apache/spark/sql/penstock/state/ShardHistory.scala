@@ -33,8 +33,10 @@ final class ShardHistory(directory: StateDirectory, store: StoreKey, shard: Int,
       val section = delta.section
       def neededBy = ShardLoader.needing(manifest(version), store, Seq(shard))
       val set = directory.readSections(section.container, Seq(section), neededBy).head
-      FileFormat.reading(directory.name(section.container.path), section.offset) {
-        ChangeSet.read(set, 0, set.length, sink)
+      FileFormat.needed(neededBy) {
+        FileFormat.reading(directory.name(section.container.path), section.offset) {
+          ChangeSet.read(set, 0, set.length, sink)
+        }
       }
     }
 

@@ -28,10 +28,11 @@ final class ShardLoader(directory: StateDirectory) extends Logging {
       def needing(of: Seq[Int]) = ShardLoader.needing(manifest, store, of)
       val sections =
         try Some(read(group.map(s => s -> refs(s)), needing))
-        catch { case e: PenstockException if group.exists(refs(_).snapshot.isDefined) && isDamage(e) => None }
+        // One by one, which shard is damaged is known, and the others are not.
+        catch { case e: PenstockException if isDamage(e) => None }
       group.foreach { shard =>
         val loaded =
-          try rebuild(refs(shard), sections.getOrElse(read(Seq(shard -> refs(shard)), needing)))
+          try rebuild(refs(shard), sections.getOrElse(read(Seq(shard -> refs(shard)), needing)), needing(Seq(shard)))
           catch { case e: PenstockException if isDamage(e) => aroundSnapshot(manifest, store, shard, refs(shard), e) }
         use(shard, loaded)
       }
@@ -55,10 +56,12 @@ final class ShardLoader(directory: StateDirectory) extends Logging {
         inOrder.zip(directory.readSections(container, inOrder, needing(wanted.map(_._1).distinct)))
       }
 
-  private def rebuild(refs: ShardRefs, sections: Map[SectionRef, Array[Byte]]): Loaded = {
+  private def rebuild(refs: ShardRefs, sections: Map[SectionRef, Array[Byte]], neededBy: => String): Loaded = {
     val content = new ShardState
-    refs.sections.foreach { s =>
-      FileFormat.reading(directory.name(s.container.path), s.offset)(content(sections(s), 0, s.length))
+    FileFormat.needed(neededBy) {
+      refs.sections.foreach { s =>
+        FileFormat.reading(directory.name(s.container.path), s.offset)(content(sections(s), 0, s.length))
+      }
     }
     Loaded(content, refs.deltas.size, refs.deltas.map(_.section.length.toLong).sum)
   }
@@ -84,8 +87,9 @@ final class ShardLoader(directory: StateDirectory) extends Logging {
       same <- shards(shard).upTo(snapshot.lineage).iterator
       if !same.snapshot.contains(snapshot)
     } yield ShardRefs(same.snapshot, same.deltas ++ refs.deltas)
+    def neededBy = ShardLoader.needing(manifest, store, Seq(shard))
     val loaded = ways
-      .map(way => attempt(rebuild(way, read(Seq(shard -> way), ShardLoader.needing(manifest, store, _)))))
+      .map(way => attempt(rebuild(way, read(Seq(shard -> way), _ => neededBy), neededBy)))
       .collectFirst { case Some(loaded) => loaded }
       .getOrElse(throw failure)
     logWarning(s"Shard $shard was made of the changes that a snapshot stands for, which cannot be read", failure)

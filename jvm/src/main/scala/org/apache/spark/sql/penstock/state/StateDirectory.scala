@@ -103,8 +103,8 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
    *   PENSTOCK_MISSING_FILE, PENSTOCK_CORRUPT_FILE, PENSTOCK_NEWER_FORMAT, as of every reader here
    */
   def read[A](path: String, kind: Int)(decode: Array[Byte] => A): A = {
-    val body = open(path, "the state of the query")(_.body(kind))
-    FileFormat.reading(name(path), FileFormat.HeaderBytes)(decode(body))
+    val body = open(path, StateDirectory.WholeState)(_.body(kind))
+    FileFormat.needed(StateDirectory.WholeState)(FileFormat.reading(name(path), FileFormat.HeaderBytes)(decode(body)))
   }
 
   /**
@@ -148,7 +148,9 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
   }
 
   private def open[A](path: String, neededBy: => String)(use: FileReader => A): A =
-    try Using.resource(files.open(new Path(root, path)))(in => use(new FileReader(name(path), new Opened(path, in))))
+    try Using.resource(files.open(new Path(root, path))) { in =>
+        FileFormat.needed(neededBy)(use(new FileReader(name(path), new Opened(path, in))))
+      }
     catch {
       // Local file systems say the same of a file that may not be read.
       case e: FileNotFoundException if !exists(path) =>
@@ -197,6 +199,9 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
 object StateDirectory {
   val Name = "_penstock"
   private val Description = "FORMAT"
+
+  /** Who needs what is not of some shards only, for messages. */
+  private val WholeState = "the state of the query"
 }
 
 /**

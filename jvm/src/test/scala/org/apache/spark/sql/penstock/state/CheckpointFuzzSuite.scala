@@ -183,6 +183,8 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
         assert(!input.bytes.slice(8, 10).sameElements(c.intact(path).slice(8, 10)), e)
       case (_, Left(e)) =>
         corrupt(e, path, 0L, math.max(input.bytes.length, c.intact(path).length).toLong)
+        if (path.startsWith("changelogs/") || path.startsWith("snapshots/"))
+          assert(e.detail.matches(".*; shard \\d+ of store .* version \\d+ .* needs it: restore .*"), e)
     }
 
   /** Refusals where the damage is not to be seen in the file itself. */
