@@ -63,6 +63,7 @@ def _labels(series: Series) -> str:
         "keys": "{} keys",
         "hot": "hot keys {}",
         "mapTasks": "{} map tasks",
+        "tasks": "{} tasks",
         "manager": "{} file manager",
         "side": "{}",
     }

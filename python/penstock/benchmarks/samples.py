@@ -103,6 +103,11 @@ def start_ms(batch: Batch) -> float | None:
     return _figure(batch, "start")
 
 
+def changed_batch_ms(batch: Batch) -> float | None:
+    """Whole time of a batch, in ms, if it is the first one with another number of tasks."""
+    return batch_ms(batch) if batch.get("sinceChange") == 0 else None
+
+
 def call_ns(batch: Batch) -> float | None:
     """Time of one call of a state store, in ns."""
     return _figure(batch, "ns")

@@ -154,6 +154,19 @@ def large(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
     return made
 
 
+def rescale(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
+    """Targets of `rescale`: no batch takes longer than 1.5 x the median of those with as many tasks."""
+    made = []
+    for manager in managers:
+        for tasks in ("2", "16"):
+            of = find(series, manager=manager, tasks=tasks)
+            longest = max(of.values(samples.batch_ms)) if of else None
+            ratio = _ratio(longest, _median(of, samples.batch_ms))
+            name = f"{tasks} tasks, {manager} file manager: longest batch over the median, at most"
+            made.append(Target(name, ratio, 1.5))
+    return made
+
+
 Measures = Sequence[tuple[str, str, Measure]]
 
 #: What is shown of every case of a benchmark: name, unit, measure.
@@ -185,6 +198,11 @@ MEASURES: dict[str, Measures] = {
         ("addBatch", "ms", samples.add_batch_ms),
         ("stateful stage", "ms", samples.stage_ms),
         ("processor time", "ms", samples.processor_ms),
+    ],
+    "rescale": [
+        ("batch", "ms", samples.batch_ms),
+        ("first batch after a change", "ms", samples.changed_batch_ms),
+        ("stateful stage", "ms", samples.stage_ms),
     ],
     "store": [
         ("time", "ns", samples.call_ns),

@@ -62,6 +62,8 @@ def plan(arguments: argparse.Namespace) -> Plan:
         chosen = Plan("store", 2, 10, 12, 600, "default", memory="8g")
     elif arguments.name == "recover":
         chosen = Plan("recover", 2, 2, 6, 600, "local", memory="8g")
+    elif arguments.name == "rescale":
+        chosen = Plan("rescale", 16, 100, 200, 600, "local")
     elif arguments.name == "large":
         chosen = Plan("large", 2, 20, 60, 600, "local", memory="14g")
     elif arguments.name == "barrier":
@@ -91,7 +93,9 @@ def plan(arguments: argparse.Namespace) -> Plan:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("name", choices=("overhead", "barrier", "store", "recover", "large"), help="which benchmark")
+    parser.add_argument(
+        "name", choices=("overhead", "barrier", "store", "recover", "large", "rescale"), help="which benchmark"
+    )
     parser.add_argument("--op", choices=OPERATORS, default=targets.AGGREGATION, help="of overhead: which operator")
     parser.add_argument("--cost", action="store_true", help="of barrier: what it costs, not what it gains")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result here")
@@ -144,14 +148,15 @@ def _targets(chosen: Plan, operator: str, series: Sequence[Series]) -> list[Targ
     managers = ("default", "local") if chosen.file_managers == "both" else (chosen.file_managers,)
     if chosen.name == "store":
         return targets.store(series)
-    if chosen.name == "recover":
-        return targets.recover(series, managers)
-    if chosen.name == "large":
-        return targets.large(series, managers)
-    if chosen.name == "barrier":
-        return targets.barrier(series, managers)
-    if chosen.name == "barrier-cost":
-        return targets.barrier_cost(series, managers)
+    by_manager = {
+        "barrier": targets.barrier,
+        "barrier-cost": targets.barrier_cost,
+        "recover": targets.recover,
+        "large": targets.large,
+        "rescale": targets.rescale,
+    }
+    if chosen.name in by_manager:
+        return by_manager[chosen.name](series, managers)
     return targets.overhead(series, operator, managers, chosen.cores)
 
 

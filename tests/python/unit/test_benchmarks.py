@@ -98,6 +98,38 @@ def test_a_store_is_compared_with_the_faster_rocksdb_that_counts_its_rows():
     assert (commit.value, commit.met) == (1.4, True)
 
 
+def test_a_start_is_compared_with_the_faster_rocksdb():
+    measured = [
+        series([{**batch(9), "start": ms}], manager="local", side=side)
+        for side, ms in {"penstock": 50, "hdfs-2": 10, "rocksdb-2": 90, "rocksdb-changelog-2": 60}.items()
+    ]
+    (only,) = targets.recover(measured, ["local"])
+    assert (only.value, only.met) == (pytest.approx(50 / 60), True)
+    (unknown,) = targets.recover(measured[1:], ["local"])
+    assert not unknown.met
+
+
+def test_a_batch_with_a_large_state_is_compared_with_one_with_a_small_one():
+    measured = [
+        series([batch(ms)], manager="local", side=side, keys=keys)
+        for side, keys, ms in [("penstock", "20000", 130), ("penstock", "100", 100), ("hdfs-2", "20000", 9)]
+    ]
+    (only,) = targets.large(measured, ["local"])
+    assert (only.value, only.met) == (1.3, False)
+    (unknown,) = targets.large(measured[:1], ["local"])
+    assert unknown.value is None
+
+
+def test_the_longest_batch_is_compared_with_others_of_as_many_tasks():
+    few = [batch(ms, sinceChange=i) for i, ms in enumerate([14, 10, 10])]
+    many = [batch(ms, sinceChange=i) for i, ms in enumerate([32, 20, 20])]
+    measured = [series(few, manager="local", tasks="2"), series(many, manager="local", tasks="16")]
+    two, sixteen = targets.rescale(measured, ["local"])
+    assert (two.value, two.met) == (1.4, True)
+    assert (sixteen.value, sixteen.met) == (1.6, False)
+    assert measured[0].values(samples.changed_batch_ms) == [14]
+
+
 def barrier_series(hot, sticky_rows, share):
     plain = [batch(9, stage=100), batch(9, stage=100)]
     sticky = [batch(9, stage=70, rows=r, moved=share) for r in sticky_rows]

@@ -6,6 +6,7 @@ import java.nio.file.Path
 import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryProgress}
 
 import com.sun.management.OperatingSystemMXBean
+import io.penstock.Penstock
 import io.penstock.benchmarks.source.Gate
 
 /**
@@ -29,15 +30,20 @@ final class Contender(
 ) {
   private var next = first
 
+  /** Sets an option for the batches to come. */
+  def set(name: String, value: String): Unit = Penstock.set(query, name, value)
+
   /**
    * Runs one batch to its end.
    *
+   * @param tasks
+   *   that its stateful stage must have
    * @throws IllegalStateException
    *   where the side is not what its name says, or where one turn was more than one batch
    * @throws java.util.concurrent.TimeoutException
    *   where the batch takes more than five minutes
    */
-  def step(watch: StageWatch): Sample = {
+  def step(watch: StageWatch, tasks: Int = side.tasks): Sample = {
     val before = Contender.processorNs()
     Gate.open(gate)
     val progress = await(next)
@@ -45,7 +51,7 @@ final class Contender(
     if (Gate.batches(gate) != next + 1) throw new IllegalStateException(s"${side.name}: another user of gate $gate")
     val stages = watch.of(query.id.toString, next)
     val stage = stages.filter(_.readsShuffle).last
-    Evidence.check(side, checkpoint, progress, stage)
+    Evidence.check(side.copy(tasks = tasks), checkpoint, progress, stage)
     next += 1
     Sample(progress, stages, stage, processorNs / 1000000L)
   }

@@ -24,6 +24,7 @@ object Main {
       "barrier-cost" -> (() => BarrierCost.run(spark, options, watch, report)),
       "store" -> (() => Store.run(spark, options, report)),
       "recover" -> (() => Recover.run(spark, options, watch, report)),
+      "rescale" -> (() => Rescale.run(spark, options, watch, report)),
       "large" -> (() => Large.run(spark, options, watch, report))
     )
     try {

@@ -15,10 +15,18 @@ final class Report(file: Path) extends AutoCloseable {
   /**
    * @param extra
    *   further figures of each batch, in the order of the samples
+   * @param label
+   *   what tells these batches of the contender from others of its
    */
-  def write(bench: String, contender: Contender, samples: Seq[Sample], extra: Seq[Map[String, Any]] = Nil): Unit = {
+  def write(
+      bench: String,
+      contender: Contender,
+      samples: Seq[Sample],
+      extra: Seq[Map[String, Any]] = Nil,
+      label: Map[String, String] = Map.empty
+  ): Unit = {
     val batches = samples.zipAll(extra, null, Map.empty[String, Any]).map { case (s, e) => batch(s) ++ e }
-    line(contender.label + ("bench" -> bench), batches)
+    line(contender.label ++ label + ("bench" -> bench), batches)
   }
 
   /**

@@ -45,24 +45,33 @@ object Kind {
   val boolean: Kind[Boolean] = Kind("boolean", "true or false", _.toLowerCase.toBooleanOption, _.toString)
 
   /**
-   * One of several forms, each a plain word or a word with a seed: `sticky`, `chaos(17)`. Case does not matter.
+   * One of several forms, each a plain word, a word with a seed or a number: `sticky`, `chaos(17)`, `16`. Case does not
+   * matter.
    *
    * @param words
    *   plain words with their values
    * @param seeded
    *   words that take a seed, with what makes the value of it
+   * @param number
+   *   the kind of the numbers that are allowed, with what makes the value of one
    */
-  def choice[T](name: String, words: Seq[(String, T)], seeded: Seq[(String, Long => T)] = Nil)(
+  def choice[T](
+      name: String,
+      words: Seq[(String, T)],
+      seeded: Seq[(String, Long => T)] = Nil,
+      number: Option[(Kind[Int], Int => T)] = None
+  )(
       write: T => String
   ): Kind[T] = {
     val forms = words.map(_._1) ++ seeded.map(s => s"${s._1}(<seed>)")
-    val note = if (seeded.isEmpty) "" else ", where <seed> is an integer"
+    val note = (if (seeded.isEmpty) "" else ", where <seed> is an integer") +
+      number.fold("")(n => s", or ${n._1.allowed}")
     def read(text: String): Option[T] = {
       val t = text.toLowerCase
       words.collectFirst { case (w, v) if w == t => v }.orElse(seeded.collectFirst {
         case (w, make) if t.startsWith(s"$w(") && t.endsWith(")") =>
           t.substring(w.length + 1, t.length - 1).trim.toLongOption.map(make)
-      }.flatten)
+      }.flatten).orElse(number.flatMap { case (kind, make) => kind.read(t).map(make) })
     }
     Kind(name, s"one of ${forms.mkString(", ")}$note", read, write)
   }

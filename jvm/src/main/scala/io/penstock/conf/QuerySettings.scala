@@ -1,5 +1,7 @@
 package io.penstock.conf
 
+import io.penstock.errors.PenstockException
+
 /**
  * The settings of one query: typed, checked and immutable. A value comes from the query's options, else from the
  * session, else from the application, else it is the default.
@@ -19,6 +21,27 @@ final class QuerySettings private (values: Map[String, QuerySettings.Resolved]) 
   def theta: Double = apply(Settings.Theta)
   def binder: BinderChoice = apply(Settings.Binder)
   def tasks: TasksChoice = apply(Settings.Tasks)
+
+  /**
+   * These settings with another value of one, for a query that runs.
+   *
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_UNKNOWN_SETTING, PENSTOCK_INVALID_SETTING, PENSTOCK_NOT_AT_RUN_TIME
+   */
+  def updated(option: String, text: String): QuerySettings = {
+    val setting = Settings.findOption(option, text)
+    if (setting.effect != Effect.NextBatch) {
+      val able = Settings.all.filter(_.effect == Effect.NextBatch).map(_.option)
+      throw new PenstockException(
+        "PENSTOCK_NOT_AT_RUN_TIME",
+        s"$option=$text cannot be set for a query that runs: it takes effect at ${setting.effect.name}. Allowed: " +
+          s"${able.mkString(", ")}. Stop the query and start it with this value"
+      )
+    }
+    new QuerySettings(
+      values + (setting.name -> QuerySettings.Resolved(setting.parse(text, option, Scope.Query), Some(Scope.Query)))
+    )
+  }
 
   /** Name and text of every value, by name: for logs and tests. */
   def texts: Seq[(String, String)] = Settings.all.map(s => s.name -> QuerySettings.text(s, this))

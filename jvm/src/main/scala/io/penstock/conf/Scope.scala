@@ -38,6 +38,9 @@ object Effect {
   /** Fixed by the first batch of a checkpoint: a query keeps it for life. */
   case object NewCheckpoint extends Effect("new checkpoint", false)
 
+  /** Read when a query starts, and may be set for a query that runs: its next batch uses it. */
+  case object NextBatch extends Effect("next batch", true)
+
   /** Read when a query starts, so a restart of the query, with the same checkpoint, changes it. */
   case object QueryStart extends Effect("query start", true)
 }

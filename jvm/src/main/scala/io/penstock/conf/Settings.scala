@@ -60,7 +60,7 @@ object Settings {
     Kind.doubleAbove(1, 10),
     1.05,
     Query,
-    QueryStart,
+    NextBatch,
     "ratio",
     "0.1.0",
     "Balance that the sticky binder aims at: the busiest task's load over the mean load. Smaller is better balanced " +
@@ -84,11 +84,11 @@ object Settings {
     TasksChoice.kind,
     TasksChoice.Cores,
     Query,
-    QueryStart,
+    NextBatch,
     "-",
     "0.1.0",
-    "How many tasks a batch's stateful stages have: `cores` is one per core of the application (never more than " +
-      "shards), `chaos(<seed>)` is another number in every batch, for tests."
+    "How many tasks a batch's stateful stages have: `cores` is one per core of the application, a number is " +
+      "that many (never more than shards), `chaos(<seed>)` is another number in every batch, for tests."
   )
 
   val CheckpointFsync: Setting[Boolean] = entry(

@@ -48,11 +48,18 @@ object TasksChoice {
   /** As many as the application has cores, at most one per shard. */
   case object Cores extends TasksChoice("cores")
 
+  /** So many, at most one per shard. */
+  final case class Fixed(count: Int) extends TasksChoice(count.toString)
+
   /** Another number in every batch, at random, for tests. */
   final case class Chaos(seed: Long) extends TasksChoice(s"chaos($seed)")
 
-  val kind: Kind[TasksChoice] =
-    Kind.choice[TasksChoice]("tasks", Seq("cores" -> Cores), Seq("chaos" -> (s => Chaos(s))))(_.toString)
+  val kind: Kind[TasksChoice] = Kind.choice[TasksChoice](
+    "tasks",
+    Seq("cores" -> Cores),
+    Seq("chaos" -> (s => Chaos(s))),
+    Some(Kind.int(1, 65536) -> (n => Fixed(n)))
+  )(_.toString)
 }
 
 /** How much of a JVM's heap something may take. */

@@ -25,6 +25,7 @@ object TaskCountPolicy {
   /** The policy that a query's settings name. */
   def of(settings: QuerySettings): TaskCountPolicy = settings.tasks match {
     case TasksChoice.Cores => CoresPolicy
+    case TasksChoice.Fixed(count) => new FixedPolicy(count)
     case TasksChoice.Chaos(seed) => new ChaosPolicy(seed)
   }
 }
@@ -32,6 +33,11 @@ object TaskCountPolicy {
 /** One task per core, at most one per shard. */
 object CoresPolicy extends TaskCountPolicy {
   override def tasks(batch: Long, region: Long, cores: Int, shards: Int): Int = math.max(1, math.min(cores, shards))
+}
+
+/** Always the same number, at most one per shard. */
+final class FixedPolicy(count: Int) extends TaskCountPolicy {
+  override def tasks(batch: Long, region: Long, cores: Int, shards: Int): Int = math.min(count, shards)
 }
 
 /** Another number in every batch and region, for tests: 1 to 5, the same for the same seed. */

@@ -53,6 +53,29 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
     assert(kind.allowed.contains("at most 1g"))
   }
 
+  test("tasks: a number as well") {
+    val kind = Settings.Tasks.kind
+    check(Prop.forAll(Gen.choose(1, 65536)) { n =>
+      kind.read(n.toString).contains(TasksChoice.Fixed(n)) && kind.write(TasksChoice.Fixed(n)) == n.toString
+    })
+    Seq("0", "-1", "65537", "2.5", "16 tasks").foreach(t => assert(kind.read(t).isEmpty, t))
+    assert(kind.allowed.contains("or an integer from 1 to 65536"))
+  }
+
+  test("what takes effect at the next batch may be set for a query that runs, and nothing else") {
+    val started = QuerySettings.resolve(Map("penstock.theta" -> "1.2"), Map.empty, Map.empty)
+    val later = started.updated("penstock.tasks", "16").updated("penstock.theta", "2")
+    assert((later.tasks, later.theta, later.binder) == ((TasksChoice.Fixed(16), 2.0, started.binder)))
+    def refused(option: String, text: String) = intercept[PenstockException](started.updated(option, text))
+    val binder = refused("penstock.binder", "static")
+    assert(binder.errorClass == "PENSTOCK_NOT_AT_RUN_TIME")
+    Seq("penstock.binder=static", "query start", "penstock.tasks, penstock.theta").foreach(word =>
+      assert(binder.detail.contains(word), binder)
+    )
+    assert(refused("penstock.tasks", "many").errorClass == "PENSTOCK_INVALID_SETTING")
+    assert(refused("penstock.task", "2").errorClass == "PENSTOCK_UNKNOWN_SETTING")
+  }
+
   test("heap limits: sizes as Spark writes them, and shares") {
     val kind = Settings.StateMaxBytes.kind
     def bytes(text: String): Option[Long] = kind.read(text).map(_.bytes(1000L))

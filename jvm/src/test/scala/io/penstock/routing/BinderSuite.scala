@@ -146,6 +146,7 @@ class BinderSuite extends AnyFunSuite with Checks {
       0,
       4
     ) == 1)
+    assert(new FixedPolicy(16).tasks(0, 0, 2, 256) == 16 && new FixedPolicy(16).tasks(0, 0, 2, 4) == 4)
     val chaos = new ChaosPolicy(7)
     val drawn = (0 until 100).map(b => chaos.tasks(b, 0, 8, 256))
     assert(drawn.distinct.sorted == (1 to ChaosPolicy.Most))

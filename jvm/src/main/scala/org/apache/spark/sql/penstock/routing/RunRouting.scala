@@ -24,12 +24,15 @@ final private[routing] class RunRouting(
     session: SparkSession,
     runId: UUID,
     stateRoot: String,
-    settings: QuerySettings,
+    startedWith: QuerySettings,
     foreachBatch: Boolean,
     leases: BatchLeases,
     makeEpochs: => EpochLog
 ) extends Logging {
   private lazy val epochs = makeEpochs
+
+  /** Of the batch that is planned. */
+  private var settings = startedWith
   private var current: Option[BatchRouting] = None
   private val owners = mutable.Map.empty[Long, Array[Int]]
   private val told = mutable.Set.empty[Long]
@@ -38,6 +41,7 @@ final private[routing] class RunRouting(
   def batch(batchId: Long, shards: Int, regions: Seq[PlannedRegion]): BatchRouting = synchronized {
     current.filter(b => b.spec.batchId == batchId && b.spec.regions == regions.map(_.spec)).getOrElse {
       remember()
+      settings = RunTimeSettings.of(runId, startedWith)
       val spec = BatchSpec(runId, stateRoot, batchId, shards, regions.map(_.spec), countedBySpark = foreachBatch)
       // First, because it refuses a checkpoint that cannot be continued, to which nothing must be written.
       val opened = leases.open(session, spec)

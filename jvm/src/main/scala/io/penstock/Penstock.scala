@@ -1,0 +1,22 @@
+package io.penstock
+
+import org.apache.spark.sql.penstock.routing.RunTimeSettings
+import org.apache.spark.sql.streaming.StreamingQuery
+
+/** What an application may ask of Penstock while its queries run. */
+object Penstock {
+
+  /**
+   * Sets an option of a query that runs, without a restart: `set(query, "tasks", "16")`. The next batch uses it; it is
+   * gone with the run.
+   *
+   * @param name
+   *   of a setting that takes effect at the next batch (docs/configuration.md), with or without `penstock.`
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_UNKNOWN_SETTING, PENSTOCK_INVALID_SETTING, PENSTOCK_NOT_AT_RUN_TIME, PENSTOCK_NOT_RUNNING
+   */
+  def set(query: StreamingQuery, name: String, value: String): Unit = {
+    val option = if (name.startsWith(conf.Setting.OptionPrefix)) name else conf.Setting.OptionPrefix + name
+    RunTimeSettings.update(query, option, value)
+  }
+}
