@@ -108,8 +108,11 @@ def rows(result: Result) -> tuple[list[list[str]], list[list[str]]]:
     return measured, checked
 
 
+_WITH_DECIMALS_BELOW = 10
+
+
 def _number(value: float, unit: str) -> str:
-    return f"{value:.0f}" if unit in {"ms", "ns", "bytes"} else f"{value:.3f}"
+    return f"{value:.0f}" if unit == "ms" or abs(value) >= _WITH_DECIMALS_BELOW else f"{value:.3f}"
 
 
 def _without_bound(name: str) -> str:

@@ -67,9 +67,9 @@ def summarise(values: Sequence[float]) -> Summary:
     return Summary(quantile(values, 0.5), quantile(values, 0.1), quantile(values, 0.9), len(values))
 
 
-def batch_ms(batch: Batch) -> float:
-    """Whole time of a batch, in ms: from Spark's decision to run it to its commit."""
-    return float(batch["ms"]["triggerExecution"])
+def batch_ms(batch: Batch) -> float | None:
+    """Whole time of a batch, in ms: from Spark's decision to run it to its commit; None of what is no batch."""
+    return float(batch["ms"]["triggerExecution"]) if "ms" in batch else None
 
 
 def add_batch_ms(batch: Batch) -> float:
@@ -106,6 +106,16 @@ def start_ms(batch: Batch) -> float | None:
 def changed_batch_ms(batch: Batch) -> float | None:
     """Whole time of a batch, in ms, if it is the first one with another number of tasks."""
     return batch_ms(batch) if batch.get("sinceChange") == 0 else None
+
+
+def accesses(batch: Batch) -> float | None:
+    """Keys that a batch reads or writes."""
+    return _figure(batch, "accesses")
+
+
+def checked_bytes(batch: Batch) -> float | None:
+    """Bytes with a checksum that a batch writes; None where they are gone already."""
+    return _figure(batch, "checkedBytes") or None
 
 
 def call_ns(batch: Batch) -> float | None:

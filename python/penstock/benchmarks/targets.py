@@ -167,6 +167,20 @@ def rescale(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
     return made
 
 
+def check(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
+    """Targets of `check`: access checks and checksums take at most 2 % of a batch."""
+    a_key, a_byte = (_median(find(series, call=call), samples.call_ns) for call in ("access", "checksum"))
+    made = []
+    for manager in managers:
+        batches = find(series, manager=manager, side="penstock")
+        keys, bytes_, ms = (_median(batches, m) for m in (samples.accesses, samples.checked_bytes, samples.batch_ms))
+        share = None
+        if a_key is not None and a_byte is not None and keys is not None and bytes_ is not None and ms is not None:
+            share = (a_key * keys + a_byte * bytes_) / (ms * 1e6)
+        made.append(Target(f"{manager} file manager: checks, share of batch time, at most", share, 0.02))
+    return made
+
+
 Measures = Sequence[tuple[str, str, Measure]]
 
 #: What is shown of every case of a benchmark: name, unit, measure.
@@ -203,6 +217,12 @@ MEASURES: dict[str, Measures] = {
         ("batch", "ms", samples.batch_ms),
         ("first batch after a change", "ms", samples.changed_batch_ms),
         ("stateful stage", "ms", samples.stage_ms),
+    ],
+    "check": [
+        ("batch", "ms", samples.batch_ms),
+        ("accesses", "calls", samples.accesses),
+        ("with a checksum", "bytes", samples.checked_bytes),
+        ("time", "ns", samples.call_ns),
     ],
     "store": [
         ("time", "ns", samples.call_ns),

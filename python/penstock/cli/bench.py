@@ -62,6 +62,8 @@ def plan(arguments: argparse.Namespace) -> Plan:
         chosen = Plan("store", 2, 10, 12, 600, "default", memory="8g")
     elif arguments.name == "recover":
         chosen = Plan("recover", 2, 2, 6, 600, "local", memory="8g")
+    elif arguments.name == "check":
+        chosen = Plan("check", 2, 60, 60, 240, "local")
     elif arguments.name == "rescale":
         chosen = Plan("rescale", 16, 100, 200, 600, "local")
     elif arguments.name == "large":
@@ -94,7 +96,7 @@ def plan(arguments: argparse.Namespace) -> Plan:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "name", choices=("overhead", "barrier", "store", "recover", "large", "rescale"), help="which benchmark"
+        "name", choices=("overhead", "barrier", "store", "recover", "large", "rescale", "check"), help="which benchmark"
     )
     parser.add_argument("--op", choices=OPERATORS, default=targets.AGGREGATION, help="of overhead: which operator")
     parser.add_argument("--cost", action="store_true", help="of barrier: what it costs, not what it gains")
@@ -154,6 +156,7 @@ def _targets(chosen: Plan, operator: str, series: Sequence[Series]) -> list[Targ
         "recover": targets.recover,
         "large": targets.large,
         "rescale": targets.rescale,
+        "check": targets.check,
     }
     if chosen.name in by_manager:
         return by_manager[chosen.name](series, managers)

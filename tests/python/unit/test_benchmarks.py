@@ -130,6 +130,18 @@ def test_the_longest_batch_is_compared_with_others_of_as_many_tasks():
     assert measured[0].values(samples.changed_batch_ms) == [14]
 
 
+def test_checks_are_counted_against_the_batch():
+    measured = [
+        series([batch(10, accesses=1000, checkedBytes=50_000)], manager="local", side="penstock"),
+        series([{"ns": 90}], call="access"),
+        series([{"ns": 0.2}], call="checksum"),
+    ]
+    (only,) = targets.check(measured, ["local"])
+    assert (only.value, only.met) == (pytest.approx((1000 * 90 + 50_000 * 0.2) / 10e6), True)
+    (unknown,) = targets.check(measured[:2], ["local"])
+    assert unknown.value is None
+
+
 def barrier_series(hot, sticky_rows, share):
     plain = [batch(9, stage=100), batch(9, stage=100)]
     sticky = [batch(9, stage=70, rows=r, moved=share) for r in sticky_rows]

@@ -25,7 +25,8 @@ object Main {
       "store" -> (() => Store.run(spark, options, report)),
       "recover" -> (() => Recover.run(spark, options, watch, report)),
       "rescale" -> (() => Rescale.run(spark, options, watch, report)),
-      "large" -> (() => Large.run(spark, options, watch, report))
+      "large" -> (() => Large.run(spark, options, watch, report)),
+      "check" -> (() => Check.run(spark, options, watch, report))
     )
     try {
       val name = args.headOption.mkString

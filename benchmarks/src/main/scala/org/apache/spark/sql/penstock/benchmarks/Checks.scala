@@ -1,0 +1,33 @@
+package org.apache.spark.sql.penstock.benchmarks
+
+import org.apache.spark.sql.penstock.state.ShardExtractor
+
+import io.penstock.state.format.FileFormat
+
+/** The checks of a store by themselves. */
+final class Checks(bytes: Int) {
+  private val shardCount = 256
+  private val shape = StoreShape.Whole
+  private val extractor =
+    ShardExtractor.of(shape.kind, shardCount, "default", shape.keySchema, shape.spec, prefixedMain = false)
+  private val own = Array.tabulate(shardCount)(_ => new AnyRef)
+  private val key = shape.newKey()
+  private val data = Array.tabulate(bytes)(i => (i * 31).toByte)
+  private var number = 0L
+
+  /**
+   * Finds the shard of a key and sees that it is one of the task's.
+   *
+   * @throws IllegalStateException
+   *   where it is not
+   */
+  def shardOfNextKey(): Int = {
+    number += 1L
+    shape.fill(key, number)
+    val shard = extractor.ofKey(key)
+    if (own(shard) == null) throw new IllegalStateException(s"shard $shard")
+    shard
+  }
+
+  def checksum(): Int = FileFormat.crc(data, 0, data.length)
+}
