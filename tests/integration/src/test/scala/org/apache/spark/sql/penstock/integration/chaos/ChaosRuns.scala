@@ -27,16 +27,16 @@ final class ChaosRuns(directory: Path, say: String => Unit) extends AutoCloseabl
     failures += outcome.ends.failures
     val seconds = (System.nanoTime() - started) / 1000000000L
     say(
-      s"$name: ${if (outcome.problem.isEmpty) "equal" else "WRONG"}, ${outcome.ends.struck} of ${scenario.faults.size} " +
+      s"$name: ${if (outcome.finding.isEmpty) "equal" else "WRONG"}, ${outcome.ends.struck} of ${scenario.faults.size} " +
         s"faults struck, ${outcome.ends.deaths} died, ${outcome.ends.failures} failed, $seconds s: ${scenario.query}" +
         s"${if (scenario.cluster) ", on a cluster" else ""}${if (scenario.twice) ", twice at a time" else ""}; ${scenario.faults.mkString(", ")}"
     )
-    outcome.problem.map { problem =>
-      say(s"$name: $problem\nwhat it left: ${outcome.left}\nmaking it smaller ...")
-      val small = Shrinker.shrink(scenario, shrinkAttempts)(runner.run(_).problem.isDefined)
+    outcome.finding.map { finding =>
+      say(s"$name: $finding\nwhat it left: ${outcome.left}\nmaking it smaller ...")
+      val small = Shrinker.shrink(scenario, shrinkAttempts)(runner.run(_).finding.exists(_.kind == finding.kind))
       val file = Files.createTempFile("penstock-chaos", ".json")
       small.write(file)
-      s"$name: $problem\nThe smallest scenario that fails, again with `make chaos SCENARIO=$file`:\n$small"
+      s"$name: $finding\nThe smallest scenario that fails in this way, again with `make chaos SCENARIO=$file`:\n$small"
     }
   }
 

@@ -28,10 +28,10 @@ final class ScenarioRunner(application: classic.SparkSession, workers: Workers, 
     run.scenario = scenario
     val second = Option.when(scenario.twice)(workers.second)
     val intruder = second.map(process => Future(process.play(run)))
-    val (ends, problem) = playToTheEnd(scenario, run, intruder)
-    val found = problem
-      .orElse(difference(scenario, run))
-      .orElse(Inspection.contradiction(run.checkpoint, scenario.seed))
+    val (ends, early) = playToTheEnd(scenario, run, intruder)
+    val found = early
+      .orElse(difference(scenario, run).map(Finding(Finding.OtherRows, _)))
+      .orElse(Inspection.contradiction(run.checkpoint, scenario.seed).map(Finding(Finding.BadCheckpoint, _)))
     if (found.isEmpty) Utils.deleteRecursively(root.toFile)
     Outcome(found, ends, root)
   }
@@ -43,9 +43,10 @@ final class ScenarioRunner(application: classic.SparkSession, workers: Workers, 
       intruder: Option[Future[WorkerProcess.Answer]],
       deaths: Int = 0,
       failures: Int = 0
-  ): (Ends, Option[String]) = {
+  ): (Ends, Option[Finding]) = {
     def struck = FaultPlan.struck(run.strikes)
-    def ended(problem: Option[String]) = (Ends(deaths, failures, struck.size), problem)
+    def ended(finding: Option[Finding]) = (Ends(deaths, failures, struck.size), finding)
+    def found(kind: Finding.Kind, what: Any) = ended(Some(Finding(kind, what.toString)))
     val before = struck
     val beside = intruder.exists(!_.isCompleted)
     val answer = workers.first(scenario.cluster).play(run)
@@ -53,12 +54,11 @@ final class ScenarioRunner(application: classic.SparkSession, workers: Workers, 
     val second = intruder.map(Await.result(_, Duration.Inf))
     def noReason = struck == before && !beside
     (answer, second) match {
-      case (WorkerProcess.Hung(threads), _) => ended(Some(s"the process hangs: $threads"))
-      case (_, Some(WorkerProcess.Hung(threads))) => ended(Some(s"the second process hangs: $threads"))
+      case (WorkerProcess.Hung(threads), _) => found(Finding.Hangs, threads)
+      case (_, Some(WorkerProcess.Hung(threads))) => found(Finding.Hangs, s"the second one: $threads")
       case (WorkerProcess.Finished(ChaosWorker.Done), _) => ended(None)
-      case (WorkerProcess.Finished(_), _) if noReason =>
-        ended(Some(s"the query failed for no reason: ${run.error}"))
-      case (WorkerProcess.Died(log), _) if noReason => ended(Some(s"the process died for no reason: $log"))
+      case (WorkerProcess.Finished(_), _) if noReason => found(Finding.FailsForNoReason, run.error)
+      case (WorkerProcess.Died(log), _) if noReason => found(Finding.DiesForNoReason, log)
       case (WorkerProcess.Finished(_), _) => playToTheEnd(scenario, run, intruder, deaths, failures + 1)
       case (WorkerProcess.Died(_), _) => playToTheEnd(scenario, run, intruder, deaths + 1, failures)
     }
@@ -100,10 +100,10 @@ object ScenarioRunner {
   final case class Ends(deaths: Int, failures: Int, struck: Int)
 
   /**
-   * @param problem
+   * @param finding
    *   what is wrong, if anything is
    * @param left
    *   directory of everything that the run left; deleted where nothing is wrong
    */
-  final case class Outcome(problem: Option[String], ends: Ends, left: Path)
+  final case class Outcome(finding: Option[Finding], ends: Ends, left: Path)
 }
