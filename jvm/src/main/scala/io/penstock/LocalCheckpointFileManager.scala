@@ -106,17 +106,24 @@ class LocalCheckpointFileManager(path: Path, hadoopConf: Configuration) extends 
       if (fsync) Using.resource(FileChannel.open(target.getParent, StandardOpenOption.READ))(_.force(true))
     }
 
+    /** A disk that is full or read-only says something else. */
+    private def saysNoLinks(e: FileSystemException): Boolean =
+      Seq("not permitted", "not supported", "not implemented", "Too many links")
+        .exists(Option(e.getReason).getOrElse("").contains(_))
+
+    private def noHardLinks(cause: Exception) = new PenstockException(
+      "PENSTOCK_NO_HARD_LINKS",
+      s"$target could not be created exclusively: the file system made no hard link ($cause). Put the checkpoint " +
+        "on a file system with hard links, or unset spark.sql.streaming.checkpointFileManagerClass.",
+      cause
+    )
+
     private def linkExclusively(): Unit =
       try Files.createLink(target, temporary)
       catch {
         case _: NioFileAlreadyExists => throw new FileAlreadyExistsException(s"$target already exists")
-        case e @ (_: UnsupportedOperationException | _: FileSystemException) =>
-          throw new PenstockException(
-            "PENSTOCK_NO_HARD_LINKS",
-            s"$target could not be created exclusively: the file system made no hard link ($e). Put the checkpoint " +
-              "on a file system with hard links, or unset spark.sql.streaming.checkpointFileManagerClass.",
-            e
-          )
+        case e: UnsupportedOperationException => throw noHardLinks(e)
+        case e: FileSystemException if saysNoLinks(e) => throw noHardLinks(e)
       }
   }
 
