@@ -9,31 +9,11 @@ import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.penstock.state.StateDirectory
 
 import io.penstock.state.format.{Container, FileFormat, ManifestFormat}
-import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Checkpoints that meet another application than the one that wrote them. */
-class BadCheckpointSuite extends AnyFunSuite with TestDirectory with BeforeAndAfterEach {
+class BadCheckpointSuite extends AnyFunSuite with OneApplicationAtATime {
   private val shards = "spark.penstock.shards"
-  private var running: Option[classic.SparkSession] = None
-
-  override protected def afterEach(): Unit =
-    try stop()
-    finally super.afterEach()
-
-  private def stop(): Unit = {
-    running.foreach(_.stop())
-    running = None
-  }
-
-  /** Stops the application that runs and starts another one. */
-  private def application(conf: Map[String, String], attempts: Int = 4): classic.SparkSession = {
-    stop()
-    val session =
-      Applications.start(suiteName, s"local[2,$attempts]", newDirectory("warehouse"), Applications.FastFiles ++ conf)
-    running = Some(session)
-    session
-  }
 
   private def withPlugin(shardCount: Int) = application(Applications.Plugin + (shards -> shardCount.toString))
 

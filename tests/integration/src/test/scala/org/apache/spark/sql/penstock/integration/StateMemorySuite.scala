@@ -5,32 +5,14 @@ import org.apache.spark.sql.classic
 import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.penstock.state.ShardStores
 
-import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
 /** State is bounded in memory: past the bound a query fails with an error that says what to do, and loses nothing. */
-class StateMemorySuite extends AnyFunSuite with TestDirectory with BeforeAndAfterEach {
+class StateMemorySuite extends AnyFunSuite with OneApplicationAtATime {
   private val maxBytes = "spark.penstock.state.maxBytes"
-  private var running: Option[classic.SparkSession] = None
 
-  override protected def afterEach(): Unit =
-    try stop()
-    finally super.afterEach()
-
-  /** Each application begins without state in memory, as one of its own process would. */
-  private def stop(): Unit = {
-    running.foreach(_.stop())
-    running = None
-    ShardStores.dropAll()
-  }
-
-  private def application(conf: (String, String)*): classic.SparkSession = {
-    stop()
-    val all = Applications.FastFiles ++ Applications.Plugin ++ Map("spark.penstock.shards" -> "16") ++ conf
-    val session = Applications.start(suiteName, "local[2,4]", newDirectory("warehouse"), all)
-    running = Some(session)
-    session
-  }
+  private def withPlugin(conf: (String, String)*): classic.SparkSession =
+    application(Applications.Plugin ++ Map("spark.penstock.shards" -> "16") ++ conf)
 
   private def newQuery() = new CountingQuery(newDirectory("source"), newDirectory("checkpoint"))
 
@@ -50,33 +32,33 @@ class StateMemorySuite extends AnyFunSuite with TestDirectory with BeforeAndAfte
 
   test("changes that are too large end their query; with more room it goes on and nothing is lost") {
     val query = newQuery()
-    val error = intercept[Exception](query.runOn(application(maxBytes -> "1k")))
+    val error = intercept[Exception](query.runOn(withPlugin(maxBytes -> "1k")))
     assert(Errors.missing(error, "PENSTOCK_STATE_TOO_LARGE", s"$maxBytes=1k", "1024").isEmpty)
-    assert(query.runOn(application())._1 == query.expected)
+    assert(query.runOn(withPlugin())._1 == query.expected)
   }
 
   test(
     "content that is too large to be loaded or folded ends its query; with more room it goes on and nothing is lost"
   ) {
     val query = newQuery()
-    (0 until 3).foreach(_ => assert(query.runOn(application())._1 == query.expected))
-    refusal(query, application(maxBytes -> "2k"))
+    (0 until 3).foreach(_ => assert(query.runOn(withPlugin())._1 == query.expected))
+    refusal(query, withPlugin(maxBytes -> "2k"))
     // A task that is killed with its query takes a moment longer to end.
     await(s"${ShardStores.memory.bytes} bytes: what refused tasks brought in was not given back") {
       ShardStores.memory.bytes < 2048L
     }
-    refusal(query, application(maxBytes -> "6k"))
-    assert(query.runOn(application())._1 == query.expected)
-    assert(query.runOn(application(maxBytes -> "100%"))._1 == query.expected)
+    refusal(query, withPlugin(maxBytes -> "6k"))
+    assert(query.runOn(withPlugin())._1 == query.expected)
+    assert(query.runOn(withPlugin(maxBytes -> "100%"))._1 == query.expected)
   }
 
   test("shards of queries that have ended make room before anything fails") {
     val first = newQuery()
-    val probe = application()
+    val probe = withPlugin()
     (0 until 2).foreach(_ => first.runOn(probe))
     val one = ShardStores.memory.bytes
     // Room for one query with its changes, and by far not for ten.
-    val session = application(maxBytes -> (3 * one).toString)
+    val session = withPlugin(maxBytes -> (3 * one).toString)
     (0 until 10).foreach { _ =>
       val query = newQuery()
       (0 until 2).foreach(_ => assert(query.runOn(session)._1 == query.expected))
@@ -87,7 +69,7 @@ class StateMemorySuite extends AnyFunSuite with TestDirectory with BeforeAndAfte
   }
 
   test("Spark is told how much state there is, and is told no more when there is none") {
-    val session = application("spark.memory.unmanagedMemoryPollingInterval" -> "20ms")
+    val session = withPlugin("spark.memory.unmanagedMemoryPollingInterval" -> "20ms")
     val query = newQuery()
     (0 until 2).foreach(_ => query.runOn(session))
     val bytes = ShardStores.memory.bytes

@@ -1,0 +1,38 @@
+package org.apache.spark.sql.penstock.integration.harness
+
+import org.apache.spark.sql.classic
+import org.apache.spark.sql.penstock.state.ShardStores
+
+import org.scalatest.{BeforeAndAfterEach, Suite}
+
+/**
+ * Tests that need Spark applications of different kinds, one after the other. Each begins without state in memory, as one
+ * of its own process would.
+ */
+trait OneApplicationAtATime extends BeforeAndAfterEach with TestDirectory { this: Suite =>
+  private var running: Option[classic.SparkSession] = None
+
+  override protected def afterEach(): Unit =
+    try stop()
+    finally super.afterEach()
+
+  private def stop(): Unit = {
+    running.foreach(_.stop())
+    running = None
+    ShardStores.all.keySet.map(_._1).foreach(ShardStores.drop)
+  }
+
+  /**
+   * Stops the application that runs and starts another one.
+   *
+   * @param attempts
+   *   of a task
+   */
+  protected def application(conf: Map[String, String], attempts: Int = 4): classic.SparkSession = {
+    stop()
+    val all = Applications.FastFiles ++ conf
+    val session = Applications.start(suiteName, s"local[2,$attempts]", newDirectory("warehouse"), all)
+    running = Some(session)
+    session
+  }
+}
