@@ -6,6 +6,8 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.state.ShardStores
 import org.apache.spark.sql.streaming.OutputMode
 
+import io.penstock.metrics.Metrics
+
 /**
  * How long a query takes from its start to the end of its first batch, with a large state in the checkpoint and nothing
  * of it in memory.
@@ -46,6 +48,11 @@ object Recover {
   final private class Restarts(start: Long => Contender, private var batch: Long) {
     var last: Contender = _
 
+    private def mustHaveLoaded(sample: Sample): Unit = {
+      val loaded = sample.progress.stateOperators.map(_.customMetrics.get(Metrics.ShardsLoaded.name).longValue).sum
+      if (loaded != Shards) throw new IllegalStateException(s"$loaded of $Shards shards came from the checkpoint")
+    }
+
     /** One start: the sample of its batch, and ms from the call that starts the query to the end of the batch. */
     def once(watch: StageWatch): (Sample, Long) = {
       ShardStores.dropAll()
@@ -53,6 +60,7 @@ object Recover {
       val begin = System.nanoTime()
       last = start(batch)
       val sample = last.step(watch)
+      if (last.side.penstock) mustHaveLoaded(sample)
       val ms = (System.nanoTime() - begin) / 1000000L
       last.stop()
       batch += 1

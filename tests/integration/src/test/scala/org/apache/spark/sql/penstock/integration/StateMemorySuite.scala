@@ -68,6 +68,16 @@ class StateMemorySuite extends AnyFunSuite with OneApplicationAtATime {
     assert(first.runOn(session)._1 == first.expected)
   }
 
+  test("state leaves the memory of a JVM that outlives its application") {
+    val session = withPlugin()
+    val query = newQuery()
+    query.runOn(session)
+    assert(ShardStores.all.nonEmpty && ShardStores.memory.bytes > 0L)
+    session.stop()
+    assert(ShardStores.all.isEmpty && ShardStores.memory.bytes == 0L)
+    assert(query.runOn(withPlugin())._1 == query.expected)
+  }
+
   test("Spark is told how much state there is, and is told no more when there is none") {
     val session = withPlugin("spark.memory.unmanagedMemoryPollingInterval" -> "20ms")
     val query = newQuery()

@@ -29,7 +29,7 @@ class StateMetricsSuite extends AnyFunSuite with PenstockApplication {
   private def report(p: StreamingQueryProgress): Row = p.observedMetrics.get("penstock")
 
   test("a query's metrics, batch by batch, and their sums in the metrics system") {
-    // Shards that other suites left in this JVM would be let go in the middle of the test.
+    // A task that outlived its application would have left shards, which would be let go in the middle of the test.
     ShardStores.dropAll()
     val session = application.newSession()
     val before = PluginMetrics.here

@@ -1,14 +1,10 @@
 package org.apache.spark.sql.penstock.integration.harness
 
 import org.apache.spark.sql.classic
-import org.apache.spark.sql.penstock.state.ShardStores
 
 import org.scalatest.{BeforeAndAfterEach, Suite}
 
-/**
- * Tests that need Spark applications of different kinds, one after the other. Each begins without state in memory, as one
- * of its own process would.
- */
+/** Tests that need Spark applications of different kinds, one after the other. */
 trait OneApplicationAtATime extends BeforeAndAfterEach with TestDirectory { this: Suite =>
   private var running: Option[classic.SparkSession] = None
 
@@ -19,7 +15,6 @@ trait OneApplicationAtATime extends BeforeAndAfterEach with TestDirectory { this
   private def stop(): Unit = {
     running.foreach(_.stop())
     running = None
-    ShardStores.all.keySet.map(_._1).foreach(ShardStores.drop)
   }
 
   /**
