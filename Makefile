@@ -107,7 +107,7 @@ soak = $(SBT) 'set integration / Test / javaOptions ++= Seq("-Xmx$(1)")' \
 
 soak: setup ## half an hour with a small state, and half an hour with one of 2 GB: nothing may grow
 	$(call soak,2g,100000,50)
-	$(call soak,8g,14000000,50)
+	$(call soak,8g,18000000,50)
 
 bench: setup ## benchmarks: make bench ARGS="overhead --json FILE"
 	$(VENV)/bin/penstock bench $(ARGS)
