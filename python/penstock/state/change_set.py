@@ -1,4 +1,4 @@
-"""Change sets, the only form in which content is stored: `docs/PROTOCOL.md`, section 4."""
+"""Change sets, the form in which changes are stored: `docs/PROTOCOL.md`, section 4."""
 
 from penstock.state.framing import Cursor, MalformedDataError
 
@@ -18,6 +18,11 @@ class Family(dict[bytes, bytes]):
     def __init__(self, flags: int) -> None:
         super().__init__()
         self.flags = flags
+
+    @property
+    def ordered(self) -> bool:
+        """Whether its keys are in order."""
+        return bool(self.flags & _ORDERED)
 
 
 Content = dict[str, Family]
@@ -43,9 +48,7 @@ def apply(section: bytes, content: Content) -> None:
     families: list[Family | None] = []
     for _ in range(cursor.count("number of families")):
         at = cursor.position
-        flags, name = cursor.byte(), cursor.string()
-        if flags & ~(_ORDERED | _MULTI_VALUED | _REMOVED):
-            raise MalformedDataError(f"unknown family flags {flags}", at)
+        flags, name = read_flags(cursor, _REMOVED), cursor.string()
         if flags & _REMOVED:
             content.pop(name, None)
             families.append(None)
@@ -55,6 +58,15 @@ def apply(section: bytes, content: Content) -> None:
             raise MalformedDataError(f"family {name} had other flags than {flags} before", at)
     while cursor.remaining:
         _change(cursor, families)
+
+
+def read_flags(cursor: Cursor, more: int = 0) -> int:
+    """Read a family's flags: its traits, or one of `more`."""
+    at = cursor.position
+    flags = cursor.byte()
+    if flags & ~(_ORDERED | _MULTI_VALUED | more):
+        raise MalformedDataError(f"unknown family flags {flags}", at)
+    return flags
 
 
 def _change(cursor: Cursor, families: list[Family | None]) -> None:
@@ -68,15 +80,15 @@ def _change(cursor: Cursor, families: list[Family | None]) -> None:
     if operation == _REMOVE:
         family.pop(key, None)
     elif operation == _PUT:
-        family[key] = _value(cursor, family)
+        family[key] = read_value(cursor, cursor.count("length of a value"), family)
     elif operation == _APPEND and family.flags & _MULTI_VALUED:
-        family[key] = family.get(key, b"") + _value(cursor, family)
+        family[key] = family.get(key, b"") + read_value(cursor, cursor.count("length of a value"), family)
     else:
         raise MalformedDataError(f"a change of kind {operation} in a family with flags {family.flags}", at)
 
 
-def _value(cursor: Cursor, family: Family) -> bytes:
-    length = cursor.count("length of a value")
+def read_value(cursor: Cursor, length: int, family: Family) -> bytes:
+    """Read a value, and check that the values of a multi-valued family fill their room."""
     start = cursor.position
     value = cursor.take(length)
     if family.flags & _MULTI_VALUED:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from penstock.api.errors import PenstockError
+from penstock.state import change_set, image
 from penstock.state import epoch as epochs
-from penstock.state.change_set import Content, apply
+from penstock.state.change_set import Content
 from penstock.state.epoch import Description, Epoch
 from penstock.state.framing import HEADER_BYTES, Kind, MalformedDataError, NewerFormatError, check, read_header
 from penstock.state.manifest import Change, Manifest, Section, TableEntry, counting, decode, decode_table, manifest_path
@@ -140,9 +141,18 @@ class Checkpoint:
         return content
 
     def apply(self, section: Section, content: Content) -> None:
-        """Apply the changes of a section to a shard's content."""
+        """Apply a section to a shard's content: changes, or an image, which takes the place of what is there."""
         data = self.section(section)
-        _located(section.path, section.offset, lambda: apply(data, content))
+
+        def applied() -> None:
+            if section.is_image:
+                whole = image.decode(data)
+                content.clear()
+                content.update(whole)
+            else:
+                change_set.apply(data, content)
+
+        _located(section.path, section.offset, applied)
 
     def committed_batch(self) -> int | None:
         """Return the newest batch in Spark's commit log."""

@@ -8,12 +8,14 @@ from penstock.state.framing import HEADER_BYTES, MOST_BYTES, MOST_SHARDS, Cursor
 
 _CHANGELOG, _SNAPSHOTS, _MANIFEST = 1, 2, 3
 
+_SNAPSHOTS_FOLDER = "snapshots/"
+
 NEVER_WRITTEN = UUID(int=0)
 
 
 @dataclass(frozen=True)
 class Section:
-    """Bytes of one change set.
+    """Bytes of one change set, or of one image.
 
     Parameters
     ----------
@@ -31,6 +33,11 @@ class Section:
     offset: int
     length: int
     crc: int
+
+    @property
+    def is_image(self) -> bool:
+        """Whether it is the whole content of a shard."""
+        return self.path.startswith(_SNAPSHOTS_FOLDER)
 
 
 @dataclass(frozen=True)
@@ -147,24 +154,27 @@ def decode(body: bytes) -> Manifest:
     paths = [_container(cursor) for _ in range(cursor.count("number of containers"))]
     lineages = [cursor.uuid() for _ in range(cursor.count("number of lineages"))]
 
-    def section() -> Section:
+    def section(of_snapshot: bool) -> Section:
+        at = cursor.position
         path = paths[_index(cursor, len(paths), "container")]
+        if path.startswith(_SNAPSHOTS_FOLDER) != of_snapshot:
+            raise MalformedDataError(f"{path} does not hold {'snapshots' if of_snapshot else 'changes'}", at)
         if path == own:
             offset = payload_at + cursor.number("offset of a section", 0, (1 << 63) - 1 - payload_at)
         else:
             offset = cursor.number("offset of a section", HEADER_BYTES, (1 << 63) - 1)
         return Section(path, offset, cursor.count("length of a section", MOST_BYTES), cursor.u32())
 
-    def change() -> Change:
-        return Change(cursor.varint(), lineages[_index(cursor, len(lineages), "lineage")], section())
+    def change(of_snapshot: bool) -> Change:
+        return Change(cursor.varint(), lineages[_index(cursor, len(lineages), "lineage")], section(of_snapshot))
 
     def shard() -> Shard:
         at = cursor.position
         flag = cursor.byte()
         if flag > 1:
             raise MalformedDataError(f"unknown flag {flag} of a shard", at)
-        snapshot = change() if flag else None
-        return Shard(snapshot, tuple(change() for _ in range(cursor.count("number of deltas"))))
+        snapshot = change(of_snapshot=True) if flag else None
+        return Shard(snapshot, tuple(change(of_snapshot=False) for _ in range(cursor.count("number of deltas"))))
 
     stores: dict[StoreKey, tuple[Shard, ...]] = {}
     for _ in range(cursor.count("number of stores")):
@@ -205,7 +215,7 @@ def _container(cursor: Cursor) -> str:
     if kind == _CHANGELOG:
         return f"changelogs/{cursor.varint()}-{cursor.uuid()}"
     if kind == _SNAPSHOTS:
-        return f"snapshots/{cursor.varint()}-{cursor.uuid()}"
+        return f"{_SNAPSHOTS_FOLDER}{cursor.varint()}-{cursor.uuid()}"
     if kind == _MANIFEST:
         return manifest_path(cursor.varint(), cursor.varint())
     raise MalformedDataError(f"unknown kind of container {kind}", at)

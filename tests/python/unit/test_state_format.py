@@ -8,11 +8,12 @@ from uuid import UUID
 
 import pytest
 from penstock.state import change_set, epoch, manifest
+from penstock.state import image as images
 from penstock.state.checkpoint import Checkpoint, DamagedFileError
 from penstock.state.framing import HEADER_BYTES, Cursor, Kind, MalformedDataError
 from penstock.state.manifest import Section
 from penstock.state.storage import ArrowStorage, LocalStorage
-from written_checkpoint import SHARDS, Writer, frame, string, uuid, varint
+from written_checkpoint import SHARDS, Writer, frame, image, record, string, uuid, varint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +47,12 @@ def a_store(offset: int, shards: int = 2) -> bytes:
     return varint(0) + string("s") + varint(shards) + delta * shards
 
 
+def an_image(*pages: dict[bytes, bytes], flags: int = 0) -> bytes:
+    return image(("f", flags, list(pages)))
+
+
+AFTER_IMAGE_HEADER = len(image(("f", 0, [{b"k": b"v"}]))) - len(record(b"k", b"v"))
+LARGE = b"x" * (1 << 16)
 AFTER_FAMILY = len(section(0))
 AFTER_HEAD = len(a_manifest())
 
@@ -82,6 +89,40 @@ REFUSED: dict[str, tuple[Callable[[bytes], object], bytes, int]] = {
         section(MULTI_VALUED, change(APPEND, b"k", values(b"v") + b"\0\0\0")),
         AFTER_FAMILY + 9,
     ),
+    "an image's header longer than the image": (images.decode, b"\5\0\0\0\1", 4),
+    "an image with unknown flags": (images.decode, an_image({b"k": b"v"}, flags=REMOVED), 5),
+    "a page of no whole units": (images.decode, an_image({b"k": b"v"}).replace(b"\1\1\x10", b"\1\1\x0f"), 10),
+    "a record longer than its page": (
+        images.decode,
+        an_image({b"k": b"v"}).replace(b"\1\0\0\0\1\0\0\0", b"\1\0\0\0\xff\0\0\0"),
+        AFTER_IMAGE_HEADER + 9,
+    ),
+    "fewer records than announced": (
+        images.decode,
+        an_image({b"k": b"v"}).replace(b"\1\1\x10", b"\2\1\x10"),
+        AFTER_IMAGE_HEADER,
+    ),
+    "a key that is there twice": (
+        images.decode,
+        an_image({b"k": b"v"}, {b"k": b"w"}),
+        AFTER_IMAGE_HEADER + 1 + 16,
+    ),
+    "keys that descend": (
+        images.decode,
+        an_image({b"l": b"v"}, {b"k": b"w"}, flags=ORDERED),
+        AFTER_IMAGE_HEADER + 1 + 16,
+    ),
+    "two records in a large page": (
+        images.decode,
+        an_image({b"k": LARGE, b"l": b"v"}),
+        AFTER_IMAGE_HEADER + 2,
+    ),
+    "an image that goes on": (images.decode, an_image({b"k": b"v"}) + b"?", AFTER_IMAGE_HEADER + 16),
+    "values of an image that do not fit": (
+        images.decode,
+        an_image({b"k": values(b"v")[:-1]}, flags=MULTI_VALUED),
+        AFTER_IMAGE_HEADER + 9,
+    ),
     "a family with other flags": (
         lambda data: change_set.apply(data, {"f": change_set.Family(ORDERED)}),
         section(ORDERED | MULTI_VALUED),
@@ -106,6 +147,10 @@ def test_what_is_next_to_it_is_read():
     content: change_set.Content = {}
     change_set.apply(section(MULTI_VALUED, change(PUT, b"k", b""), change(APPEND, b"k", values(b"v", b""))), content)
     assert content == {"f": {b"k": values(b"v", b"")}}
+    written = {b"b": b"1" * 9, b"a": LARGE}
+    assert images.decode(an_image({b"b": b"1" * 9}, {b"a": LARGE})) == {"f": written}
+    assert images.decode(an_image({b"a": b""}, {b"b": b""}, flags=ORDERED)) == {"f": {b"a": b"", b"b": b""}}
+    assert images.decode(image()) == {}
     # A family that was removed may come back as another one.
     change_set.apply(varint(2) + bytes([REMOVED]) + string("f") + bytes([ORDERED]) + string("f"), content)
     assert content == {"f": {}}

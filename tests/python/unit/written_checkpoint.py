@@ -45,6 +45,23 @@ def change_set(changes: dict[bytes, bytes | None], family: str = "default") -> b
     return out
 
 
+def image(*families: tuple[str, int, list[dict[bytes, bytes]]]) -> bytes:
+    """An image of families, each with its name, its flags and its pages."""
+    header, body = varint(len(families)), b""
+    for name, flags, pages in families:
+        header += bytes([flags]) + string(name) + varint(sum(map(len, pages))) + varint(len(pages))
+        for page in pages:
+            records = b"".join(map(record, page, page.values()))
+            header += varint(len(records))
+            body += records
+    return struct.pack("<I", len(header)) + header + body
+
+
+def record(key: bytes, value: bytes) -> bytes:
+    """A record of a page, with its padding."""
+    return struct.pack("<II", len(key), len(value)) + key + value + bytes(-(len(key) + len(value)) % 8)
+
+
 @dataclass
 class Written:
     """A section that was written: version and lineage, the file, and where in it."""
@@ -102,7 +119,7 @@ class Writer:
         """A snapshot of a shard as it is; the next manifest refers to it."""
         last = self.chains[shard][-1]
         name = UUID(int=5000 + last.version * SHARDS + shard)
-        section = change_set(dict(content))
+        section = image(("default", 0, [content]))
         body, at = self.table({shard: section})
         path = f"snapshots/{last.version}-{name}"
         self.write(path, frame(Kind.SNAPSHOTS, body, section))

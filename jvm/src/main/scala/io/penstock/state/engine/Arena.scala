@@ -27,11 +27,23 @@ final class Arena {
    *   its reference; the room starts at `offset(ref)` of `page(ref)`
    */
   def allocate(bytes: Int): Int = {
-    val rounded = (bytes + UnitBytes - 1) & -UnitBytes
+    val rounded = room(bytes)
     if (pageCount == 0 || position + rounded > math.min(pages(pageCount - 1).length, PageBytes)) addPage(rounded)
     val ref = ((pageCount - 1) << UnitsPerPageBits) | (position >> UnitBits)
     position += rounded
     ref
+  }
+
+  /**
+   * Takes a page that is full of records; records that are allocated later go to other pages.
+   *
+   * @return
+   *   reference of the page's first byte
+   */
+  def adopt(page: Array[Byte]): Int = {
+    add(page)
+    position = page.length
+    (pageCount - 1) << UnitsPerPageBits
   }
 
   /** The reference that the next record will have or exceed: older records have smaller ones. */
@@ -46,6 +58,12 @@ final class Arena {
   def capacityBytes: Long = capacity
 
   private def addPage(atLeast: Int): Unit = {
+    val size = math.max(math.min(PageBytes, FirstPageBytes << math.min(pageCount, 16)), atLeast)
+    add(new Array[Byte](size))
+    position = 0
+  }
+
+  private def add(page: Array[Byte]): Unit = {
     if (pageCount == MaxPages) {
       throw new PenstockException(
         "PENSTOCK_SHARD_TOO_LARGE",
@@ -54,11 +72,9 @@ final class Arena {
       )
     }
     if (pageCount == pages.length) pages = java.util.Arrays.copyOf(pages, pageCount * 2)
-    val size = math.max(math.min(PageBytes, FirstPageBytes << math.min(pageCount, 16)), atLeast)
-    pages(pageCount) = new Array[Byte](size)
+    pages(pageCount) = page
     pageCount += 1
-    position = 0
-    capacity += size
+    capacity += page.length
   }
 }
 
@@ -66,9 +82,17 @@ object Arena {
   private val UnitBits = 3
   private val UnitBytes = 1 << UnitBits
   private val PageBits = 16
-  private val PageBytes = 1 << PageBits
+
+  /** Size of a page that holds more than one record. */
+  val PageBytes: Int = 1 << PageBits
   private val UnitsPerPageBits = PageBits - UnitBits
   private val UnitsPerPage = 1 << UnitsPerPageBits
   private val MaxPages = 1 << (31 - UnitsPerPageBits)
   private val FirstPageBytes = 512
+
+  /** Room that a record takes in a page. */
+  def room(bytes: Int): Int = (bytes + UnitBytes - 1) & -UnitBytes
+
+  /** Reference of a place in a page, from that of the page's first byte. */
+  private[engine] def refAt(first: Int, offset: Int): Int = first | (offset >> UnitBits)
 }

@@ -2,15 +2,17 @@ package io.penstock.state.engine
 
 import org.apache.spark.unsafe.Platform
 
-import io.penstock.state.format.{ByteSink, ChangeSet, FamilyChangeSink, FamilyTraits}
+import io.penstock.state.format.{ByteSink, FamilyChangeSink, FamilyTraits}
 
 /**
  * One column family of one shard, at the version that the shard is at. A multi-valued family holds a key's values in one
  * record, each after its length as an int.
  */
-final class FamilyState(val traits: FamilyTraits) extends FamilyChangeSink {
-  @volatile private var current = new RecordTable(traits.ordered)
+final class FamilyState private (val traits: FamilyTraits, records: RecordTable) extends FamilyChangeSink {
+  @volatile private var current = records
   private val scratch = new KeyBytes
+
+  def this(traits: FamilyTraits) = this(traits, new RecordTable(traits.ordered))
 
   /** The records. Take it once and use it for both find and read: a compaction puts another in its place. */
   def table: RecordTable = current
@@ -40,15 +42,6 @@ final class FamilyState(val traits: FamilyTraits) extends FamilyChangeSink {
     compactIfWasteful()
   }
 
-  /** Writes every record as a put. */
-  def writeTo(out: ChangeSet.Writer): Unit = {
-    val t = current
-    t.refs.foreach { ref =>
-      val page = t.page(ref)
-      out.put(page, t.keyAt(ref), t.keyLength(ref), page, t.valueAt(ref), t.valueLength(ref))
-    }
-  }
-
   private def compactIfWasteful(): Unit = {
     val t = current
     if (t.wastedBytes > FamilyState.MinWasteBytes && t.wastedBytes * 2 > t.arena.capacityBytes) {
@@ -67,6 +60,10 @@ final class FamilyState(val traits: FamilyTraits) extends FamilyChangeSink {
 }
 
 object FamilyState {
+
+  /** A family that holds these records, each of them its key's. */
+  private[engine] def of(traits: FamilyTraits, records: RecordTable): FamilyState = new FamilyState(traits, records)
+
   private val MinWasteBytes = 2048L
 
   /** Value bytes of a multi-valued record from encoded rows. */

@@ -25,11 +25,22 @@ final class HashIndex(arena: Arena) extends KeyIndex {
       slots(slot) = entry(hash, ref)
       previous
     } else {
-      slots(~slot) = entry(hash, ref)
-      count += 1
-      if (count * 4L > slots.length * 3L) grow()
+      occupy(~slot, entry(hash, ref))
       Absent
     }
+  }
+
+  override def add(key: KeyBytes, ref: Int): Boolean = {
+    val hash = key.hash
+    val slot = locate(slots, key, hash)
+    if (slot < 0) occupy(~slot, entry(hash, ref))
+    slot < 0
+  }
+
+  override def expect(keys: Int): Unit = {
+    var size = slots.length
+    while (keys * 4L > size * 3L) size *= 2
+    if (size > slots.length) resize(size)
   }
 
   override def remove(key: KeyBytes): Int = {
@@ -93,10 +104,16 @@ final class HashIndex(arena: Arena) extends KeyIndex {
     KeyBytes.sameBytes(page, keyAddress(offset), key.base, key.offset, key.length)
   }
 
-  private def grow(): Unit = {
+  private def occupy(slot: Int, e: Long): Unit = {
+    slots(slot) = e
+    count += 1
+    if (count * 4L > slots.length * 3L) resize(slots.length * 2)
+  }
+
+  private def resize(size: Int): Unit = {
     val old = slots
-    val table = new Array[Long](old.length * 2)
-    val mask = table.length - 1
+    val table = new Array[Long](size)
+    val mask = size - 1
     var from = 0
     while (from < old.length) {
       val e = old(from)
@@ -130,6 +147,6 @@ final class HashIndex(arena: Arena) extends KeyIndex {
 object HashIndex {
   private val InitialSlots = 8
 
-  /** The low bits pick the slot; Murmur3's are good, but keys of one shard share none of their structure with them. */
+  /** The low bits pick the slot. */
   private def spread(hash: Int): Int = hash ^ (hash >>> 16)
 }

@@ -1,7 +1,8 @@
 package io.penstock.state.engine
 
+import org.apache.spark.sql.catalyst.expressions.XXH64
 import org.apache.spark.unsafe.Platform
-import org.apache.spark.unsafe.hash.Murmur3_x86_32
+
 
 /** Where the bytes of a key are: in a row's memory or in an array. One instance is reused for many keys. */
 final class KeyBytes {
@@ -34,7 +35,8 @@ final class KeyBytes {
    */
   def hash: Int = {
     if (!hashed) {
-      knownHash = Murmur3_x86_32.hashUnsafeBytes(base, offset, length, KeyBytes.Seed)
+      val h = XXH64.hashUnsafeBytes(base, offset, length, KeyBytes.Seed)
+      knownHash = (h ^ (h >>> 32)).toInt
       hashed = true
     }
     knownHash
@@ -42,7 +44,7 @@ final class KeyBytes {
 }
 
 object KeyBytes {
-  private val Seed = 0x3c074a61
+  private val Seed = 0x3c074a61L
 
   def sameBytes(a: AnyRef, aOffset: Long, b: AnyRef, bOffset: Long, length: Int): Boolean = {
     var i = 0

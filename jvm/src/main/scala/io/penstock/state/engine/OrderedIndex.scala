@@ -40,6 +40,18 @@ final class OrderedIndex(arena: Arena) extends KeyIndex {
     }
   }
 
+  override def add(key: KeyBytes, ref: Int): Boolean = {
+    val last = blockCount - 1
+    val above = total == 0 || compareToRecord(key, blocks(last)(counts(last) - 1)) > 0
+    if (above) {
+      insert(last, counts(last), ref)
+      total += 1
+    }
+    above
+  }
+
+  override def expect(keys: Int): Unit = ()
+
   override def remove(key: KeyBytes): Int = {
     val b = blockOf(key)
     val i = search(blocks(b), counts(b), key)

@@ -51,6 +51,12 @@ final class RecordTable(val ordered: Boolean, trailerBytes: Int = 0, in: Arena =
     ref
   }
 
+  /** Takes a record that is in the arena; see [[KeyIndex.add]]. */
+  def add(key: KeyBytes, ref: Int): Boolean = index.add(key, ref)
+
+  /** Makes room for a number of keys, in all. */
+  def expect(keys: Int): Unit = index.expect(keys)
+
   def remove(key: KeyBytes): Boolean = {
     val previous = index.remove(key)
     if (previous != Absent) wasted += recordBytes(previous)

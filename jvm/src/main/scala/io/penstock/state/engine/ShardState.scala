@@ -18,22 +18,16 @@ final class ShardState extends ChangeSink {
     if (f.traits == traits) f else null
   }
 
+  /** Takes a family that is not there; false where it is. */
+  private[engine] def add(name: String, family: FamilyState): Boolean = families.put(name, family).isEmpty
+
   override def removeFamily(name: String): Unit = families.remove(name)
 
   /** Applies the changes of one version. */
   def apply(changes: Array[Byte], offset: Int, length: Int): Unit = ChangeSet.read(changes, offset, length, this)
 
-  /** Writes the whole content as one change set and returns its size in bytes. */
-  def writeTo(out: ByteSink): Int = {
-    val writer = new ChangeSet.Writer(out)
-    families.foreach { case (name, family) =>
-      if (family.table.size > 0) {
-        writer.family(name, family.traits)
-        family.writeTo(writer)
-      }
-    }
-    writer.finish()
-  }
+  /** Writes the whole content as an image and returns its size in bytes. */
+  def writeTo(out: ByteSink): Int = ShardImage.write(families, out)
 
   def memoryBytes: Long = families.valuesIterator.map(_.table.memoryBytes).sum
 }

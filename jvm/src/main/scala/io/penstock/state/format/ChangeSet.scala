@@ -22,7 +22,7 @@ trait FamilyChangeSink {
 }
 
 /**
- * The changes of one shard as bytes: what a changelog section, a snapshot section (puts only) and a prepared delta hold.
+ * The changes of one shard as bytes: what a changelog section and a prepared delta hold.
  * Specified in docs/PROTOCOL.md, "Change set".
  */
 object ChangeSet {
@@ -33,6 +33,21 @@ object ChangeSet {
   private val Remove = 1
   private val Append = 2
 
+  /** How the traits of a family are written. */
+  def flags(traits: FamilyTraits): Int =
+    (if (traits.ordered) Ordered else 0) | (if (traits.multiValued) MultiValued else 0)
+
+  /** Reads traits of a family that is there. */
+  def traits(in: ByteSource): FamilyTraits = {
+    val at = in.consumed
+    traits(in.getByte(), at)
+  }
+
+  private def traits(flags: Int, at: Int): FamilyTraits = {
+    if ((flags & ~(Ordered | MultiValued)) != 0) throw new MalformedData(s"unknown family flags $flags", at)
+    FamilyTraits((flags & Ordered) != 0, (flags & MultiValued) != 0)
+  }
+
   /** Writes one change set; families first, each with its changes, in the order of the calls. */
   final class Writer(out: ByteSink) {
     private val records = new ByteSink(256)
@@ -42,7 +57,7 @@ object ChangeSet {
 
     /** Later changes belong to this family. */
     def family(name: String, traits: FamilyTraits): Unit =
-      families += ((name, (if (traits.ordered) Ordered else 0) | (if (traits.multiValued) MultiValued else 0)))
+      families += ((name, flags(traits)))
 
     def put(key: AnyRef, keyAt: Long, keyLength: Int, value: AnyRef, valueAt: Long, valueLength: Int): Unit = {
       change(Put, key, keyAt, keyLength)
@@ -96,12 +111,12 @@ object ChangeSet {
     while (i < count) {
       val at = in.consumed
       val flags = in.getByte()
-      if ((flags & ~(Ordered | MultiValued | Removed)) != 0) throw new MalformedData(s"unknown family flags $flags", at)
+      val familyTraits = traits(flags & ~Removed, at)
       val name = in.getString()
       if ((flags & Removed) != 0) sink.removeFamily(name)
       else {
-        multiValued(i) = (flags & MultiValued) != 0
-        families(i) = sink.family(name, FamilyTraits((flags & Ordered) != 0, multiValued(i)))
+        multiValued(i) = familyTraits.multiValued
+        families(i) = sink.family(name, familyTraits)
         if (families(i) == null) throw new MalformedData(s"family $name had other flags than $flags before", at)
       }
       i += 1
@@ -132,8 +147,13 @@ object ChangeSet {
     }
   }
 
-  /** Checks that values fill their room, each behind its length. */
-  private def checkValues(bytes: Array[Byte], start: Int, end: Int, offset: Int): Unit = {
+  /**
+   * Checks that values fill their room, each behind its length.
+   *
+   * @param offset
+   *   of the byte that errors count from
+   */
+  def checkValues(bytes: Array[Byte], start: Int, end: Int, offset: Int): Unit = {
     var at = start
     while (at < end) {
       val room = end - at - 4

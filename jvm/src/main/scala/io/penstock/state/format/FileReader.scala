@@ -1,5 +1,7 @@
 package io.penstock.state.format
 
+import java.util.zip.CRC32C
+
 /**
  * Reads one file: header and body, or sections by range. Whatever lengths the bytes announce, memory is taken for what
  * the file turns out to hold, twice at most.
@@ -31,15 +33,18 @@ final class FileReader(file: String, source: FileReader.Source) {
   }
 
   /**
-   * Reads a section and checks it.
+   * Reads a section and checks it. What the reader makes of bytes whose checksum is wrong is never handed out.
    *
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_CORRUPT_FILE
    */
-  def section(s: SectionRef): Array[Byte] = {
+  def section[A](s: SectionRef)(read: SectionBytes => A): A = {
     source.seek(s.offset)
-    val bytes = next(s.offset, s.length)
-    val found = crc(bytes)
+    val bytes = new Sequential(s)
+    val result =
+      try Right(read(bytes))
+      catch { case e: MalformedData => Left(e) }
+    val found = bytes.checksum()
     if (found != s.crc) {
       throw corrupt(
         file,
@@ -47,7 +52,30 @@ final class FileReader(file: String, source: FileReader.Source) {
         f"checksum of the section of ${s.length}%d bytes is $found%08x, the manifest says ${s.crc}%08x"
       )
     }
-    bytes
+    result.fold(e => throw corrupt(file, s.offset + e.at, e.what, e), identity)
+  }
+
+  final private class Sequential(s: SectionRef) extends SectionBytes {
+    private val crc = new CRC32C
+    private var position = 0
+
+    override def consumed: Int = position
+
+    override def remaining: Int = s.length - position
+
+    override def take(count: Int): Array[Byte] = {
+      if (count < 0 || count > remaining) throw new MalformedData(s"$count bytes wanted, $remaining left", position)
+      val bytes = next(s.offset + position, count)
+      crc.update(bytes)
+      position += count
+      bytes
+    }
+
+    /** Of the whole section, whatever of it has been read. */
+    def checksum(): Int = {
+      while (remaining > 0) take(math.min(remaining, FileReader.FirstBytes))
+      crc.getValue.toInt
+    }
   }
 
   private def next(at: Long, length: Int): Array[Byte] = {

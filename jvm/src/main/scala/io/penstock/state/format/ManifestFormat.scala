@@ -102,8 +102,12 @@ object ManifestFormat {
     }
     val lineages = Array.fill(in.getCount("number of lineages", in.remaining / 16))(in.getUuid())
     def pick[A](table: Array[A], what: String): A = table(in.getNumber(what, 0L, table.length - 1L).toInt)
-    def section(): SectionRef = {
+    def section(ofSnapshot: Boolean): SectionRef = {
+      val at = in.consumed
       val c = pick(containers, "container")
+      if (c.isInstanceOf[Container.Snapshots] != ofSnapshot) {
+        throw new MalformedData(s"${c.path} does not hold ${if (ofSnapshot) "snapshots" else "changes"}", at)
+      }
       val offset =
         if (c == own) payloadAt + in.getNumber("offset of a section", 0L, Long.MaxValue - payloadAt)
         else in.getNumber("offset of a section", FileFormat.HeaderBytes, Long.MaxValue)
@@ -121,11 +125,11 @@ object ManifestFormat {
         val at = in.consumed
         val snapshot = in.getByte() match {
           case 0 => None
-          case 1 => Some(SnapshotRef(in.getVarint(), pick(lineages, "lineage"), section()))
+          case 1 => Some(SnapshotRef(in.getVarint(), pick(lineages, "lineage"), section(ofSnapshot = true)))
           case f => throw new MalformedData(s"unknown flag $f of a shard", at)
         }
         val deltas = Vector.fill(in.getCount("number of deltas", in.remaining)) {
-          DeltaRef(in.getVarint(), pick(lineages, "lineage"), section())
+          DeltaRef(in.getVarint(), pick(lineages, "lineage"), section(ofSnapshot = false))
         }
         ShardRefs(snapshot, deltas)
       }

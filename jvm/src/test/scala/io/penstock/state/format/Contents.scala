@@ -1,8 +1,10 @@
 package io.penstock.state.format
 
+import java.util.UUID
+
 import org.apache.spark.unsafe.Platform
 
-import io.penstock.state.engine.{FamilyState, KeyBytes, ShardState}
+import io.penstock.state.engine.{FamilyState, KeyBytes, ShardImage, ShardState}
 
 /** The content of a shard in values that compare. */
 object Contents {
@@ -17,10 +19,14 @@ object Contents {
   /** What is read back from the bytes that the shard writes. */
   def rewritten(shard: ShardState): Content = {
     val out = new ByteSink
-    val length = shard.writeTo(out)
-    val copy = new ShardState
-    copy(out.array, 0, length)
-    of(copy)
+    shard.writeTo(out)
+    of(ofImage(out.toByteArray))
+  }
+
+  /** The shard whose image these bytes are. */
+  def ofImage(bytes: Array[Byte]): ShardState = {
+    val section = SectionRef(Container.Snapshots(8L, new UUID(0L, 8L)), 0L, bytes.length, FileFormat.crc(bytes))
+    new FileReader(section.container.path, new InMemory(bytes)).section(section)(ShardImage.read)
   }
 
   def bytes(base: AnyRef, at: Long, length: Int): Seq[Byte] = {
@@ -34,6 +40,7 @@ object Contents {
     val t = family.table
     t.refs.map { ref =>
       val key = t.keyOf(ref, new KeyBytes)
+      require(t.find(key) == ref, "a key that the index does not find")
       bytes(key.base, key.offset, key.length) -> values(family.traits, t.page(ref), t.valueAt(ref), t.valueLength(ref))
     }.toMap
   }

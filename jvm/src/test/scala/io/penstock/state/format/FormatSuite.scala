@@ -11,19 +11,22 @@ import org.scalatest.funsuite.AnyFunSuite
 /** Files read back as written. */
 class FormatSuite extends AnyFunSuite with PropertyChecks {
 
-  private val container: Gen[Container] = Gen.oneOf(
+  private val snapshots: Gen[Container] =
+    Gen.zip(Gen.choose(0L, 1L << 40), Gen.uuid).map { case (v, u) => Container.Snapshots(v, u) }
+  private val changes: Gen[Container] = Gen.oneOf(
     Gen.zip(Gen.choose(0L, 1L << 40), Gen.uuid).map { case (b, u) => Container.Changelog(b, u) },
-    Gen.zip(Gen.choose(0L, 1L << 40), Gen.uuid).map { case (v, u) => Container.Snapshots(v, u) },
     Gen.zip(Gen.choose(0L, 50L), Gen.choose(0L, 3L)).map { case (b, g) => Container.InManifest(b, g) }
   )
-  private val section: Gen[SectionRef] =
+  private def section(container: Gen[Container]): Gen[SectionRef] =
     Gen.zip(container, Gen.choose(20L, 1L << 45), Gen.choose(0, 1 << 30), Gen.choose(Int.MinValue, Int.MaxValue)).map {
       case (c, o, l, crc) => SectionRef(c, o, l, crc)
     }
   private val delta: Gen[DeltaRef] =
-    Gen.zip(Gen.choose(1L, 1L << 40), Gen.uuid, section).map { case (v, u, s) => DeltaRef(v, u, s) }
+    Gen.zip(Gen.choose(1L, 1L << 40), Gen.uuid, section(changes)).map { case (v, u, s) => DeltaRef(v, u, s) }
   private val shard: Gen[ShardRefs] = for {
-    s <- Gen.option(Gen.zip(Gen.choose(1L, 1L << 40), Gen.uuid, section).map { case (v, u, r) => SnapshotRef(v, u, r) })
+    s <- Gen.option(
+      Gen.zip(Gen.choose(1L, 1L << 40), Gen.uuid, section(snapshots)).map { case (v, u, r) => SnapshotRef(v, u, r) }
+    )
     n <- Gen.choose(0, 4)
     d <- Gen.listOfN(n, delta)
   } yield ShardRefs(s, d.toVector)

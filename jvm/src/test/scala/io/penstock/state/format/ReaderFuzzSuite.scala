@@ -38,23 +38,9 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
     val content: A = read(intact)
 
     def read(file: Array[Byte]): A = {
-      val body = new FileReader(name, new InMemory(file)).body(kind)
+      val body = new FileReader(name, new InMemory(file, random)).body(kind)
       FileFormat.reading(name, FileFormat.HeaderBytes)(decode(body))
     }
-  }
-
-  final private class InMemory(file: Array[Byte]) extends FileReader.Source {
-    private var at = 0L
-    override def seek(to: Long): Unit = at = to
-    override def read(into: Array[Byte], from: Int, most: Int): Int =
-      if (at >= file.length) -1
-      else {
-        // As file systems do: less than was asked for.
-        val n = math.min(1 + random.nextInt(most), file.length - at.toInt)
-        System.arraycopy(file, at.toInt, into, from, n)
-        at += n
-        n
-      }
   }
 
   private def refs(shards: Int, own: Container): Vector[ShardRefs] = {
@@ -64,8 +50,9 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
       SectionRef(c, if (c == own) 3L else 20L + random.nextInt(1 << 20), random.nextInt(1 << 14), random.nextInt())
     Vector.fill(shards) {
       val snapshot = Option.when(random.nextBoolean())(SnapshotRef(2L, uuid(), section(containers(3))))
-      val deltas =
-        Vector.tabulate(random.nextInt(3))(i => DeltaRef(3L + i, uuid(), section(containers(random.nextInt(5)))))
+      val deltas = Vector.tabulate(random.nextInt(3)) { i =>
+        DeltaRef(3L + i, uuid(), section(containers(Seq(0, 1, 2, 4)(random.nextInt(4)))))
+      }
       val last = Option.when(random.nextBoolean())(DeltaRef(6L, uuid(), section(own)))
       ShardRefs(snapshot, deltas ++ last)
     }
@@ -201,10 +188,21 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
     }
   }
 
-  private val snapshot = section { w =>
-    w.family("dropped", Hash)
-    w.put(key(0), Platform.BYTE_ARRAY_OFFSET, 5, key(0), Platform.BYTE_ARRAY_OFFSET, 5)
-    fill(w, 0 until 6)
+  private val before = {
+    val shard = new ShardState
+    val puts = section { w =>
+      w.family("dropped", Hash)
+      w.put(key(0), Platform.BYTE_ARRAY_OFFSET, 5, key(0), Platform.BYTE_ARRAY_OFFSET, 5)
+      fill(w, 0 until 6)
+    }
+    shard(puts, 0, puts.length)
+    shard
+  }
+
+  private val image = {
+    val out = new ByteSink
+    before.writeTo(out)
+    out.toByteArray
   }
 
   private val changes = section { w =>
@@ -220,10 +218,9 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
     w.put(key(4), at, 5, key(4), at, 5)
   }
 
-  /** The shard after both sections, of which the second one is amid other bytes, which must not be read. */
+  /** The shard after snapshot and changes, of which these are amid other bytes, which must not be read. */
   private def applied(second: Array[Byte], before: Array[Byte], after: Array[Byte]): ShardState = {
-    val shard = new ShardState
-    shard(snapshot, 0, snapshot.length)
+    val shard = Contents.ofImage(image)
     FileFormat.reading("changelogs/8", 1000L)(shard(before ++ second ++ after, before.length, second.length))
     shard
   }
@@ -253,5 +250,16 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
       w.put(key(0), Platform.BYTE_ARRAY_OFFSET, 5, value, Platform.BYTE_ARRAY_OFFSET, value.length)
     }
     (0 until 10000).foreach(_ => changeSet(Damage.random(lists, random)))
+  }
+
+  fuzzTest("images: content that can be written or a refusal") {
+    assert(Contents.of(Contents.ofImage(image)) == Contents.of(before))
+    def read(input: Damaged): Unit = fuzz("an image", input)(Contents.ofImage) {
+      case Right(shard) => assert(Contents.rewritten(shard) == Contents.of(shard))
+      case Left(e) => corrupt(e, "snapshots/8-00000000-0000-0000-0000-000000000008", 0L, input.bytes.length.toLong)
+    }
+    (Damage.truncated(image) ++ Damage.flipped(image)).foreach(read)
+    (0 until 25000).foreach(_ => read(Damage.random(image, random)))
+    Damage.foreign(random).foreach(read)
   }
 }

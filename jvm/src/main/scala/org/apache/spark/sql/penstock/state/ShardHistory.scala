@@ -32,7 +32,7 @@ final class ShardHistory(directory: StateDirectory, store: StoreKey, shard: Int,
     refs(version).deltas.find(_.version == version).foreach { delta =>
       val section = delta.section
       def neededBy = ShardLoader.needing(manifest(version), store, Seq(shard))
-      val set = directory.readSections(section.container, Seq(section), neededBy).head
+      val set = directory.readSections(section.container, Seq(section), neededBy)(_.takeAll()).head
       FileFormat.needed(neededBy) {
         FileFormat.reading(directory.name(section.container.path), section.offset) {
           ChangeSet.read(set, 0, set.length, sink)

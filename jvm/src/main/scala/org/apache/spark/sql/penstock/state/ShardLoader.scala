@@ -6,7 +6,7 @@ import org.apache.spark.internal.Logging
 
 import ShardSlot.Loaded
 import io.penstock.errors.PenstockException
-import io.penstock.state.engine.ShardState
+import io.penstock.state.engine.{ShardImage, ShardState}
 import io.penstock.state.format._
 
 /**
@@ -26,13 +26,13 @@ final class ShardLoader(directory: StateDirectory) extends Logging {
     val refs = ShardLoader.refs(manifest, store, shards, directory)
     groups(shards, refs).foreach { group =>
       def needing(of: Seq[Int]) = ShardLoader.needing(manifest, store, of)
-      val sections =
+      val parts =
         try Some(read(group.map(s => s -> refs(s)), needing))
         // One by one, which shard is damaged is known, and the others are not.
         catch { case e: PenstockException if isDamage(e) => None }
       group.foreach { shard =>
         val loaded =
-          try rebuild(refs(shard), sections.getOrElse(read(Seq(shard -> refs(shard)), needing)), needing(Seq(shard)))
+          try rebuild(refs(shard), parts.getOrElse(read(Seq(shard -> refs(shard)), needing)), needing(Seq(shard)))
           catch { case e: PenstockException if isDamage(e) => aroundSnapshot(manifest, store, shard, refs(shard), e) }
         use(shard, loaded)
       }
@@ -46,21 +46,23 @@ final class ShardLoader(directory: StateDirectory) extends Logging {
     one
   }
 
-  /** The bytes of all parts of some shards. */
-  private def read(shards: Seq[(Int, ShardRefs)], needing: Seq[Int] => String): Map[SectionRef, Array[Byte]] =
-    shards
-      .flatMap { case (shard, refs) => refs.sections.map(shard -> _) }
-      .groupBy(_._2.container)
-      .flatMap { case (container, wanted) =>
+  private def read(shards: Seq[(Int, ShardRefs)], needing: Seq[Int] => String): ShardLoader.Parts = {
+    def from[A](sections: Seq[(Int, SectionRef)])(read: SectionBytes => A): Map[SectionRef, A] =
+      sections.groupBy(_._2.container).flatMap { case (container, wanted) =>
         val inOrder = wanted.map(_._2).sortBy(_.offset)
-        inOrder.zip(directory.readSections(container, inOrder, needing(wanted.map(_._1).distinct)))
+        inOrder.zip(directory.readSections(container, inOrder, needing(wanted.map(_._1).distinct))(read))
       }
+    ShardLoader.Parts(
+      from(for ((shard, refs) <- shards; s <- refs.snapshot) yield shard -> s.section)(ShardImage.read),
+      from(for ((shard, refs) <- shards; d <- refs.deltas) yield shard -> d.section)(_.takeAll())
+    )
+  }
 
-  private def rebuild(refs: ShardRefs, sections: Map[SectionRef, Array[Byte]], neededBy: => String): Loaded = {
-    val content = new ShardState
+  private def rebuild(refs: ShardRefs, parts: ShardLoader.Parts, neededBy: => String): Loaded = {
+    val content = refs.snapshot.fold(new ShardState)(s => parts.images(s.section))
     FileFormat.needed(neededBy) {
-      refs.sections.foreach { s =>
-        FileFormat.reading(directory.name(s.container.path), s.offset)(content(sections(s), 0, s.length))
+      refs.deltas.map(_.section).foreach { s =>
+        FileFormat.reading(directory.name(s.container.path), s.offset)(content(parts.changes(s), 0, s.length))
       }
     }
     Loaded(content, refs.deltas.size, refs.deltas.map(_.section.length.toLong).sum)
@@ -117,6 +119,9 @@ final class ShardLoader(directory: StateDirectory) extends Logging {
 
 object ShardLoader {
   private val GroupBytes = 32L << 20
+
+  /** What shards are made of. An image becomes the content itself: it is good for one shard, once. */
+  final private case class Parts(images: Map[SectionRef, ShardState], changes: Map[SectionRef, Array[Byte]])
 
   /**
    * A store's shards.

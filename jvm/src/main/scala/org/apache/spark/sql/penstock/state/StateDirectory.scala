@@ -113,8 +113,9 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
    * @param neededBy
    *   who needs them, for messages
    */
-  def readSections(container: Container, sections: Seq[SectionRef], neededBy: => String): Seq[Array[Byte]] =
-    open(container.path, neededBy)(in => sections.map(in.section))
+  def readSections[A](container: Container, sections: Seq[SectionRef], neededBy: => String)(
+      read: SectionBytes => A
+  ): Seq[A] = open(container.path, neededBy)(in => sections.map(in.section(_)(read)))
 
   /** The query's own description, if the query has written state before. */
   def readDescription(): Option[QueryDescription] =

@@ -51,7 +51,11 @@ class ShardHistorySuite extends AnyFunSuite {
 
     private def snapshot(): Unit = if (refs.deltas.nonEmpty) {
       val container = Container.Snapshots(batch, UUID.randomUUID())
-      val payload = changeSet(versions.last.map { case (key, value) => key -> Some(value) })
+      val payload = new ByteSink
+      val puts = changeSet(versions.last.map { case (key, value) => key -> Some(value) })
+      val content = new ShardState
+      content(puts.array, 0, puts.size)
+      content.writeTo(payload)
       val crc = FileFormat.crc(payload.array, 0, payload.size)
       val body = SectionTable.encode(Seq(Section(store, 0, 0, payload.size, crc)))
       directory.write(container.path, FileFormat.Kind.Snapshots, body, payload.array, payload.size)

@@ -1,0 +1,162 @@
+package io.penstock.state.engine
+
+import scala.collection.Map
+
+import org.apache.spark.unsafe.Platform
+
+import KeyIndex.HeaderBytes
+import io.penstock.state.format.{ByteSink, ByteSource, ChangeSet, FamilyTraits, MalformedData, SectionBytes}
+
+/**
+ * The whole content of a shard as bytes: records lie in pages as they lie in memory, so that a reader takes the pages as
+ * they are, and what is left to do is to index them. Specified in docs/PROTOCOL.md, "Image".
+ */
+object ShardImage {
+
+  /** Writes an image and returns its size in bytes; families that hold nothing are left out. */
+  def write(families: Map[String, FamilyState], out: ByteSink): Int = {
+    val before = out.size
+    val held = families.toSeq.collect { case (name, f) if f.table.size > 0 => new Pages(name, f.traits, f.table) }
+    val header = new ByteSink(64)
+    header.putVarint(held.size)
+    held.foreach(_.describe(header))
+    out.putInt(header.size)
+    out.putBytes(header.array, Platform.BYTE_ARRAY_OFFSET, header.size)
+    held.foreach(_.writeTo(out))
+    out.size - before
+  }
+
+  /**
+   * Reads an image.
+   *
+   * @throws io.penstock.state.format.MalformedData
+   *   where the bytes are not one
+   */
+  def read(in: SectionBytes): ShardState = {
+    val state = new ShardState
+    described(in).foreach { family =>
+      val at = in.consumed
+      if (!state.add(family.name, family.read(in))) throw new MalformedData(s"family ${family.name} is there twice", at)
+    }
+    in.expectEnd("page")
+    state
+  }
+
+  private def described(in: SectionBytes): Seq[Described] = {
+    val length = in.take(4)
+    val headerAt = in.consumed
+    val bytes = in.take(Platform.getInt(length, Platform.BYTE_ARRAY_OFFSET))
+    val header = new ByteSource(bytes)
+    try {
+      val families = Seq.fill(header.getCount("number of families", header.remaining / 4))(Described(header))
+      header.expectEnd("family")
+      families
+    } catch { case e: MalformedData => throw new MalformedData(e.what, headerAt + e.at) }
+  }
+
+  /** The records of a family in the order and with the page breaks that they are written with. */
+  final private class Pages(name: String, traits: FamilyTraits, table: RecordTable) {
+    private val refs = table.refs
+    private val pages = {
+      val lengths = Array.newBuilder[Int]
+      var length = 0
+      refs.foreach { ref =>
+        val room = Arena.room(recordBytes(ref))
+        if (length > 0 && length + room > Arena.PageBytes) {
+          lengths += length
+          length = 0
+        }
+        length += room
+      }
+      lengths += length
+      lengths.result()
+    }
+
+    def describe(header: ByteSink): Unit = {
+      header.putByte(ChangeSet.flags(traits))
+      header.putString(name)
+      header.putVarint(refs.length)
+      header.putVarint(pages.length)
+      pages.foreach(header.putVarint(_))
+    }
+
+    def writeTo(out: ByteSink): Unit = refs.foreach { ref =>
+      val bytes = recordBytes(ref)
+      out.putBytes(table.page(ref), table.keyAt(ref) - HeaderBytes, bytes)
+      var padding = Arena.room(bytes) - bytes
+      while (padding > 0) {
+        out.putByte(0)
+        padding -= 1
+      }
+    }
+
+    private def recordBytes(ref: Int): Int = HeaderBytes + table.keyLength(ref) + table.valueLength(ref)
+  }
+
+  /** What the header says of a family. */
+  final private class Described(val name: String, traits: FamilyTraits, records: Int, pages: Array[Int]) {
+
+    /** Reads the pages, then indexes them: memory is taken only for what is there. */
+    def read(in: SectionBytes): FamilyState = {
+      val start = in.consumed
+      val read = pages.map(in.take)
+      val table = new RecordTable(traits.ordered)
+      table.expect(records)
+      val key = new KeyBytes
+      var at = start
+      read.foreach { page =>
+        index(page, at, table, key)
+        at += page.length
+      }
+      if (table.size != records) {
+        throw new MalformedData(s"family $name has ${table.size} records, $records were announced", start)
+      }
+      FamilyState.of(traits, table)
+    }
+
+    private def index(page: Array[Byte], pageAt: Int, table: RecordTable, key: KeyBytes): Unit = {
+      val first = table.arena.adopt(page)
+      var at = 0
+      while (at < page.length) {
+        val keyLength = KeyIndex.keyLength(page, at)
+        val valueLength = KeyIndex.valueLength(page, at)
+        val bytes = HeaderBytes.toLong + keyLength + valueLength
+        if (keyLength < 0 || valueLength < 0 || bytes > page.length - at) {
+          throw new MalformedData(s"a record does not fit: ${page.length - at} bytes are left for it", pageAt + at)
+        }
+        val room = Arena.room(bytes.toInt)
+        if (page.length > Arena.PageBytes && room < page.length) {
+          throw new MalformedData(s"a page of ${page.length} bytes has more than one record", pageAt + at)
+        }
+        key.set(page, KeyIndex.keyAddress(at), keyLength)
+        if (traits.multiValued) {
+          val value = at + HeaderBytes + keyLength
+          ChangeSet.checkValues(page, value, value + valueLength, -pageAt)
+        }
+        if (!table.add(key, Arena.refAt(first, at))) {
+          throw new MalformedData("a key is there twice, or not in order", pageAt + at)
+        }
+        at += room
+      }
+    }
+  }
+
+  private object Described {
+    def apply(header: ByteSource): Described = {
+      val traits = ChangeSet.traits(header)
+      val name = header.getString()
+      val records = header.getCount("number of records")
+      val pages = Array.fill(header.getCount("number of pages", header.remaining)) {
+        val at = header.consumed
+        val bytes = header.getCount("bytes of a page")
+        if (bytes < HeaderBytes || bytes % HeaderBytes != 0) throw new MalformedData(s"a page of $bytes bytes", at)
+        bytes
+      }
+      // A record takes one unit or more.
+      if (records > pages.map(_.toLong).sum / HeaderBytes) {
+        throw new MalformedData(s"$records records in ${pages.length} pages", header.consumed)
+      }
+      new Described(name, traits, records, pages)
+    }
+  }
+}
