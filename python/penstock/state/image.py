@@ -4,6 +4,7 @@ from penstock.state.change_set import Content, Family, read_flags, read_value
 from penstock.state.framing import Cursor, MalformedDataError
 
 _UNIT_BYTES = 8
+_HASH_BYTES = 4
 _PAGE_BYTES = 1 << 16
 """A page that is longer has one record."""
 
@@ -41,6 +42,8 @@ def decode(section: bytes) -> Content:
         if name in content:
             raise MalformedDataError(f"family {name} is there twice", at)
         family = content[name] = Family(flags)
+        if not family.ordered:
+            cursor.take(_HASH_BYTES * records)
         for length in pages:
             _page(cursor, length, family)
         if len(family) != records:

@@ -99,23 +99,23 @@ REFUSED: dict[str, tuple[Callable[[bytes], object], bytes, int]] = {
     ),
     "fewer records than announced": (
         images.decode,
-        an_image({b"k": b"v"}).replace(b"\1\1\x10", b"\2\1\x10"),
-        AFTER_IMAGE_HEADER,
+        an_image({b"k": b"v"}, flags=ORDERED).replace(b"\1\1\x10", b"\2\1\x10"),
+        AFTER_IMAGE_HEADER - 4,
     ),
     "a key that is there twice": (
         images.decode,
         an_image({b"k": b"v"}, {b"k": b"w"}),
-        AFTER_IMAGE_HEADER + 1 + 16,
+        AFTER_IMAGE_HEADER + 1 + 4 + 16,
     ),
     "keys that descend": (
         images.decode,
         an_image({b"l": b"v"}, {b"k": b"w"}, flags=ORDERED),
-        AFTER_IMAGE_HEADER + 1 + 16,
+        AFTER_IMAGE_HEADER + 1 - 4 + 16,
     ),
     "two records in a large page": (
         images.decode,
         an_image({b"k": LARGE, b"l": b"v"}),
-        AFTER_IMAGE_HEADER + 2,
+        AFTER_IMAGE_HEADER + 2 + 4,
     ),
     "an image that goes on": (images.decode, an_image({b"k": b"v"}) + b"?", AFTER_IMAGE_HEADER + 16),
     "values of an image that do not fit": (

@@ -46,14 +46,16 @@ def change_set(changes: dict[bytes, bytes | None], family: str = "default") -> b
 
 
 def image(*families: tuple[str, int, list[dict[bytes, bytes]]]) -> bytes:
-    """An image of families, each with its name, its flags and its pages."""
+    """An image of families, each with its name, its flags and its pages; hashes are left zero."""
     header, body = varint(len(families)), b""
     for name, flags, pages in families:
-        header += bytes([flags]) + string(name) + varint(sum(map(len, pages))) + varint(len(pages))
+        records = sum(map(len, pages))
+        header += bytes([flags]) + string(name) + varint(records) + varint(len(pages))
+        body += b"" if flags & 1 else bytes(4 * records)
         for page in pages:
-            records = b"".join(map(record, page, page.values()))
-            header += varint(len(records))
-            body += records
+            written = b"".join(map(record, page, page.values()))
+            header += varint(len(written))
+            body += written
     return struct.pack("<I", len(header)) + header + body
 
 

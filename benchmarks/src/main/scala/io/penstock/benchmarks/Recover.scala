@@ -1,7 +1,7 @@
 package io.penstock.benchmarks
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.functions.{lit, lpad}
+import org.apache.spark.sql.functions.{sha2, substring}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.state.ShardStores
 import org.apache.spark.sql.streaming.OutputMode
@@ -27,7 +27,8 @@ object Recover {
         val lane = new Lane(side, manager, Map("keys" -> keys.toString), every = 1, Comparison.checkpoints(args))
         val counts = lane
           .numbers(lane.session(spark), LoadedKeys.sizes(keys, args.int("rows", 1000)), cores)
-          .groupBy(lpad(LoadedKeys.key(keys).cast("string"), lit(KeyBytes), lit("0")).as("k"))
+          // No store can make these smaller than they are.
+          .groupBy(substring(sha2(LoadedKeys.key(keys).cast("string").cast("binary"), 512), 1, KeyBytes).as("k"))
           .count()
         def start(batch: Long): Contender = lane.start(counts, OutputMode.Update(), batch)
         val loading = start(0L)

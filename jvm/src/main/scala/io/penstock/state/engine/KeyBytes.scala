@@ -3,7 +3,6 @@ package io.penstock.state.engine
 import org.apache.spark.sql.catalyst.expressions.XXH64
 import org.apache.spark.unsafe.Platform
 
-
 /** Where the bytes of a key are: in a row's memory or in an array. One instance is reused for many keys. */
 final class KeyBytes {
   var base: AnyRef = _

@@ -56,7 +56,8 @@ object ShardImage {
 
   /** The records of a family in the order and with the page breaks that they are written with. */
   final private class Pages(name: String, traits: FamilyTraits, table: RecordTable) {
-    private val refs = table.refs
+    private val hashed = table.hashedRefs
+    private val refs = hashed.fold(table.refs)(_.map(_.toInt))
     private val pages = {
       val lengths = Array.newBuilder[Int]
       var length = 0
@@ -80,7 +81,12 @@ object ShardImage {
       pages.foreach(header.putVarint(_))
     }
 
-    def writeTo(out: ByteSink): Unit = refs.foreach { ref =>
+    def writeTo(out: ByteSink): Unit = {
+      hashed.foreach(_.foreach(h => out.putInt((h >>> 32).toInt)))
+      refs.foreach(writeRecord(_, out))
+    }
+
+    private def writeRecord(ref: Int, out: ByteSink): Unit = {
       val bytes = recordBytes(ref)
       out.putBytes(table.page(ref), table.keyAt(ref) - HeaderBytes, bytes)
       var padding = Arena.room(bytes) - bytes
@@ -98,6 +104,7 @@ object ShardImage {
 
     /** Reads the pages, then indexes them: memory is taken only for what is there. */
     def read(in: SectionBytes): FamilyState = {
+      val hashes = if (traits.ordered) null else in.take(4 * records)
       val start = in.consumed
       val read = pages.map(in.take)
       val table = new RecordTable(traits.ordered)
@@ -105,7 +112,7 @@ object ShardImage {
       val key = new KeyBytes
       var at = start
       read.foreach { page =>
-        index(page, at, table, key)
+        index(page, at, hashes, table, key)
         at += page.length
       }
       if (table.size != records) {
@@ -114,7 +121,13 @@ object ShardImage {
       FamilyState.of(traits, table)
     }
 
-    private def index(page: Array[Byte], pageAt: Int, table: RecordTable, key: KeyBytes): Unit = {
+    private def index(
+        page: Array[Byte],
+        pageAt: Int,
+        hashes: Array[Byte],
+        table: RecordTable,
+        key: KeyBytes
+    ): Unit = {
       val first = table.arena.adopt(page)
       var at = 0
       while (at < page.length) {
@@ -129,6 +142,7 @@ object ShardImage {
           throw new MalformedData(s"a page of ${page.length} bytes has more than one record", pageAt + at)
         }
         key.set(page, KeyIndex.keyAddress(at), keyLength)
+        if (hashes != null) takeHash(hashes, table.size, key, check = at == 0, pageAt + at)
         if (traits.multiValued) {
           val value = at + HeaderBytes + keyLength
           ChangeSet.checkValues(page, value, value + valueLength, -pageAt)
@@ -138,6 +152,16 @@ object ShardImage {
         }
         at += room
       }
+    }
+
+    /** Checks one hash per page: the checksum tells damage, this tells another writer's idea of a hash. */
+    private def takeHash(hashes: Array[Byte], record: Int, key: KeyBytes, check: Boolean, at: Int): Unit = {
+      if (record == records) throw new MalformedData(s"family $name has more than $records records", at)
+      val hash = Platform.getInt(hashes, Platform.BYTE_ARRAY_OFFSET + 4L * record)
+      if (check && key.hash != hash) {
+        throw new MalformedData(f"the hash of a key is ${key.hash}%08x, $hash%08x is stored", at)
+      }
+      key.hashedAs(hash): Unit
     }
   }
 

@@ -139,7 +139,7 @@ object FileFormat {
    * @param base
    *   where in the file the bytes begin
    */
-  def reading[A](file: String, base: Long)(read: => A): A =
+  def reading[A](file: => String, base: Long)(read: => A): A =
     try read
     catch { case e: MalformedData => throw corrupt(file, base + e.at, e.what, e) }
 }

@@ -9,7 +9,7 @@ import java.util.zip.CRC32C
  * @param file
  *   name for messages
  */
-final class FileReader(file: String, source: FileReader.Source) {
+final class FileReader(file: => String, source: FileReader.Source) {
   import FileFormat._
 
   /**

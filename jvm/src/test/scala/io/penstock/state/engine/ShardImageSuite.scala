@@ -15,6 +15,9 @@ class ShardImageSuite extends AnyFunSuite {
   private val Hash = FamilyTraits(ordered = false, multiValued = false)
   private val Ranged = FamilyTraits(ordered = true, multiValued = false)
 
+  /** Of the key "k", by another implementation of XXH64. */
+  private val HashOfK = 0x898fb569
+
   private def image(shard: ShardState): Array[Byte] = {
     val out = new ByteSink
     out.putInt(17)
@@ -37,6 +40,11 @@ class ShardImageSuite extends AnyFunSuite {
     val second = Seq(2, 0, 0, 0, 1, 0, 0, 0) ++ "kbw".map(_.toInt) ++ Seq.fill(5)(0)
     assert(image(shard).toSeq == (Seq(header.size, 0, 0, 0) ++ header ++ first ++ second).map(_.toByte))
     assert(image(new ShardState).toSeq == Seq[Byte](1, 0, 0, 0, 0))
+    put(shard, "gone", Hash, "k".getBytes, "v".getBytes)
+    val hash = Seq(HashOfK, HashOfK >>> 8, HashOfK >>> 16, HashOfK >>> 24).map(_.toByte)
+    assert(image(shard).toSeq.takeRight(4 + 16) == hash ++ Seq[Byte](
+      1, 0, 0, 0, 1, 0, 0, 0, 'k', 'v', 0, 0, 0, 0, 0, 0
+    ))
   }
 
   test("a shard goes on from its image as if it had never been written, whatever its families, records and pages") {
@@ -66,6 +74,7 @@ class ShardImageSuite extends AnyFunSuite {
         }
         copy = Contents.ofImage(image(copy))
         assert(Contents.of(copy) == Contents.of(shard))
+        traits.flatMap(t => Option(copy.familyOrNull(t.toString))).foreach(f => found(f.table))
         traits.filter(_.ordered).foreach { t =>
           Option(copy.familyOrNull(t.toString)).foreach(f => ascending(f.table))
         }
@@ -105,6 +114,10 @@ class ShardImageSuite extends AnyFunSuite {
     assert(refused(changed(4 + 6, 33)).contains("a page of 33 bytes, at byte 10"))
     assert(refused(changed(4 + 1, 4)).contains("unknown family flags 4, at byte 5"))
     assert(refused(intact :+ 0.toByte).contains(s"1 bytes behind the last page, at byte ${intact.length}"))
+    put(shard, "g", Hash, "a".getBytes, "v".getBytes)
+    val hashed = image(shard)
+    val record = hashed.length - 16
+    assert(refused(hashed.updated(record - 1, (hashed(record - 1) ^ 1).toByte)).contains(s"is stored, at byte $record"))
     assert(refused(intact.dropRight(1)).contains(s"32 bytes wanted, 31 left, at byte $at"))
   }
 
@@ -113,6 +126,9 @@ class ShardImageSuite extends AnyFunSuite {
     values.foreach(v => FamilyState.writeValue(out, v, At, v.length))
     out.toByteArray
   }
+
+  private def found(table: RecordTable): Unit =
+    table.refs.foreach(ref => assert(table.find(table.keyOf(ref, new KeyBytes)) == ref))
 
   private def ascending(table: RecordTable): Unit = {
     val walked = mutable.ArrayBuffer[Int]()

@@ -40,7 +40,6 @@ object Contents {
     val t = family.table
     t.refs.map { ref =>
       val key = t.keyOf(ref, new KeyBytes)
-      require(t.find(key) == ref, "a key that the index does not find")
       bytes(key.base, key.offset, key.length) -> values(family.traits, t.page(ref), t.valueAt(ref), t.valueLength(ref))
     }.toMap
   }

@@ -118,7 +118,7 @@ final class ShardLoader(directory: StateDirectory) extends Logging {
 }
 
 object ShardLoader {
-  private val GroupBytes = 32L << 20
+  private val GroupBytes = 64L << 20
 
   /** What shards are made of. An image becomes the content itself: it is good for one shard, once. */
   final private case class Parts(images: Map[SectionRef, ShardState], changes: Map[SectionRef, Array[Byte]])
