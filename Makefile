@@ -1,5 +1,5 @@
 # Penstock. `make demo` shows what it does, `make test` runs every test; both set everything up themselves.
-# SPARK=4.3 does the same for Spark 4.3 (default: 4.2).
+# SPARK=4.3 does the same for Spark 4.3 (default: 4.2). BRIEF=1 leaves out what takes minutes and hardly depends on Spark.
 
 SPARK ?= 4.2
 SPARK_VERSION_4.2 := 4.2.0
@@ -19,7 +19,8 @@ PLUGIN_JAR := python/penstock/jars/penstock-spark-4.2_2.13-$(VERSION).jar
 REPORTS := .work/reports/spark-$(SPARK)
 
 # Spark 4.2.0 comes from Maven Central. 4.3.0 is not there: its jars are those of the PySpark distribution.
-SBT = dev/sbt -Dspark=$(SPARK) -Dpenstock.test.cli=$(CURDIR)/$(VENV)/bin/penstock $(if $(filter 4.2,$(SPARK)),,-Dspark.jars.dir=$(SPARK_JARS))
+SBT = dev/sbt -Dspark=$(SPARK) -Dpenstock.test.cli=$(CURDIR)/$(VENV)/bin/penstock $(if $(BRIEF),-Dpenstock.test.brief=true) \
+	$(if $(filter 4.2,$(SPARK)),,-Dspark.jars.dir=$(SPARK_JARS))
 # By the shell: make remembers what a folder held before a recipe filled it.
 SPARK_JARS = $$(echo $(CURDIR)/$(VENV)/lib/python3*/site-packages/pyspark/jars)
 PYTEST = $(PYTHON) -m pytest --junitxml=$(REPORTS)

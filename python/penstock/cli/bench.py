@@ -100,6 +100,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--op", choices=OPERATORS, default=targets.AGGREGATION, help="of overhead: which operator")
     parser.add_argument("--cost", action="store_true", help="of barrier: what it costs, not what it gains")
+    parser.add_argument(
+        "--growing-heap", action="store_true", help="of recover: the heap is small at every start, not its full size"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result here")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the result as a page here")
     parser.add_argument("--samples", type=Path, metavar="FILE", help="keep every single batch here, a case per line")
@@ -182,6 +185,8 @@ def _command(arguments: argparse.Namespace, chosen: Plan, folder: Path, raw: Pat
     if chosen.name == "recover":
         # Plain Spark's providers write snapshots when this is due: all of them shall have one.
         conf["spark.sql.streaming.stateStore.maintenanceInterval"] = "5s"
+        if not arguments.growing_heap:
+            conf["spark.driver.extraJavaOptions"] = f"-Xms{chosen.memory}"
     return launch.submit(conf, application, spark, jar, master=f"local[{chosen.cores}]", memory=chosen.memory)
 
 
@@ -191,6 +196,7 @@ def _own_command(arguments: argparse.Namespace) -> str:
     if arguments.op != targets.AGGREGATION:
         words += ["--op", arguments.op]
     words += ["--cost"] if arguments.cost else []
+    words += ["--growing-heap"] if arguments.growing_heap else []
     for name in ("file_manager", "rounds", "warm_up", "seconds", "cores", "rows", "keys", "sides"):
         value = getattr(arguments, name)
         words += [] if value is None else [f"--{name.replace('_', '-')}", str(value)]

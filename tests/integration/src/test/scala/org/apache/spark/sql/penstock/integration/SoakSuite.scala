@@ -1,5 +1,6 @@
 package org.apache.spark.sql.penstock.integration
 
+import org.apache.spark.sql.penstock.integration.harness.Brief
 import org.apache.spark.sql.penstock.integration.soak._
 
 import org.scalatest.funsuite.AnyFunSuite
@@ -8,7 +9,7 @@ import org.scalatest.funsuite.AnyFunSuite
 class SoakSuite extends AnyFunSuite {
   private val seconds = 120
 
-  test("memory, threads, descriptors and files stay as they are") {
+  if (!Brief.isOn) test("memory, threads, descriptors and files stay as they are") {
     val grows = Soak.run(seconds, keys = 20000L, valueBytes = 50, line => info(line))
     assert(grows.isEmpty, grows.mkString("\n"))
   }
