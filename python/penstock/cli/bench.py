@@ -65,7 +65,7 @@ def plan(arguments: argparse.Namespace) -> Plan:
     elif arguments.name == "check":
         chosen = Plan("check", 2, 60, 60, 240, "local")
     elif arguments.name == "rescale":
-        chosen = Plan("rescale", 16, 100, 200, 600, "local")
+        chosen = Plan("rescale", 16, 40, 100, 600, "local")
     elif arguments.name == "large":
         chosen = Plan("large", 2, 20, 60, 600, "local", memory="14g")
     elif arguments.name == "barrier":
@@ -101,7 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--op", choices=OPERATORS, default=targets.AGGREGATION, help="of overhead: which operator")
     parser.add_argument("--cost", action="store_true", help="of barrier: what it costs, not what it gains")
     parser.add_argument(
-        "--growing-heap", action="store_true", help="of recover: the heap is small at every start, not its full size"
+        "--growing-heap", action="store_true", help="of recover, rescale and large: the heap begins small"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result here")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the result as a page here")
@@ -185,8 +185,8 @@ def _command(arguments: argparse.Namespace, chosen: Plan, folder: Path, raw: Pat
     if chosen.name == "recover":
         # Plain Spark's providers write snapshots when this is due: all of them shall have one.
         conf["spark.sql.streaming.stateStore.maintenanceInterval"] = "5s"
-        if not arguments.growing_heap:
-            conf["spark.driver.extraJavaOptions"] = f"-Xms{chosen.memory}"
+    if chosen.name in ("recover", "rescale", "large") and not arguments.growing_heap:
+        conf["spark.driver.extraJavaOptions"] = f"-Xms{chosen.memory}"
     return launch.submit(conf, application, spark, jar, master=f"local[{chosen.cores}]", memory=chosen.memory)
 
 

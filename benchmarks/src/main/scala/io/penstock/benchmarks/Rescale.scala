@@ -19,7 +19,7 @@ object Rescale {
     for (manager <- FileManager.named(args.text("file-manager", "local"))) {
       val side = Side.penstock("penstock", Shards, Few, Map("penstock.tasks" -> Few.toString))
       val lane = new Lane(side, manager, Map.empty, every = 1, Comparison.checkpoints(args))
-      val (rows, keys) = (args.int("rows", 10000), args.int("keys", 10000))
+      val (rows, keys) = (args.int("rows", 500000), args.int("keys", 500000))
       val numbers = lane.numbers(lane.session(spark), rows, Few)
       val contender = lane.start(Operators.Aggregation.over(numbers, rows, keys), Operators.Aggregation.mode)
       val samples = Map(Few -> mutable.ArrayBuffer[(Sample, Int)](), Many -> mutable.ArrayBuffer[(Sample, Int)]())
