@@ -7,6 +7,8 @@ import java.util.concurrent.{LinkedBlockingQueue, TimeUnit}
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.spark.sql.penstock.integration.harness.LocalCluster
+
 /** A [[ChaosWorker]] and its executors. */
 final class WorkerProcess(cluster: Boolean, directory: Path) {
   import WorkerProcess._
@@ -16,8 +18,9 @@ final class WorkerProcess(cluster: Boolean, directory: Path) {
     val java = Path.of(sys.props("java.home"), "bin", "java").toString
     val options = ManagementFactory.getRuntimeMXBean.getInputArguments.asScala.filterNot(_.startsWith("-Xm"))
     val main = ChaosWorker.getClass.getName.stripSuffix("$")
-    val command = Seq(java, "-Xmx2g") ++ options ++ Seq("-cp", sys.props("java.class.path"), main) ++
-      Seq(if (cluster) "cluster" else "local", directory.toString)
+    val command =
+      Seq(java, "-Xmx2g") ++ options ++ Seq(LocalCluster.ShortLived, "-cp", sys.props("java.class.path"), main) ++
+        Seq(if (cluster) "cluster" else "local", directory.toString)
     new ProcessBuilder(command.asJava).redirectError(log.toFile).start()
   }
   private val in = new PrintWriter(process.getOutputStream, true)

@@ -37,12 +37,20 @@ trait LocalCluster extends PenstockApplication { this: Suite =>
 }
 
 object LocalCluster {
+
+  /** For a JVM that lives for seconds, in which better compiled code does not pay. */
+  val ShortLived = "-XX:TieredStopAtLevel=1"
+
   val Master = "local-cluster[2,1,1024]"
   private val LimitSeconds = 60L
 
   /** What two small executors need. */
   def conf(classPath: String): Map[String, String] =
-    Map("spark.executor.extraClassPath" -> classPath, "spark.executor.memory" -> "640m")
+    Map(
+      "spark.executor.extraClassPath" -> classPath,
+      "spark.executor.memory" -> "640m",
+      "spark.executor.extraJavaOptions" -> ShortLived
+    )
 
   /** A class path with Spark and without Penstock and its tests. */
   def withoutPenstock(classPath: String): String =
