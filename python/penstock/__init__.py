@@ -9,7 +9,8 @@ from importlib.metadata import version
 
 from penstock.api.configure import configure
 from penstock.api.errors import PenstockError
+from penstock.api.running import set_option
 
 __version__ = version("penstock")
 
-__all__ = ["PenstockError", "__version__", "configure"]
+__all__ = ["PenstockError", "__version__", "configure", "set_option"]

@@ -7,7 +7,7 @@ import org.apache.spark.sql.streaming.StreamingQuery
 object Penstock {
 
   /**
-   * Sets an option of a query that runs, without a restart: `set(query, "tasks", "16")`. The next batch uses it; it is
+   * Sets an option of a query that runs, without a restart: `setOption(query, "tasks", "16")`. The next batch uses it; it is
    * gone with the run.
    *
    * @param name
@@ -15,7 +15,7 @@ object Penstock {
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_UNKNOWN_SETTING, PENSTOCK_INVALID_SETTING, PENSTOCK_NOT_AT_RUN_TIME, PENSTOCK_NOT_RUNNING
    */
-  def set(query: StreamingQuery, name: String, value: String): Unit = {
+  def setOption(query: StreamingQuery, name: String, value: String): Unit = {
     val option = if (name.startsWith(conf.Setting.OptionPrefix)) name else conf.Setting.OptionPrefix + name
     RunTimeSettings.update(query, option, value)
   }

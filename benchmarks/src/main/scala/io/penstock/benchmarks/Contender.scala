@@ -31,7 +31,7 @@ final class Contender(
   private var next = first
 
   /** Sets an option for the batches to come. */
-  def set(name: String, value: String): Unit = Penstock.set(query, name, value)
+  def set(name: String, value: String): Unit = Penstock.setOption(query, name, value)
 
   /**
    * Runs one batch to its end.

@@ -30,7 +30,7 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
     val query = start()
     val wanted = Seq(2, 16, 16, 3, 2, 64)
     wanted.foreach { tasks =>
-      if (tasks != 2 || query.lastProgress != null) Penstock.set(query, "tasks", tasks.toString)
+      if (tasks != 2 || query.lastProgress != null) Penstock.setOption(query, "tasks", tasks.toString)
       source.addData(1L to 100L)
       query.processAllAvailable()
     }
@@ -38,10 +38,10 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
     assert(tasks == wanted.map(math.min(_, 16)))
     assert(session.table("counts").collect().map(_.getLong(1)).toSeq == Seq.fill(100)(wanted.size.toLong))
 
-    val refused = intercept[PenstockException](Penstock.set(query, "penstock.binder", "static"))
+    val refused = intercept[PenstockException](Penstock.setOption(query, "penstock.binder", "static"))
     assert(refused.errorClass == "PENSTOCK_NOT_AT_RUN_TIME")
     query.stop()
-    assert(intercept[PenstockException](Penstock.set(query, "tasks", "4")).errorClass == "PENSTOCK_NOT_RUNNING")
+    assert(intercept[PenstockException](Penstock.setOption(query, "tasks", "4")).errorClass == "PENSTOCK_NOT_RUNNING")
 
     val again = start()
     try {

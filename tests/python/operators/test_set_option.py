@@ -1,0 +1,56 @@
+"""Options of a query that runs."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import penstock
+import pytest
+from harness import PENSTOCK, Engine, events, write_events
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+def refusal(*arguments: object) -> penstock.PenstockError:
+    with pytest.raises(penstock.PenstockError) as caught:
+        penstock.set_option(*arguments)  # type: ignore[arg-type]
+    return caught.value
+
+
+def test_the_next_batch_has_the_number_of_tasks_that_was_set(application: SparkSession, tmp_path: Path) -> None:
+    engine = Engine(PENSTOCK.provider, PENSTOCK.partitions)
+    source = tmp_path / "source"
+    source.mkdir()
+    wanted = [2, 7, 32, 3]
+    query = (
+        events(engine.session(application), source)
+        .groupBy("k")
+        .count()
+        .writeStream.outputMode("update")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .option("penstock.tasks", str(wanted[0]))
+        .format("noop")
+        .start()
+    )
+    try:
+        for number, tasks in enumerate(wanted):
+            if number:
+                penstock.set_option(query, "tasks", tasks)
+            write_events(source, number, rows=60)
+            query.processAllAvailable()
+        batches = [p for p in query.recentProgress if json.loads(p.json)["numInputRows"]]
+        assert [b.observedMetrics["penstock"].regions[0]["tasks"] for b in batches] == wanted
+        assert refusal(query, "tasks", "many").error_class == "PENSTOCK_INVALID_SETTING"
+        assert refusal(query, "task", 2).error_class == "PENSTOCK_UNKNOWN_SETTING"
+        binder = refusal(query, "penstock.binder", "static")
+        assert binder.error_class == "PENSTOCK_NOT_AT_RUN_TIME"
+        assert "penstock.binder=static" in binder.detail
+    finally:
+        query.stop()
+    assert refusal(query, "tasks", 2).error_class == "PENSTOCK_NOT_RUNNING"
+    assert "SimpleNamespace" in refusal(SimpleNamespace(), "tasks", 2).detail
