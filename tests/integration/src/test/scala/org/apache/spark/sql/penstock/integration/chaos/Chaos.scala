@@ -11,12 +11,18 @@ import org.apache.spark.util.Utils
  * file of one scenario. Ends with status 1 where a run found something.
  */
 object Chaos {
+  private val ManyRuns = 20
+  private val TrainingRuns = 5
+
   def main(args: Array[String]): Unit = {
     val directory = Files.createTempDirectory("penstock-chaos")
     val found = Using.resource(new ChaosRuns(directory, println)) { runs =>
       val problems = args match {
         case Array(scenario) => runs.run(scenario, Scenario.read(Path.of(scenario))).toSeq
-        case Array(count, seed) => (0 until count.toInt).flatMap(i => runs.run(firstOf(seed.toLong) + i))
+        case Array(count, seed) =>
+          val seeds = Seq.tabulate(count.toInt)(firstOf(seed.toLong) + _)
+          if (seeds.size >= ManyRuns) runs.train(seeds.take(TrainingRuns))
+          seeds.flatMap(runs.run)
         case _ => throw new IllegalArgumentException("arguments: <runs> <seed>, or <file of a scenario>")
       }
       println(s"${runs.struck} faults struck, ${runs.deaths} processes died, ${runs.failures} queries failed")

@@ -9,18 +9,21 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.penstock.integration.harness.LocalCluster
 
-/** A [[ChaosWorker]] and its executors. */
-final class WorkerProcess(cluster: Boolean, directory: Path) {
+/**
+ * A [[ChaosWorker]] and its executors.
+ *
+ * @param options
+ *   of the JVM, besides those of this one
+ */
+final class WorkerProcess(cluster: Boolean, directory: Path, options: Seq[String] = Nil) {
   import WorkerProcess._
 
   private val log = Files.createDirectories(directory).resolve("log")
   private val process = {
     val java = Path.of(sys.props("java.home"), "bin", "java").toString
-    val options = ManagementFactory.getRuntimeMXBean.getInputArguments.asScala.filterNot(_.startsWith("-Xm"))
-    val main = ChaosWorker.getClass.getName.stripSuffix("$")
-    val command =
-      Seq(java, "-Xmx2g") ++ options ++ Seq(LocalCluster.ShortLived, "-cp", sys.props("java.class.path"), main) ++
-        Seq(if (cluster) "cluster" else "local", directory.toString)
+    val own = ManagementFactory.getRuntimeMXBean.getInputArguments.asScala.filterNot(_.startsWith("-Xm"))
+    val command = Seq(java, "-Xmx2g") ++ own ++ options ++ Seq(LocalCluster.ShortLived, "-cp", ClassArchive.classPath) ++
+      Seq(ChaosWorker.getClass.getName.stripSuffix("$"), if (cluster) "cluster" else "local", directory.toString)
     new ProcessBuilder(command.asJava).redirectError(log.toFile).start()
   }
   private val in = new PrintWriter(process.getOutputStream, true)
@@ -41,6 +44,12 @@ final class WorkerProcess(cluster: Boolean, directory: Path) {
   }
 
   def isAlive: Boolean = process.isAlive
+
+  /** Lets the process end as it would by itself. */
+  def end(): Unit = {
+    in.close()
+    process.waitFor(): Unit
+  }
 
   /** Ends the process and all that it started. */
   def close(): Unit = {

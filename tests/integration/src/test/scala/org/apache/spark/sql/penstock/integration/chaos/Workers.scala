@@ -3,7 +3,7 @@ package org.apache.spark.sql.penstock.integration.chaos
 import java.nio.file.{Files, Path}
 
 /** The workers that run: one as a rule, since two cores have enough to do with one Spark beside the reference's. */
-final class Workers(directory: Path) extends AutoCloseable {
+final class Workers(directory: Path, archive: ClassArchive) extends AutoCloseable {
   import Workers._
 
   private var one, other = Option.empty[Running]
@@ -26,11 +26,24 @@ final class Workers(directory: Path) extends AutoCloseable {
     usable
       .getOrElse(Running(
         cluster,
-        new WorkerProcess(cluster, Files.createTempDirectory(directory, "worker")),
+        new WorkerProcess(cluster, newDirectory(), archive.options),
         plays = 0
       ))
       .again
   }
+
+  /** Makes the archive of classes, from what a process loads that plays some scenarios. */
+  def train(scenarios: Seq[Scenario]): Unit = archive.make { options =>
+    val process = new WorkerProcess(cluster = false, newDirectory(), options)
+    scenarios.foreach { scenario =>
+      val run = new RunDirectory(newDirectory())
+      run.scenario = scenario.copy(cluster = false, twice = false, faults = Nil)
+      process.play(run)
+    }
+    process.end()
+  }
+
+  private def newDirectory(): Path = Files.createTempDirectory(directory, "worker")
 
   override def close(): Unit = (one ++ other).foreach(_.process.close())
 }

@@ -45,11 +45,11 @@ object LocalCluster {
   private val LimitSeconds = 60L
 
   /** What two small executors need. */
-  def conf(classPath: String): Map[String, String] =
+  def conf(classPath: String, options: Seq[String] = Nil): Map[String, String] =
     Map(
       "spark.executor.extraClassPath" -> classPath,
       "spark.executor.memory" -> "640m",
-      "spark.executor.extraJavaOptions" -> ShortLived
+      "spark.executor.extraJavaOptions" -> (ShortLived +: options).mkString(" ")
     )
 
   /** A class path with Spark and without Penstock and its tests. */
