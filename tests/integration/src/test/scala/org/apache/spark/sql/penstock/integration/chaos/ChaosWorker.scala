@@ -45,7 +45,8 @@ object ChaosWorker {
     "chaos",
     if (cluster) LocalCluster.Master else "local[2,4]",
     Files.createDirectories(directory.resolve("warehouse")),
-    Applications.Plugin ++ (if (cluster) LocalCluster.conf(ClassArchive.classPath, ClassArchive.inherited) else Map.empty)
+    Applications.Plugin ++ (if (cluster) LocalCluster.conf(ClassArchive.classPath, ClassArchive.inherited)
+                            else Map.empty)
   )
 
   private def play(application: classic.SparkSession, run: RunDirectory): Unit = {

@@ -17,7 +17,7 @@ final class ClassArchive(directory: Path) {
   private val archive = directory.resolve("classes.jsa")
 
   /** JVM options of a process that uses the archive; none while there is none. */
-  def options: Seq[String] = if (Files.exists(archive)) Seq(s"$Option$archive") else Nil
+  def options: Seq[String] = if (Files.exists(archive)) Seq(s"$Flag$archive") else Nil
 
   /**
    * Makes the archive. A JVM that cannot use it, for whatever reason, goes on without.
@@ -27,7 +27,7 @@ final class ClassArchive(directory: Path) {
    */
   def make(train: Seq[String] => Unit): Unit = {
     train(Seq("-Xshare:off", s"-XX:DumpLoadedClassList=$list"))
-    val options = Seq("-Xshare:dump", "-XX:+UseParallelGC", s"-XX:SharedClassListFile=$list", s"$Option$archive")
+    val options = Seq("-Xshare:dump", "-XX:+UseParallelGC", s"-XX:SharedClassListFile=$list", s"$Flag$archive")
     val java = Path.of(sys.props("java.home"), "bin", "java").toString
     val command = Seq(java) ++ options ++ Seq("-cp", jars.mkString(File.pathSeparator))
     val log = directory.resolve("classes.log").toFile
@@ -36,13 +36,14 @@ final class ClassArchive(directory: Path) {
 }
 
 object ClassArchive {
-  private val Option = "-XX:SharedArchiveFile="
-  private val (jars, folders) = sys.props("java.class.path").split(File.pathSeparator).toSeq.partition(_.endsWith(".jar"))
+  private val Flag = "-XX:SharedArchiveFile="
+  private val (jars, folders) =
+    sys.props("java.class.path").split(File.pathSeparator).toSeq.partition(_.endsWith(".jar"))
 
   /** The class path of processes that may use an archive: it has jars only, which must come first. */
   val classPath: String = (jars ++ folders).mkString(File.pathSeparator)
 
   /** What this process was told of an archive, for those that it starts. */
   def inherited: Seq[String] =
-    ManagementFactory.getRuntimeMXBean.getInputArguments.asScala.filter(_.startsWith(Option)).toSeq
+    ManagementFactory.getRuntimeMXBean.getInputArguments.asScala.filter(_.startsWith(Flag)).toSeq
 }

@@ -22,8 +22,9 @@ final class WorkerProcess(cluster: Boolean, directory: Path, options: Seq[String
   private val process = {
     val java = Path.of(sys.props("java.home"), "bin", "java").toString
     val own = ManagementFactory.getRuntimeMXBean.getInputArguments.asScala.filterNot(_.startsWith("-Xm"))
-    val command = Seq(java, "-Xmx2g") ++ own ++ options ++ Seq(LocalCluster.ShortLived, "-cp", ClassArchive.classPath) ++
-      Seq(ChaosWorker.getClass.getName.stripSuffix("$"), if (cluster) "cluster" else "local", directory.toString)
+    val command =
+      Seq(java, "-Xmx2g") ++ own ++ options ++ Seq(LocalCluster.ShortLived, "-cp", ClassArchive.classPath) ++
+        Seq(ChaosWorker.getClass.getName.stripSuffix("$"), if (cluster) "cluster" else "local", directory.toString)
     new ProcessBuilder(command.asJava).redirectError(log.toFile).start()
   }
   private val in = new PrintWriter(process.getOutputStream, true)
