@@ -60,8 +60,8 @@ def verify(checkpoint: Checkpoint) -> Verification:
     found = Verification()
     shard_count = _shard_count(checkpoint, found)
     _epochs(checkpoint, found, shard_count)
-    kept = _manifests(checkpoint, found, shard_count)
-    _sections(checkpoint, found, list(kept.values()))
+    kept, superseded = _manifests(checkpoint, found, shard_count)
+    _sections(checkpoint, found, list(kept.values()), superseded)
     _steps(checkpoint, found, kept)
     committed = checkpoint.committed_batch()
     if committed is not None and max((batch for batch, _ in kept), default=-1) < committed:
@@ -109,9 +109,12 @@ def _epochs(checkpoint: Checkpoint, found: Verification, shard_count: int | None
         number = epoch.number
 
 
-def _manifests(checkpoint: Checkpoint, found: Verification, shard_count: int | None) -> dict[tuple[int, int], Manifest]:
-    """Read all manifests and return those that count, by batch and generation, newest first."""
+def _manifests(
+    checkpoint: Checkpoint, found: Verification, shard_count: int | None
+) -> tuple[dict[tuple[int, int], Manifest], list[Manifest]]:
+    """Read all manifests and return those that count, by batch and generation, newest first, and the others."""
     kept: dict[tuple[int, int], Manifest] = {}
+    superseded = []
     for batch, generations in reversed(checkpoint.manifests().items()):
         counted = counting(generations, (after for after in kept.values() if after.batch == batch + 1))
         for generation in generations:
@@ -127,7 +130,9 @@ def _manifests(checkpoint: Checkpoint, found: Verification, shard_count: int | N
                 kept[batch, generation] = manifest
                 for what in _contradictions(manifest, shard_count):
                     found.wrong(manifest_path(batch, generation), what)
-    return kept
+            else:
+                superseded.append(manifest)
+    return kept, superseded
 
 
 def _contradictions(manifest: Manifest, shard_count: int | None) -> Iterator[str]:
@@ -142,7 +147,7 @@ def _contradictions(manifest: Manifest, shard_count: int | None) -> Iterator[str
                 yield f"{_store(key)}, shard {number}: version {shard.version} is younger than the batch"
 
 
-def _sections(checkpoint: Checkpoint, found: Verification, kept: list[Manifest]) -> None:
+def _sections(checkpoint: Checkpoint, found: Verification, kept: list[Manifest], superseded: list[Manifest]) -> None:
     wanted: dict[str, dict[TableEntry, int]] = {}
     for manifest in kept:
         for key, shards in manifest.stores.items():
@@ -160,6 +165,17 @@ def _sections(checkpoint: Checkpoint, found: Verification, kept: list[Manifest])
             if problem is not None and not _deleted_since(checkpoint, problem, batch):
                 found.failed(problem, True, f"{_store(entry.store)}, shard {entry.shard} of batch {batch} is lost")
         _unneeded(checkpoint, found, [entry for entry in table if entry not in entries])
+    # Later generations may need some of a payload's sections, and not others.
+    for manifest in superseded:
+        path = manifest_path(manifest.batch, manifest.generation)
+        own = (
+            TableEntry(key, number, part.section)
+            for key, shards in manifest.stores.items()
+            for number, shard in enumerate(shards)
+            for part in shard.parts
+            if part.section.path == path
+        )
+        _unneeded(checkpoint, found, [entry for entry in own if entry not in wanted.get(path, {})])
     for path in sorted(checkpoint.all_files()):
         if path.startswith(("changelogs/", "snapshots/")) and path not in wanted:
             _unneeded(checkpoint, found, _table(checkpoint, found, path, {}) or [])

@@ -15,7 +15,7 @@ from penstock.state.framing import MalformedDataError
 from penstock.state.inspection import inspect
 from penstock.state.storage import ArrowStorage, LocalStorage, storage_of
 from penstock.state.verification import verify
-from written_checkpoint import QUERY, SHARDS, Writer
+from written_checkpoint import QUERY, SHARDS, Writer, Written, change_set
 
 CONTENT = {0: {b"a": b"1", b"c": b"4444"}, 1: {}, 2: {b"b": b"22"}, 3: {}}
 
@@ -134,6 +134,21 @@ def test_what_no_kept_batch_needs(tmp_path):
     (problem,) = verify(Checkpoint(str(tmp_path))).problems
     assert (problem.file, problem.needed) == (str(orphan), False)
     assert cli.main(["inspect", str(tmp_path), "--verify"]) == 0
+
+
+def test_damage_of_a_section_that_only_a_superseded_manifest_names(tmp_path):
+    writer = Writer(tmp_path)
+    writer.change(0, {0: {b"a": b"1"}}, UUID(int=1))
+    section = change_set({b"b": b"1"})
+    writer.chains[1].append(Written(1, UUID(int=2), b"\3\0\0", 0, section))
+    writer.manifest(0, payload=section)
+    writer.chains[1].clear()
+    writer.manifest(0, generation=1)
+    assert verify(Checkpoint(str(tmp_path))).problems == []
+    path = state(tmp_path) / "manifests" / "0.0"
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    (problem,) = verify(Checkpoint(str(tmp_path))).problems
+    assert (problem.file, problem.needed) == ("manifests/0.0", False)
 
 
 def test_state_of_another_query_is_found(tmp_path):

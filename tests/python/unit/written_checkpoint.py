@@ -130,7 +130,7 @@ class Writer:
         self.chains[shard].clear()
         return path
 
-    def manifest(self, batch: int, generation: int = 0, base: int = 0) -> None:
+    def manifest(self, batch: int, generation: int = 0, base: int = 0, payload: bytes = b"") -> None:
         parts = [w for chain in self.chains for w in chain] + [s for s in self.snapshots if s]
         containers = list(dict.fromkeys(w.container for w in parts))
         lineages = list(dict.fromkeys(w.lineage for w in parts))
@@ -159,4 +159,4 @@ class Writer:
             snapshot = self.snapshots[shard]
             body += b"\0" if snapshot is None else b"\1" + change(snapshot)
             body += varint(len(self.chains[shard])) + b"".join(change(w) for w in self.chains[shard])
-        self.write(f"manifests/{batch}.{generation}", frame(Kind.MANIFEST, body))
+        self.write(f"manifests/{batch}.{generation}", frame(Kind.MANIFEST, body, payload))
