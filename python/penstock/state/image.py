@@ -67,7 +67,7 @@ def _described(header: Cursor) -> tuple[str, int, int, list[int]]:
 def _page(cursor: Cursor, length: int, family: Family) -> None:
     start = cursor.position
     page = Cursor(cursor.take(length))
-    last = max(family) if family.ordered and family else None
+    last = next(reversed(family), None) if family.ordered else None
     while page.remaining:
         at = page.position
         try:

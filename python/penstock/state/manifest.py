@@ -1,6 +1,6 @@
 """Manifests and section tables: `docs/PROTOCOL.md`, sections 5 and 6."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -91,6 +91,15 @@ class StoreKey:
 
 
 @dataclass(frozen=True)
+class TableEntry:
+    """A section, and the shard that it is of."""
+
+    store: StoreKey
+    shard: int
+    section: Section
+
+
+@dataclass(frozen=True)
 class Manifest:
     """The state of a query after a batch.
 
@@ -105,18 +114,16 @@ class Manifest:
     shard_count: int
     stores: dict[StoreKey, tuple[Shard, ...]]
 
+    def entries(self) -> Iterator[TableEntry]:
+        """Go through all sections that the manifest names."""
+        for key, shards in self.stores.items():
+            for number, shard in enumerate(shards):
+                for part in shard.parts:
+                    yield TableEntry(key, number, part.section)
+
     def paths(self) -> set[str]:
         """All files that the manifest names."""
-        return {part.section.path for shards in self.stores.values() for shard in shards for part in shard.parts}
-
-
-@dataclass(frozen=True)
-class TableEntry:
-    """What a changelog or snapshot file says of one of its sections."""
-
-    store: StoreKey
-    shard: int
-    section: Section
+        return {entry.section.path for entry in self.entries()}
 
 
 def counting(generations: list[int], after: Iterable[Manifest]) -> set[int]:

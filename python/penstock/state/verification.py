@@ -150,11 +150,8 @@ def _contradictions(manifest: Manifest, shard_count: int | None) -> Iterator[str
 def _sections(checkpoint: Checkpoint, found: Verification, kept: list[Manifest], superseded: list[Manifest]) -> None:
     wanted: dict[str, dict[TableEntry, int]] = {}
     for manifest in kept:
-        for key, shards in manifest.stores.items():
-            for number, shard in enumerate(shards):
-                for part in shard.parts:
-                    entry = TableEntry(key, number, part.section)
-                    wanted.setdefault(part.section.path, {})[entry] = manifest.batch
+        for entry in manifest.entries():
+            wanted.setdefault(entry.section.path, {})[entry] = manifest.batch
     for path, entries in sorted(wanted.items()):
         table = [] if path.startswith("manifests/") else _table(checkpoint, found, path, entries)
         if table is None:
@@ -168,13 +165,7 @@ def _sections(checkpoint: Checkpoint, found: Verification, kept: list[Manifest],
     # Later generations may need some of a payload's sections, and not others.
     for manifest in superseded:
         path = manifest_path(manifest.batch, manifest.generation)
-        own = (
-            TableEntry(key, number, part.section)
-            for key, shards in manifest.stores.items()
-            for number, shard in enumerate(shards)
-            for part in shard.parts
-            if part.section.path == path
-        )
+        own = [entry for entry in manifest.entries() if entry.section.path == path]
         _unneeded(checkpoint, found, [entry for entry in own if entry not in wanted.get(path, {})])
     for path in sorted(checkpoint.all_files()):
         if path.startswith(("changelogs/", "snapshots/")) and path not in wanted:

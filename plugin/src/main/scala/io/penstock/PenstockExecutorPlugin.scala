@@ -9,8 +9,8 @@ import org.apache.spark.sql.penstock.state.{ExecutorMetrics, ShardStores}
 import io.penstock.conf.SparkVersions
 
 /**
- * Starts an executor's part, its metrics, and ends it: state leaves the memory with the application. It refuses a Spark that the jar was not built for
- * (PENSTOCK_UNSUPPORTED_SPARK).
+ * Starts an executor's part, its metrics, and ends it: state leaves the memory with the application. It refuses a Spark
+ * that the jar was not built for (PENSTOCK_UNSUPPORTED_SPARK).
  */
 class PenstockExecutorPlugin extends ExecutorPlugin {
   override def init(context: PluginContext, extraConf: JMap[String, String]): Unit = {

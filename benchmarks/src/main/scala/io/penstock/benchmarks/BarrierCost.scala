@@ -16,8 +16,7 @@ object BarrierCost {
       val starts = for (mapTasks <- Seq(2, 8); side <- sides if args.wants(side)) yield () => {
         val lane =
           new Lane(side, manager, Map("mapTasks" -> mapTasks.toString), every = 1, Comparison.checkpoints(args))
-        val numbers = lane.numbers(lane.session(spark), rows, mapTasks)
-        lane.start(Operators.Aggregation.over(numbers, rows, keys), Operators.Aggregation.mode)
+        lane.start(spark, Operators.Aggregation, rows, keys, mapTasks)
       }
       Comparison.run(watch, report, args, "barrier-cost", starts)
     }

@@ -9,8 +9,7 @@ import org.apache.spark.sql.SparkSession
 
 import io.penstock.benchmarks.store.CheckBenchmark
 import io.penstock.benchmarks.work.Operators
-import org.openjdk.jmh.runner.Runner
-import org.openjdk.jmh.runner.options.{OptionsBuilder, TimeValue}
+import org.openjdk.jmh.runner.options.{ChainedOptionsBuilder, TimeValue}
 
 /** What checks cost: of one key and of one byte, by JMH, beside batches of which it is known how much they check. */
 object Check {
@@ -22,10 +21,7 @@ object Check {
       val (rows, keys) = (args.int("rows", 10000), args.int("keys", 10000))
       val side = Side.penstock("penstock", Shards, cores)
       val lane = new Lane(side, manager, Map.empty, every = 1, Comparison.checkpoints(args))
-      val start = () => {
-        val numbers = lane.numbers(lane.session(spark), rows, cores)
-        lane.start(Operators.Aggregation.over(numbers, rows, keys), Operators.Aggregation.mode)
-      }
+      val start = () => lane.start(spark, Operators.Aggregation, rows, keys, cores)
       Comparison.run(
         watch,
         report,
@@ -52,20 +48,11 @@ object Check {
     }.sum
 
   private def calls(report: Report): Unit = {
-    val options = new OptionsBuilder()
-      .include(s"${classOf[CheckBenchmark].getName.replace(".", "\\.")}\\..*")
-      .forks(0)
+    def options(common: ChainedOptionsBuilder) = common
       .warmupIterations(5)
       .warmupTime(TimeValue.seconds(1))
       .measurementIterations(10)
       .measurementTime(TimeValue.seconds(1))
-      .shouldFailOnError(true)
-      .build()
-    new Runner(options).run().asScala.foreach { result =>
-      val label = Map("bench" -> "check", "call" -> result.getParams.getBenchmark.split('.').last)
-      val scores =
-        result.getBenchmarkResults.asScala.flatMap(_.getIterationResults.asScala).map(_.getPrimaryResult.getScore)
-      report.line(label, scores.toSeq.map(ns => Map("ns" -> ns)))
-    }
+    Calls.measure(report, classOf[CheckBenchmark], "access|checksum")(options)(_ => Map("bench" -> "check"))
   }
 }

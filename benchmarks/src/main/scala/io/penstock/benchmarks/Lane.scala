@@ -9,6 +9,7 @@ import org.apache.spark.sql.streaming.{OutputMode, StreamingQuery}
 import org.apache.spark.sql.{DataFrame, SparkSession}
 
 import io.penstock.benchmarks.source.{BatchSizes, GatedSource}
+import io.penstock.benchmarks.work.Operator
 
 /**
  * Everything that a side's query needs to start: its session's settings, its gate, its checkpoint.
@@ -69,6 +70,10 @@ final class Lane(
         .start(),
       batch
     )
+
+  /** Starts an operator over the numbers: `rows` in each batch, with so many `keys`, made by `mapTasks` tasks. */
+  def start(spark: SparkSession, operator: Operator, rows: Int, keys: Int, mapTasks: Int): Contender =
+    start(operator.over(numbers(session(spark), rows, mapTasks), rows, keys), operator.mode)
 
   /** The contender of a query that was started elsewhere with this lane's settings, gate and checkpoint. */
   def contender(query: StreamingQuery, batch: Long = 0L): Contender =

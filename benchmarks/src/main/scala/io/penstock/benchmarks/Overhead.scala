@@ -14,8 +14,7 @@ object Overhead {
     val many = operator == Operators.Aggregation
     for (manager <- FileManager.named(args.text("file-manager", "both"))) {
       val starts = lanes(spark, args, manager, operator.name, operator.rocksDbOnly, many).map { lane => () =>
-        val numbers = lane.numbers(lane.session(spark), rows(args), mapTasks(spark, args))
-        lane.start(operator.over(numbers, rows(args), keys(args)), operator.mode)
+        lane.start(spark, operator, rows(args), keys(args), mapTasks(spark, args))
       }
       Comparison.run(watch, report, args, "overhead", starts)
     }

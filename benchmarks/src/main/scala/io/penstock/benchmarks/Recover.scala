@@ -61,8 +61,8 @@ object Recover {
       val begin = System.nanoTime()
       last = start(batch)
       val sample = last.step(watch)
-      if (last.side.penstock) mustHaveLoaded(sample)
       val ms = (System.nanoTime() - begin) / 1000000L
+      if (last.side.penstock) mustHaveLoaded(sample)
       last.stop()
       batch += 1
       (sample, ms)

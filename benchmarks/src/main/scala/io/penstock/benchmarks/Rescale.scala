@@ -20,8 +20,7 @@ object Rescale {
       val side = Side.penstock("penstock", Shards, Few, Map("penstock.tasks" -> Few.toString))
       val lane = new Lane(side, manager, Map.empty, every = 1, Comparison.checkpoints(args))
       val (rows, keys) = (args.int("rows", 500000), args.int("keys", 500000))
-      val numbers = lane.numbers(lane.session(spark), rows, Few)
-      val contender = lane.start(Operators.Aggregation.over(numbers, rows, keys), Operators.Aggregation.mode)
+      val contender = lane.start(spark, Operators.Aggregation, rows, keys, Few)
       val samples = Map(Few -> mutable.ArrayBuffer[(Sample, Int)](), Many -> mutable.ArrayBuffer[(Sample, Int)]())
       val warmUp = args.int("warm-up", 60)
       try

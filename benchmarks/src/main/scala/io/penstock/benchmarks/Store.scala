@@ -1,17 +1,13 @@
 package io.penstock.benchmarks
 
 import java.nio.file.Files
-import java.util.concurrent.TimeUnit
-
-import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.penstock.benchmarks.{StoreLane, StoreLanes, StoreShape}
 import org.apache.spark.sql.{SparkSession, classic}
 
 import io.penstock.benchmarks.store.StoreBenchmark
 import org.openjdk.jmh.results.RunResult
-import org.openjdk.jmh.runner.Runner
-import org.openjdk.jmh.runner.options.{OptionsBuilder, TimeValue, WarmupMode}
+import org.openjdk.jmh.runner.options.{ChainedOptionsBuilder, TimeValue, WarmupMode}
 
 /** What one call of a store costs and what an entry takes, by JMH, all providers in this JVM. */
 object Store {
@@ -51,35 +47,22 @@ object Store {
       if (calls == "commit") reportMemory(report, side, keys, lane)
       name
     }
-    val options = new OptionsBuilder()
-      .include(s"${classOf[StoreBenchmark].getName.replace(".", "\\.")}\\.($calls)$$")
+    def options(common: ChainedOptionsBuilder) = common
       .param("side", sides.map(_.name): _*)
       .param("keys", sizes.map(_.toString): _*)
-      .forks(0)
       // Whatever is compiled for one provider is compiled for all of them before the first is measured.
       .warmupMode(WarmupMode.BULK)
       .warmupIterations(args.int("warm-up", 10))
       .measurementIterations(args.int("rounds", 12))
       .timeout(TimeValue.minutes(10))
-      .shouldFailOnError(true)
-      .build()
-    try new Runner(options).run().asScala.foreach(write(report, _))
+    try Calls.measure(report, classOf[StoreBenchmark], calls)(options)(label)
     finally names.foreach(StoreLanes.remove)
   }
 
-  private def write(report: Report, result: RunResult): Unit = {
+  private def label(result: RunResult): Map[String, String] = {
     val params = result.getParams
     val keys = Option(params.getParam("keys")).filter(_ != "0").getOrElse(StoreLanes.Keys.toString)
-    val label = Map(
-      "bench" -> "store",
-      "call" -> params.getBenchmark.split('.').last,
-      "keys" -> keys,
-      "side" -> params.getParam("side")
-    )
-    require(params.getTimeUnit == TimeUnit.NANOSECONDS, s"${params.getTimeUnit}")
-    val scores =
-      result.getBenchmarkResults.asScala.flatMap(_.getIterationResults.asScala).map(_.getPrimaryResult.getScore)
-    report.line(label, scores.toSeq.map(ns => Map("ns" -> ns)))
+    Map("bench" -> "store", "keys" -> keys, "side" -> params.getParam("side"))
   }
 
   /** Bytes of an entry beyond its key and its value. */

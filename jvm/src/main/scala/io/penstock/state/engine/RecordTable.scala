@@ -47,7 +47,7 @@ final class RecordTable(val ordered: Boolean, trailerBytes: Int = 0, in: Arena =
     if (headLength > 0) Bytes.copy(head, headAt, page, at + HeaderBytes + key.length, headLength)
     if (tailLength > 0) Bytes.copy(tail, tailAt, page, at + HeaderBytes + key.length + headLength, tailLength)
     replaced = index.put(key, ref)
-    if (replaced != Absent) wasted += recordBytes(replaced)
+    if (replaced != Absent) wasted += recordBytes(replaced) + trailerBytes
     ref
   }
 
@@ -59,7 +59,7 @@ final class RecordTable(val ordered: Boolean, trailerBytes: Int = 0, in: Arena =
 
   def remove(key: KeyBytes): Boolean = {
     val previous = index.remove(key)
-    if (previous != Absent) wasted += recordBytes(previous)
+    if (previous != Absent) wasted += recordBytes(previous) + trailerBytes
     previous != Absent
   }
 
@@ -77,6 +77,4 @@ final class RecordTable(val ordered: Boolean, trailerBytes: Int = 0, in: Arena =
 
   /** Bytes of records that nothing refers to any more. */
   def wastedBytes: Long = wasted
-
-  private def recordBytes(ref: Int): Long = HeaderBytes + keyLength(ref) + valueLength(ref) + trailerBytes
 }

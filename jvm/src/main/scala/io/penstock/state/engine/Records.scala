@@ -12,6 +12,9 @@ class Records(val arena: Arena) {
 
   final def valueAt(ref: Int): Long = keyAt(ref) + keyLength(ref)
 
+  /** Size of a record without its trailer. */
+  final def recordBytes(ref: Int): Int = KeyIndex.HeaderBytes + keyLength(ref) + valueLength(ref)
+
   final def trailerAt(ref: Int): Long = valueAt(ref) + valueLength(ref)
 
   /** The key of a record. */

@@ -62,7 +62,7 @@ object ShardImage {
       val lengths = Array.newBuilder[Int]
       var length = 0
       refs.foreach { ref =>
-        val room = Arena.room(recordBytes(ref))
+        val room = Arena.room(table.recordBytes(ref))
         if (length > 0 && length + room > Arena.PageBytes) {
           lengths += length
           length = 0
@@ -87,7 +87,7 @@ object ShardImage {
     }
 
     private def writeRecord(ref: Int, out: ByteSink): Unit = {
-      val bytes = recordBytes(ref)
+      val bytes = table.recordBytes(ref)
       out.putBytes(table.page(ref), table.keyAt(ref) - HeaderBytes, bytes)
       var padding = Arena.room(bytes) - bytes
       while (padding > 0) {
@@ -95,8 +95,6 @@ object ShardImage {
         padding -= 1
       }
     }
-
-    private def recordBytes(ref: Int): Int = HeaderBytes + table.keyLength(ref) + table.valueLength(ref)
   }
 
   /** What the header says of a family. */
@@ -167,7 +165,7 @@ object ShardImage {
 
   private object Described {
     def apply(header: ByteSource): Described = {
-      val traits = ChangeSet.traits(header)
+      val traits = ChangeSet.readTraits(header)
       val name = header.getString()
       val records = header.getCount("number of records")
       val pages = Array.fill(header.getCount("number of pages", header.remaining)) {

@@ -38,15 +38,17 @@ object ChangeSet {
     (if (traits.ordered) Ordered else 0) | (if (traits.multiValued) MultiValued else 0)
 
   /** Reads traits of a family that is there. */
-  def traits(in: ByteSource): FamilyTraits = {
+  def readTraits(in: ByteSource): FamilyTraits = traitsOf(readFlags(in, 0))
+
+  /** Reads the flags of a family: its traits, and perhaps some of `more`. */
+  private def readFlags(in: ByteSource, more: Int): Int = {
     val at = in.consumed
-    traits(in.getByte(), at)
+    val flags = in.getByte()
+    if ((flags & ~(Ordered | MultiValued | more)) != 0) throw new MalformedData(s"unknown family flags $flags", at)
+    flags
   }
 
-  private def traits(flags: Int, at: Int): FamilyTraits = {
-    if ((flags & ~(Ordered | MultiValued)) != 0) throw new MalformedData(s"unknown family flags $flags", at)
-    FamilyTraits((flags & Ordered) != 0, (flags & MultiValued) != 0)
-  }
+  private def traitsOf(flags: Int): FamilyTraits = FamilyTraits((flags & Ordered) != 0, (flags & MultiValued) != 0)
 
   /** Writes one change set; families first, each with its changes, in the order of the calls. */
   final class Writer(out: ByteSink) {
@@ -110,13 +112,13 @@ object ChangeSet {
     var i = 0
     while (i < count) {
       val at = in.consumed
-      val flags = in.getByte()
-      val familyTraits = traits(flags & ~Removed, at)
+      val flags = readFlags(in, Removed)
       val name = in.getString()
       if ((flags & Removed) != 0) sink.removeFamily(name)
       else {
-        multiValued(i) = familyTraits.multiValued
-        families(i) = sink.family(name, familyTraits)
+        val traits = traitsOf(flags)
+        multiValued(i) = traits.multiValued
+        families(i) = sink.family(name, traits)
         if (families(i) == null) throw new MalformedData(s"family $name had other flags than $flags before", at)
       }
       i += 1

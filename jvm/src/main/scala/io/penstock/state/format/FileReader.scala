@@ -52,7 +52,7 @@ final class FileReader(file: => String, source: FileReader.Source) {
         f"checksum of the section of ${s.length}%d bytes is $found%08x, the manifest says ${s.crc}%08x"
       )
     }
-    result.fold(e => throw corrupt(file, s.offset + e.at, e.what, e), identity)
+    reading(file, s.offset)(result.fold(throw _, identity))
   }
 
   final private class Sequential(s: SectionRef) extends SectionBytes {

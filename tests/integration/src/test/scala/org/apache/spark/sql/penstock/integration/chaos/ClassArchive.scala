@@ -6,6 +6,8 @@ import java.nio.file.{Files, Path}
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.spark.sql.penstock.integration.harness.JavaHome
+
 /**
  * The classes of libraries as a JVM keeps them for itself (class data sharing). Processes are started by the hundred, and
  * most of what a start takes is loading the same classes.
@@ -28,7 +30,7 @@ final class ClassArchive(directory: Path) {
   def make(train: Seq[String] => Unit): Unit = {
     train(Seq("-Xshare:off", s"-XX:DumpLoadedClassList=$list"))
     val options = Seq("-Xshare:dump", "-XX:+UseParallelGC", s"-XX:SharedClassListFile=$list", s"$Flag$archive")
-    val java = Path.of(sys.props("java.home"), "bin", "java").toString
+    val java = JavaHome.program("java")
     val command = Seq(java) ++ options ++ Seq("-cp", jars.mkString(File.pathSeparator))
     val log = directory.resolve("classes.log").toFile
     new ProcessBuilder(command.asJava).redirectErrorStream(true).redirectOutput(log).start().waitFor(): Unit

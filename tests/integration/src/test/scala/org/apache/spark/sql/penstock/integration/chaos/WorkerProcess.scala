@@ -7,7 +7,7 @@ import java.util.concurrent.{LinkedBlockingQueue, TimeUnit}
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.penstock.integration.harness.LocalCluster
+import org.apache.spark.sql.penstock.integration.harness.{JavaHome, LocalCluster}
 
 /**
  * A [[ChaosWorker]] and its executors.
@@ -20,7 +20,7 @@ final class WorkerProcess(cluster: Boolean, directory: Path, options: Seq[String
 
   private val log = Files.createDirectories(directory).resolve("log")
   private val process = {
-    val java = Path.of(sys.props("java.home"), "bin", "java").toString
+    val java = JavaHome.program("java")
     val own = ManagementFactory.getRuntimeMXBean.getInputArguments.asScala.filterNot(_.startsWith("-Xm"))
     val command =
       Seq(java, "-Xmx2g") ++ own ++ options ++ Seq(LocalCluster.ShortLived, "-cp", ClassArchive.classPath) ++
@@ -73,7 +73,7 @@ final class WorkerProcess(cluster: Boolean, directory: Path, options: Seq[String
   private def tail: String = Files.readAllLines(log).asScala.takeRight(30).mkString("\n")
 
   private def threads: String = {
-    val jstack = Path.of(sys.props("java.home"), "bin", "jstack").toString
+    val jstack = JavaHome.program("jstack")
     new String(new ProcessBuilder(jstack, process.pid.toString).start().getInputStream.readAllBytes())
   }
 }

@@ -48,7 +48,7 @@ final class KafkaBroker(directory: Path) extends AutoCloseable {
   }
 
   private def launch(mainClass: String, arguments: String*): Process = {
-    val java = Path.of(sys.props("java.home"), "bin", "java").toString
+    val java = JavaHome.program("java")
     val command = Seq(java, "-Xmx256m", "-XX:+UseSerialGC", "-cp", sys.props(ClassPathProperty), mainClass) ++ arguments
     new ProcessBuilder(command.asJava)
       .redirectErrorStream(true)
