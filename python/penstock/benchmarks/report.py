@@ -26,7 +26,7 @@ class Result:
     Parameters
     ----------
     spark
-        Version of Spark.
+        Version of Spark; None where Spark takes no part.
     machine
         What it ran on, in words.
     command
@@ -34,7 +34,7 @@ class Result:
     """
 
     name: str
-    spark: str
+    spark: str | None
     machine: str
     command: str
     cases: Sequence[Case]
@@ -99,7 +99,7 @@ def rows(result: Result) -> tuple[list[list[str]], list[list[str]]]:
     measured = [["case", "unit", "median", "p10", "p90", "n"]]
     for c in result.cases:
         s = c.summary
-        measured.append([c.name, c.unit, *(_number(v, c.unit) for v in (s.median, s.p10, s.p90)), str(s.n)])
+        measured.append([c.name, c.unit, *(_number(v) for v in (s.median, s.p10, s.p90)), str(s.n)])
     checked = [["target", "reached", "must reach", "met"]]
     for t in result.targets:
         bound = f"{'at least' if t.at_least else 'at most'} {t.target:g}"
@@ -111,8 +111,8 @@ def rows(result: Result) -> tuple[list[list[str]], list[list[str]]]:
 _WITH_DECIMALS_BELOW = 10
 
 
-def _number(value: float, unit: str) -> str:
-    return f"{value:.0f}" if unit == "ms" or abs(value) >= _WITH_DECIMALS_BELOW else f"{value:.3f}"
+def _number(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= _WITH_DECIMALS_BELOW else f"{value:.3f}"
 
 
 def _without_bound(name: str) -> str:
@@ -121,7 +121,11 @@ def _without_bound(name: str) -> str:
 
 def to_text(result: Result) -> str:
     """Make the table for a terminal."""
-    return "\n\n".join([f"{result.name}, Spark {result.spark}\n{result.machine}", *map(_aligned, rows(result))])
+    return "\n\n".join([f"{result.name}, {_spark(result)}\n{result.machine}", *map(_aligned, rows(result))])
+
+
+def _spark(result: Result) -> str:
+    return f"Spark {result.spark}" if result.spark else "without Spark"
 
 
 def _aligned(table: list[list[str]]) -> str:
@@ -135,7 +139,7 @@ def _aligned(table: list[list[str]]) -> str:
 
 def to_markdown(result: Result) -> str:
     """Make the page that is published beside the JSON."""
-    head = f"# {result.name}\n\nSpark {result.spark}; {result.machine}\n\n    {result.command}\n"
+    head = f"# {result.name}\n\n{_spark(result)}; {result.machine}\n\n    {result.command}\n"
     return "\n".join([head, *(_markdown_table(t) for t in reversed(rows(result)))])
 
 

@@ -123,6 +123,36 @@ def call_ns(batch: Batch) -> float | None:
     return _figure(batch, "ns")
 
 
+def plan_ms(batch: Batch) -> float | None:
+    """Time in which a plan was made, in ms."""
+    return _figure(batch, "planMs")
+
+
+def planned_imbalance(batch: Batch) -> float | None:
+    """Largest load over the mean if costs stay what they are."""
+    return _figure(batch, "imbalance")
+
+
+def estimate_error(batch: Batch) -> float | None:
+    """How far the load that was estimated for a destination is from the real one, over the mean."""
+    return _figure(batch, "error")
+
+
+def records(batch: Batch) -> float | None:
+    """Give the number of records that keys were merged into."""
+    return _figure(batch, "records")
+
+
+def moves(batch: Batch) -> float | None:
+    """Give the number of moves of a plan."""
+    return _figure(batch, "moves")
+
+
+def cost_over_published(batch: Batch) -> float | None:
+    """State that must move, over that of the published algorithm."""
+    return _figure(batch, "cost")
+
+
 def entry_bytes(batch: Batch) -> float | None:
     """Bytes that an entry of a state store takes beyond its key and its value."""
     return _figure(batch, "bytes")

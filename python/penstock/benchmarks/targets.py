@@ -181,6 +181,35 @@ def check(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
     return made
 
 
+def plan(series: Sequence[Series]) -> list[Target]:
+    """Targets of `plan`: 20 ms and 60 ms over keys, 5 ms over records, whose estimates are within 1 %."""
+    made = []
+    for theta, most in (("0.08", 20.0), ("0.02", 60.0)):
+        exact, merged = (find(series, call=f"{name}, theta {theta}") for name in ("mixed", "compact"))
+        made.append(Target(f"Mixed over keys, theta {theta}: ms, at most", _median(exact, samples.plan_ms), most))
+        made.append(Target(f"Mixed over records, theta {theta}: ms, at most", _median(merged, samples.plan_ms), 5.0))
+        error = max(merged.values(samples.estimate_error)) if merged else None
+        made.append(Target(f"Mixed over records, theta {theta}: largest error, at most", error, 0.01))
+    return made
+
+
+def cores(series: Sequence[Series]) -> list[Target]:
+    """Targets of `cores`: half a millisecond, and never more state moved than by the published algorithm."""
+    made = []
+    for nodes in (8, 16, 32):
+        of = find(series, call=f"{nodes} nodes")
+        made.append(Target(f"{nodes} nodes: ms, at most", _median(of, samples.plan_ms), 0.5))
+        worst = max(of.values(samples.cost_over_published)) if of else None
+        made.append(Target(f"{nodes} nodes: state moved over the published algorithm's, at most", worst, 1.0))
+    return made
+
+
+def refine(series: Sequence[Series]) -> list[Target]:
+    """Targets of `refine`: a millisecond."""
+    of = find(series, call="8192 shards, 256 tasks")
+    return [Target("8,192 shards on 256 tasks: ms, at most", _median(of, samples.plan_ms), 1.0)]
+
+
 Measures = Sequence[tuple[str, str, Measure]]
 
 #: What is shown of every case of a benchmark: name, unit, measure.
@@ -223,6 +252,21 @@ MEASURES: dict[str, Measures] = {
         ("accesses", "calls", samples.accesses),
         ("with a checksum", "bytes", samples.checked_bytes),
         ("time", "ns", samples.call_ns),
+    ],
+    "plan": [
+        ("time", "ms", samples.plan_ms),
+        ("imbalance", "ratio", samples.planned_imbalance),
+        ("error", "ratio", samples.estimate_error),
+        ("records", "number", samples.records),
+    ],
+    "cores": [
+        ("time", "ms", samples.plan_ms),
+        ("state moved over the published algorithm's", "ratio", samples.cost_over_published),
+    ],
+    "refine": [
+        ("time", "ms", samples.plan_ms),
+        ("imbalance", "ratio", samples.planned_imbalance),
+        ("moves", "number", samples.moves),
     ],
     "store": [
         ("time", "ns", samples.call_ns),

@@ -1,7 +1,7 @@
 """Measure speed and size against plain Spark.
 
-All sides of a comparison run in the same process and take turns, batch by batch. `benchmarks/README.md` says what each
-benchmark measures and how to read it.
+All sides of a comparison run in the same process and take turns, batch by batch; planners run without Spark.
+`benchmarks/README.md` says what each benchmark measures and how to read it.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ OPERATORS = (
     "transformWithState",
     PYTHON_OPERATOR,
 )
+PLANNERS = ("plan", "cores", "refine")
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,9 @@ class Plan:
 
 def plan(arguments: argparse.Namespace) -> Plan:
     """Choose what to run; what the command line does not say has a default per benchmark."""
-    if arguments.name == "store":
+    if arguments.name in PLANNERS:
+        chosen = Plan(arguments.name, 1, 3, 20, 0, "default")
+    elif arguments.name == "store":
         chosen = Plan("store", 2, 10, 12, 600, "default", memory="8g")
     elif arguments.name == "recover":
         chosen = Plan("recover", 2, 2, 6, 600, "local", memory="8g")
@@ -95,9 +98,8 @@ def plan(arguments: argparse.Namespace) -> Plan:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "name", choices=("overhead", "barrier", "store", "recover", "large", "rescale", "check"), help="which benchmark"
-    )
+    on_spark = ("overhead", "barrier", "store", "recover", "large", "rescale", "check")
+    parser.add_argument("name", choices=(*on_spark, *PLANNERS), help="which benchmark")
     parser.add_argument("--op", choices=OPERATORS, default=targets.AGGREGATION, help="of overhead: which operator")
     parser.add_argument("--cost", action="store_true", help="of barrier: what it costs, not what it gains")
     parser.add_argument(
@@ -121,13 +123,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run a benchmark, print its tables and write its result."""
     chosen = plan(arguments)
-    with tempfile.TemporaryDirectory(prefix="penstock-bench-", dir=arguments.checkpoints) as folder:
-        raw = arguments.samples or Path(folder) / "samples.jsonl"
-        launch.run(_command(arguments, chosen, Path(folder), raw))
-        series = samples.read(raw.read_text().splitlines())
+    spark = None if chosen.name in PLANNERS else _spark_version()
+    series = _plans(arguments, chosen) if spark is None else _batches(arguments, chosen, spark)
     result = report.Result(
         _title(arguments),
-        _spark_version(),
+        spark,
         machine.describe(),
         _own_command(arguments),
         report.cases(chosen.name, series),
@@ -141,6 +141,22 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if arguments.check and not result.met else 0
 
 
+def _batches(arguments: argparse.Namespace, chosen: Plan, spark: str) -> list[Series]:
+    with tempfile.TemporaryDirectory(prefix="penstock-bench-", dir=arguments.checkpoints) as folder:
+        raw = arguments.samples or Path(folder) / "samples.jsonl"
+        launch.run(_command(arguments, chosen, spark, Path(folder), raw))
+        return samples.read(raw.read_text().splitlines())
+
+
+def _plans(arguments: argparse.Namespace, chosen: Plan) -> list[Series]:
+    from penstock.benchmarks import planners  # noqa: PLC0415, other commands need not wait for the compiler
+
+    if chosen.name == "plan":
+        return planners.plan(chosen.rounds, chosen.warm_up, arguments.keys)
+    measure = planners.assign if chosen.name == "cores" else planners.refine
+    return measure(chosen.rounds, chosen.warm_up)
+
+
 def _title(arguments: argparse.Namespace) -> str:
     if arguments.name == "barrier":
         return "barrier --cost" if arguments.cost else "barrier"
@@ -151,8 +167,9 @@ def _title(arguments: argparse.Namespace) -> str:
 
 def _targets(chosen: Plan, operator: str, series: Sequence[Series]) -> list[Target]:
     managers = ("default", "local") if chosen.file_managers == "both" else (chosen.file_managers,)
-    if chosen.name == "store":
-        return targets.store(series)
+    alone = {"store": targets.store, "plan": targets.plan, "cores": targets.cores, "refine": targets.refine}
+    if chosen.name in alone:
+        return alone[chosen.name](series)
     by_manager = {
         "barrier": targets.barrier,
         "barrier-cost": targets.barrier_cost,
@@ -166,9 +183,8 @@ def _targets(chosen: Plan, operator: str, series: Sequence[Series]) -> list[Targ
     return targets.overhead(series, operator, managers, chosen.cores)
 
 
-def _command(arguments: argparse.Namespace, chosen: Plan, folder: Path, raw: Path) -> list[str]:
+def _command(arguments: argparse.Namespace, chosen: Plan, spark: str, folder: Path, raw: Path) -> list[str]:
     root = launch.checkout(Path.cwd())
-    spark = _spark_version()
     jar = launch.program(root, spark.rpartition(".")[0])
     options = [f"--out={raw}", f"--checkpoints={folder}", f"--file-manager={chosen.file_managers}"]
     options += [f"--warm-up={chosen.warm_up}", f"--rounds={chosen.rounds}", f"--seconds={chosen.seconds}"]

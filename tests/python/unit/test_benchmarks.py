@@ -233,3 +233,43 @@ def test_an_unknown_benchmark_is_refused(capsys):
         main(["bench", "nonsense"])
     assert exit_info.value.code == 2
     assert "overhead" in capsys.readouterr().err
+
+
+def test_planners_have_targets_of_their_own():
+    exact = series([{"planMs": 15.0}, {"planMs": 25.0}], call="mixed, theta 0.08", keys="10")
+    merged = series(
+        [{"planMs": 2.0, "error": 0.001}, {"planMs": 3.0, "error": 0.02}], call="compact, theta 0.08", keys="10"
+    )
+    by_name = {t.name: t for t in targets.plan([exact, merged])}
+    assert by_name["Mixed over keys, theta 0.08: ms, at most"].met
+    assert by_name["Mixed over records, theta 0.08: ms, at most"].met
+    assert not by_name["Mixed over records, theta 0.08: largest error, at most"].met
+    assert not by_name["Mixed over keys, theta 0.02: ms, at most"].met
+
+
+def test_cores_are_never_dearer_than_published():
+    of = series([{"planMs": 0.4, "cost": 0.9}, {"planMs": 0.4, "cost": 1.1}], call="8 nodes")
+    time, cost, *_ = targets.cores([of])
+    assert time.met
+    assert not cost.met
+
+
+def test_planners_are_measured_without_spark(tmp_path):
+    result = tmp_path / "plan.json"
+    main(["bench", "plan", "--keys", "2000", "--rounds", "2", "--warm-up", "0", "--json", str(result)])
+    written = json.loads(result.read_text())
+    assert written["spark"] is None
+    assert written["command"] == "penstock bench plan --rounds 2 --warm-up 0 --keys 2000 --json=plan.json"
+    cases = {c["case"]: c for c in written["cases"]}
+    # A few keys are the limit for some seeds; the plan is within the theorem's bound always.
+    assert cases["mixed, theta 0.08, 2000 keys: imbalance"]["p90"] < 1.4
+    assert cases["compact, theta 0.08, 2000 keys: time"]["n"] == 2
+
+
+@pytest.mark.parametrize(("name", "lines"), [("cores", 6), ("refine", 1)])
+def test_core_and_shard_planners_are_measured(name, lines, tmp_path):
+    result = tmp_path / "result.json"
+    main(["bench", name, "--rounds", "2", "--warm-up", "0", "--json", str(result)])
+    written = json.loads(result.read_text())
+    assert len(written["targets"]) == lines
+    assert all(t["value"] is not None for t in written["targets"])

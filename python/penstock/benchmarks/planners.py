@@ -1,0 +1,116 @@
+"""Times of planners, in this process: what `penstock bench plan`, `cores` and `refine` measure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from penstock.benchmarks.samples import Series
+from penstock.planning import compact, cores, mixed, refinement
+from penstock.planning.key_routing import KeyStatistics
+from penstock.workloads.key_costs import fluctuate, zipf
+
+Answer = TypeVar("Answer")
+
+INSTANCES = 15
+SKEW = 0.85
+TABLE = 3000
+DEGREE = 3
+NODES = (8, 16, 32)
+CORES_OF_A_NODE = 8
+SHARDS, TASKS = 8192, 256
+
+
+def plan(rounds: int, warm_up: int, keys: int | None) -> list[Series]:
+    """Time Mixed after one fluctuation, over keys and over records.
+
+    Every round has a fluctuation of its own, from a placement that was planned; planning and nothing else is timed.
+    """
+    number = keys or 1_000_000
+    made = []
+    for theta in (0.08, 0.02):
+        intervals = [_fluctuated(number, theta, seed) for seed in range(rounds + warm_up)]
+
+        def exact(interval: KeyStatistics, theta: float = theta) -> dict[str, float]:
+            ms, found = _timed(lambda: mixed.mixed(interval, theta, TABLE))
+            return {"planMs": ms, "imbalance": found.load.max() / found.load.mean()}
+
+        def merged(interval: KeyStatistics, theta: float = theta) -> dict[str, float]:
+            records, record_of = compact.merge(interval, DEGREE, 1 / 8, 1 / 8)
+            ms, found = _timed(lambda: compact.mixed_compact(records, theta, TABLE))
+            real = found.expanded(interval, record_of).load
+            error = float(np.abs(found.load - real).max() / real.mean())
+            return {"planMs": ms, "imbalance": real.max() / real.mean(), "error": error, "records": len(records.cost)}
+
+        measures: list[tuple[str, Callable[[KeyStatistics], dict[str, float]]]] = [
+            ("mixed", exact),
+            ("compact", merged),
+        ]
+        for name, measure in measures:
+            batches = [measure(interval) for interval in intervals][warm_up:]
+            made.append(Series({"call": f"{name}, theta {theta}", "keys": str(number)}, batches))
+    return made
+
+
+def assign(rounds: int, warm_up: int) -> list[Series]:
+    """Time the assignment of cores, and compare its cost with that of the published algorithm."""
+    made = []
+    for nodes in NODES:
+        batches = []
+        for seed in range(rounds + warm_up):
+            current, capacity, demand = _demand(nodes, seed)
+            ms, ours = _timed(lambda c=current, n=capacity, d=demand: cores.assign(c, n, d))  # type: ignore[misc]
+            published = cores.assign_as_published(current, capacity, demand, ours.phi)
+            batches.append({"planMs": ms, "cost": _over(ours.migrated_bytes, published.migrated_bytes)})
+        made.append(Series({"call": f"{nodes} nodes"}, batches[warm_up:]))
+    return made
+
+
+def refine(rounds: int, warm_up: int) -> list[Series]:
+    """Time the refinement of shards over tasks whose loads have changed by chance."""
+    batches = []
+    for seed in range(rounds + warm_up):
+        random = np.random.default_rng(seed)
+        load = random.permutation(np.arange(1, SHARDS + 1, dtype=np.float64) ** -0.35)
+        task = random.integers(0, TASKS, SHARDS).astype(np.int32)
+        ms, found = _timed(lambda t=task, w=load: refinement.refine(t, w, TASKS))  # type: ignore[misc]
+        batches.append({"planMs": ms, "imbalance": found.delta_after, "moves": len(found.moves)})
+    return [Series({"call": f"{SHARDS} shards, {TASKS} tasks"}, batches[warm_up:])]
+
+
+def _timed(call: Callable[[], Answer]) -> tuple[float, Answer]:
+    begin = time.perf_counter_ns()
+    answer = call()
+    return (time.perf_counter_ns() - begin) / 1e6, answer
+
+
+def _fluctuated(keys: int, theta: float, seed: int) -> KeyStatistics:
+    costs = zipf(keys, SKEW, INSTANCES, seed)
+    placed = mixed.mixed(costs.statistics(), theta, TABLE).destination
+    return fluctuate(costs, placed, 1.0, seed).statistics(placed)
+
+
+def _demand(nodes: int, seed: int) -> tuple[Any, Any, cores.Demand]:
+    """Draw an executor for each node, that has cores anywhere and needs others."""
+    random = np.random.default_rng(seed)
+    total, capacity = nodes * CORES_OF_A_NODE, np.full(nodes, CORES_OF_A_NODE)
+
+    def shares() -> Any:
+        return random.multinomial(total - 2 * nodes, np.full(nodes, 1 / nodes)) + 1
+
+    owner = np.full(total, nodes)
+    has = shares()
+    owner[: has.sum()] = np.repeat(np.arange(nodes), has)
+    random.shuffle(owner)
+    current = np.zeros((nodes, nodes + 1), dtype=np.int64)
+    np.add.at(current, (np.repeat(np.arange(nodes), CORES_OF_A_NODE), owner), 1)
+    needs = shares()
+    state, rate = random.uniform(1, 1000, nodes) * 2**20, random.uniform(0, 2, nodes) * cores.INTENSIVE_BYTES_PER_S
+    return current[:, :nodes].copy(), capacity, cores.Demand(needs, state, rate * needs, np.arange(nodes))
+
+
+def _over(ours: float, theirs: float) -> float:
+    return ours / theirs if theirs > 0 else 1.0

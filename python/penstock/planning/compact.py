@@ -1,0 +1,175 @@
+"""Mixed over records of keys that are alike (Fang et al., section 4): planning for millions of keys in milliseconds."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.planning.discretization import discretize
+from penstock.planning.fit_decreasing import Counts, fit_decreasing
+from penstock.planning.key_routing import KeyPlan, KeyStatistics
+from penstock.planning.load import Loads, Placement, loads
+from penstock.planning.mixed import DEFAULT_BETA, limit_of, value_of
+from penstock.planning.sorting import Keys
+
+
+@dataclass(frozen=True)
+class CompactStatistics:
+    """Keys of equal cost, memory, home and place, merged; all arrays have the shape ``(records,)``.
+
+    Parameters
+    ----------
+    cost, memory
+        Of one key, representatives in the units of the keys' statistics.
+    home, current
+        Of the record's keys.
+    count
+        Of the record's keys.
+    destinations
+        Number of instances.
+    """
+
+    cost: Loads
+    memory: Loads
+    home: Placement
+    current: Placement
+    count: Counts
+    destinations: int
+
+    @property
+    def load(self) -> Loads:
+        """Estimated load of each destination, shape ``(destinations,)``."""
+        return loads(self.current, self.cost * self.count, self.destinations)
+
+
+@dataclass(frozen=True)
+class CompactPlan:
+    """How many keys of which records move.
+
+    Parameters
+    ----------
+    record, destination, keys
+        From where they are to where they shall be; shape ``(moves,)`` each.
+    load
+        Estimated load of each destination then.
+    moved_back
+        How many entries of the table were given up before planning.
+    fallbacks
+        Keys that fitted nowhere.
+    """
+
+    record: Keys
+    destination: Placement
+    keys: Counts
+    load: Loads
+    moved_back: int
+    fallbacks: int
+
+    def table_size(self, records: CompactStatistics) -> int:
+        """Count the entries that the routing table has then."""
+        before = int(records.count[records.current != records.home].sum())
+        left = self.keys * (records.current != records.home)[self.record]
+        entered = self.keys * (self.destination != records.home[self.record])
+        return int(before - left.sum() + entered.sum())
+
+    def expanded(self, keys: KeyStatistics, record_of: Keys) -> KeyPlan:
+        """Choose the keys of each record: those with the lowest numbers first.
+
+        Parameters
+        ----------
+        keys
+            What was merged.
+        record_of
+            Record of each key, see `merge`.
+        """
+        ordered = np.argsort(record_of, kind="stable")
+        first = np.searchsorted(record_of[ordered], self.record)
+        by_record = np.argsort(self.record, kind="stable")
+        amount = self.keys[by_record].astype(np.int64)
+        before = np.cumsum(amount) - amount
+        starts = np.searchsorted(self.record[by_record], self.record[by_record])
+        offset = before - before[starts]
+        destination = keys.current.copy()
+        # A record's moves take keys that follow one another.
+        position = np.repeat(first[by_record] + offset - before, amount) + np.arange(int(amount.sum()))
+        destination[ordered[position]] = np.repeat(self.destination[by_record], amount)
+        return KeyPlan(destination, loads(destination, keys.cost, keys.destinations), self.moved_back, self.fallbacks)
+
+
+def merge(
+    keys: KeyStatistics, degree: int, cost_unit: float, memory_unit: float
+) -> tuple[CompactStatistics, NDArray[np.int64]]:
+    """Merge keys that are alike once their costs and memories are discretized.
+
+    Parameters
+    ----------
+    keys
+        The last interval.
+    degree
+        Of discretization (r): the coarsest step is ``2 ** r`` units.
+    cost_unit, memory_unit
+        What a unit is worth. What is smaller becomes 0 or 1 units.
+
+    Returns
+    -------
+    tuple
+        The records, and the record of each key, shape ``(keys,)``. The estimated load of each destination is less than
+        a step for each pair of home and place away from the real one.
+    """
+    place = keys.current * np.int32(keys.destinations) + keys.home
+    groups = keys.destinations**2
+    cost, cost_code = _coded(discretize(keys.cost / cost_unit, place, groups, degree))
+    memory, memory_code = _coded(discretize(keys.memory / memory_unit, place, groups, degree))
+    alike = (place * len(cost) + cost_code) * len(memory) + memory_code
+    _, first, record_of, count = np.unique(alike, return_index=True, return_inverse=True, return_counts=True)
+    records = CompactStatistics(
+        cost[cost_code[first]] * cost_unit,
+        np.maximum(memory[memory_code[first]], 1.0) * memory_unit,
+        keys.home[first],
+        keys.current[first],
+        count.astype(np.int32),
+        keys.destinations,
+    )
+    return records, record_of
+
+
+def mixed_compact(records: CompactStatistics, theta: float, table: int, beta: float = DEFAULT_BETA) -> CompactPlan:
+    """Plan as `penstock.planning.mixed.mixed` does, over records.
+
+    Entries of the table are given up record by record, those with the smallest state first.
+    """
+    entries = np.flatnonzero(records.current != records.home)
+    entries = entries[np.argsort(records.memory[entries], kind="stable")]
+    given_up = np.append(0, np.cumsum(records.count[entries]))
+    priority = value_of(records.cost, records.memory, beta)
+    back = 0
+    while True:
+        plan = _plan(records, theta, entries[:back], priority)
+        over = plan.table_size(records) - table
+        if over <= 0 or back == len(entries):
+            return plan
+        back = max(back + 1, int(np.searchsorted(given_up, min(over, given_up[-1]))))
+
+
+def _coded(value: Loads) -> tuple[Loads, NDArray[np.int64]]:
+    distinct = np.unique(value)
+    return distinct, np.searchsorted(distinct, value)
+
+
+def _plan(
+    records: CompactStatistics, theta: float, moved_back: NDArray[np.int64], priority: NDArray[np.float32]
+) -> CompactPlan:
+    start = records.current.copy()
+    start[moved_back] = records.home[moved_back]
+    load = loads(start, records.cost * records.count, records.destinations)
+    fit = fit_decreasing(start, records.cost, priority, records.count, load, limit_of(load, theta))
+    taken = np.bincount(fit.record, weights=fit.keys, minlength=len(start)).astype(np.int32)
+    stayed = records.count[moved_back] - taken[moved_back]
+    return CompactPlan(
+        np.concatenate((fit.record, moved_back)),
+        np.concatenate((fit.destination, records.home[moved_back])),
+        np.concatenate((fit.keys, stayed)),
+        fit.load,
+        int(records.count[moved_back].sum()),
+        fit.fallbacks,
+    )

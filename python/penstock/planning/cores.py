@@ -1,0 +1,334 @@
+"""Which nodes' cores each executor gets (Elasticutor, section 4.2), by the exact cost of migration."""
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.planning.compiled import compiled
+
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+INTENSIVE_BYTES_PER_S = 512.0 * 1024.0
+"""Bytes per second and core from which an executor is data-intensive (phi, section 4.2)."""
+NOBODY = -1
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What executors need; all arrays have the shape ``(executors,)``.
+
+    Parameters
+    ----------
+    cores
+        At least 1 each.
+    state_bytes
+        Size of their state.
+    bytes_per_s
+        Bytes of tuples that come in and go out, over all cores.
+    local_node
+        Where their main processes are.
+    """
+
+    cores: Counts
+    state_bytes: Floats
+    bytes_per_s: Floats
+    local_node: Counts
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Who has which cores.
+
+    Parameters
+    ----------
+    cores
+        By node and executor, shape ``(nodes, executors)``.
+    migrated_bytes
+        State that changes its node, against the assignment before.
+    phi
+        From so many bytes per second and core executors have cores on their own nodes only.
+    """
+
+    cores: Counts
+    migrated_bytes: float
+    phi: float
+
+
+def assign(current: Counts, capacity: Counts, demand: Demand, phi: float = INTENSIVE_BYTES_PER_S) -> Assignment:
+    """Give every executor its cores so that little state moves, and data-intensive ones none on other nodes.
+
+    Two greedy assignments are made, and a local search improves both: one by the paper's C+ and C-, which are costs
+    against the cores of the moment and add up to as much as twice the real cost, and one by the exact change of the
+    cost against `current`. The better one is taken, so it is never worse than the paper's.
+
+    Where algorithm 1 of the paper is silent or contradicts its text: the most data-intensive executor chooses first,
+    free cores belong to a donor without state, data-intensive executors give back remote cores, and take local ones
+    from others that choose later.
+
+    Parameters
+    ----------
+    current
+        By node and executor. What an executor has beyond its demand it keeps until another needs it.
+    capacity
+        Cores of each node, shape ``(nodes,)``.
+    demand
+        Of all executors.
+    phi
+        In bytes per second and core. It is doubled until there is an assignment that keeps to it.
+
+    Raises
+    ------
+    ValueError
+        More cores are asked for than there are, or more of a node are in use than it has; a number that is not finite.
+    """
+    _check(current, capacity, demand, phi)
+    before, needed, state = (
+        _with_free(current, capacity),
+        np.append(demand.cores, 0),
+        np.append(demand.state_bytes, 0.0),
+    )
+    intensity = demand.bytes_per_s / demand.cores
+    while not _has_room(capacity, demand, intensity >= phi):
+        phi *= 2
+    intensive, order = np.append(intensity >= phi, False), np.argsort(-intensity, kind="stable")
+    best, least = before, inf
+    for exact in (True, False):
+        made = before.copy()
+        if _greedy(before, made, needed, state, demand.local_node, intensive, order, exact):
+            _improve(before, made, state, intensive)
+            cost = _cost(before, made, state)
+            if cost < least:
+                best, least = made, cost
+    return Assignment(best[:, :-1].copy(), least, phi)
+
+
+def assign_as_published(
+    current: Counts, capacity: Counts, demand: Demand, phi: float = INTENSIVE_BYTES_PER_S
+) -> Assignment:
+    """Assign by algorithm 1 alone: greedily, with C+ and C-. It is what `assign` is compared with.
+
+    Parameters and errors are those of `assign`, and so are the corrections without which the algorithm has no meaning.
+    """
+    _check(current, capacity, demand, phi)
+    before, needed, state = (
+        _with_free(current, capacity),
+        np.append(demand.cores, 0),
+        np.append(demand.state_bytes, 0.0),
+    )
+    intensity = demand.bytes_per_s / demand.cores
+    order = np.argsort(-intensity, kind="stable")
+    while True:
+        made = before.copy()
+        if _greedy(before, made, needed, state, demand.local_node, np.append(intensity >= phi, False), order, False):
+            return Assignment(made[:, :-1].copy(), _cost(before, made, state), phi)
+        phi *= 2
+
+
+def migrated_bytes(before: Counts, after: Counts, state_bytes: Floats) -> float:
+    """Give the state that must leave its node when each executor's state is spread evenly over its cores.
+
+    For each executor this is the size of its state times the distance in variation of its shares of the nodes.
+    """
+    return _cost(before, after, state_bytes)
+
+
+def assign_naively(current: Counts, capacity: Counts, demand: Demand) -> Counts:
+    """Assign without regard to state and place (naive-EC, section 5): from the first node on that has free cores."""
+    made = _with_free(current, capacity)
+    for executor, needed in enumerate(demand.cores):
+        for node in range(len(capacity)):
+            surplus = max(0, int(made[:, executor].sum()) - int(needed))
+            back = min(surplus, int(made[node, executor]))
+            made[node, executor] -= back
+            made[node, -1] += back
+    for executor, needed in enumerate(demand.cores):
+        for node in range(len(capacity)):
+            taken = min(int(needed) - int(made[:, executor].sum()), int(made[node, -1]))
+            made[node, executor] += taken
+            made[node, -1] -= taken
+    return made[:, :-1].copy()
+
+
+def _check(current: Counts, capacity: Counts, demand: Demand, phi: float) -> None:
+    if not (0 < phi < inf and np.isfinite(demand.bytes_per_s).all() and np.isfinite(demand.state_bytes).all()):
+        raise ValueError("phi must be above 0, and bytes finite")
+    if int(demand.cores.sum()) > int(capacity.sum()):
+        raise ValueError(f"{int(demand.cores.sum())} cores are asked for, there are {int(capacity.sum())}")
+    if (current.sum(axis=1) > capacity).any():
+        raise ValueError("more cores of a node are in use than it has")
+
+
+def _has_room(capacity: Counts, demand: Demand, intensive: NDArray[np.bool_]) -> bool:
+    """Say whether every node has the cores of its data-intensive executors: there is an assignment then."""
+    local = np.bincount(demand.local_node[intensive], weights=demand.cores[intensive], minlength=len(capacity))
+    return bool((local <= capacity).all())
+
+
+def _with_free(current: Counts, capacity: Counts) -> Counts:
+    """Append free cores as an executor that needs none and has no state."""
+    free = np.asarray(capacity) - current.sum(axis=1)
+    return np.ascontiguousarray(np.column_stack((current, free)), dtype=np.int64)
+
+
+@compiled
+def _share(cores: Counts, node: int, executor: int, total: float) -> float:
+    return cores[node, executor] / total if total > 0 else 0.0
+
+
+@compiled
+def _cost(before: Counts, after: Counts, state: Floats) -> float:
+    cost = 0.0
+    for executor in range(len(state)):
+        total_before, total = before[:, executor].sum(), after[:, executor].sum()
+        for node in range(len(before)):
+            left = _share(before, node, executor, total_before) - _share(after, node, executor, total)
+            cost += state[executor] * max(0.0, left)
+    return cost
+
+
+@compiled
+def _changes(before: Counts, made: Counts, state: Floats, executor: int, step: int, exact: bool, out: Floats) -> None:
+    """Write what it costs to give the executor a core of each node (step 1), or to take one (-1)."""
+    nodes = len(made)
+    total, total_before = made[:, executor].sum(), before[:, executor].sum()
+    size = state[executor]
+    if not exact:
+        # C+ = s (X - x) / (X (X + 1)), C- = s (X - x) / (X (X - 1)); the last core is not taken.
+        for node in range(nodes):
+            if size == 0.0 or (total == 0 and step > 0):
+                out[node] = 0.0
+            elif total + step <= 0:
+                out[node] = inf
+            else:
+                out[node] = size * (total - made[node, executor]) / (total * (total + step))
+        return
+    now, others = 0.0, 0.0
+    for node in range(nodes):
+        share = _share(before, node, executor, total_before)
+        now += max(0.0, share - _share(made, node, executor, total))
+        others += max(0.0, share - _share(made, node, executor, total + step))
+    for node in range(nodes):
+        share = _share(before, node, executor, total_before)
+        as_it_is = max(0.0, share - _share(made, node, executor, total + step))
+        changed = max(0.0, share - (made[node, executor] + step) / (total + step)) if total + step > 0 else share
+        out[node] = size * (others - as_it_is + changed - now)
+
+
+@compiled
+def _greedy(
+    before: Counts,
+    made: Counts,
+    needed: Counts,
+    state: Floats,
+    local_node: Counts,
+    intensive: NDArray[np.bool_],
+    order: Counts,
+    exact: bool,
+) -> bool:
+    nodes, free = len(made), len(needed) - 1
+    for executor in range(free):
+        if intensive[executor]:
+            for node in range(nodes):
+                if node != local_node[executor]:
+                    made[node, free] += made[node, executor]
+                    made[node, executor] = 0
+    total = made.sum(axis=0)
+    take = np.empty((free + 1, nodes))
+    for donor in range(free + 1):
+        _changes(before, made, state, donor, -1, exact, take[donor])
+    give = np.empty(nodes)
+    chosen = np.zeros(free + 1, dtype=np.bool_)
+    for executor in order:
+        chosen[executor] = True
+        while total[executor] < needed[executor]:
+            _changes(before, made, state, executor, 1, exact, give)
+            if intensive[executor]:
+                for node in range(nodes):
+                    if node != local_node[executor]:
+                        give[node] = inf
+            best, best_node, best_donor = inf, NOBODY, NOBODY
+            for donor in range(free + 1):
+                # A data-intensive executor may take what one needs that chooses later, and anywhere.
+                robbed = intensive[executor] and not intensive[donor] and not chosen[donor]
+                if donor == executor or (total[donor] <= needed[donor] and not robbed and donor != free):
+                    continue
+                for node in range(nodes):
+                    cost = give[node] + take[donor, node]
+                    if cost < best and made[node, donor] > 0:
+                        best, best_node, best_donor = cost, node, donor
+            if best_node == NOBODY:
+                return False
+            made[best_node, executor] += 1
+            made[best_node, best_donor] -= 1
+            total[executor] += 1
+            total[best_donor] -= 1
+            _changes(before, made, state, best_donor, -1, exact, take[best_donor])
+        _changes(before, made, state, executor, -1, exact, take[executor])
+    return True
+
+
+@compiled
+def _improve(before: Counts, made: Counts, state: Floats, intensive: NDArray[np.bool_]) -> None:
+    """Exchange cores of two nodes between two executors as long as less state moves then.
+
+    An executor's number of cores stays: what it costs to leave a node does not depend on the node it goes to. So the
+    best exchange of two nodes consists of the executor that is best moved in each direction.
+    """
+    nodes, executors = made.shape
+    leave = np.empty((executors, nodes))
+    enter = np.empty((executors, nodes))
+    total, total_before = made.sum(axis=0), before.sum(axis=0)
+    for executor in range(executors):
+        _exchanges(before, made, state, executor, total, total_before, leave[executor], enter[executor])
+    # Rounding must not make it go round in circles.
+    least = 1e-9 * state.sum()
+    best_of = np.empty((nodes, nodes))
+    who = np.empty((nodes, nodes), dtype=np.int64)
+    while True:
+        best_of[:] = inf
+        for executor in range(executors):
+            for node in range(nodes):
+                if made[node, executor] == 0 or intensive[executor]:
+                    continue
+                for other in range(nodes):
+                    cost = leave[executor, node] + enter[executor, other]
+                    if cost < best_of[node, other]:
+                        best_of[node, other], who[node, other] = cost, executor
+        best, best_node, best_other = -least, NOBODY, NOBODY
+        for node in range(nodes):
+            for other in range(node):
+                cost = best_of[node, other] + best_of[other, node]
+                if cost < best:
+                    best, best_node, best_other = cost, node, other
+        if best_node == NOBODY:
+            return
+        one, two = who[best_node, best_other], who[best_other, best_node]
+        made[best_node, one] -= 1
+        made[best_other, one] += 1
+        made[best_other, two] -= 1
+        made[best_node, two] += 1
+        for executor in (one, two):
+            _exchanges(before, made, state, executor, total, total_before, leave[executor], enter[executor])
+
+
+@compiled
+def _exchanges(
+    before: Counts,
+    made: Counts,
+    state: Floats,
+    executor: int,
+    total: Counts,
+    total_before: Counts,
+    leave: Floats,
+    enter: Floats,
+) -> None:
+    for node in range(len(made)):
+        share = _share(before, node, executor, total_before[executor])
+        cores = made[node, executor]
+        now = max(0.0, share - _share(made, node, executor, total[executor]))
+        part = 1.0 / total[executor] if total[executor] > 0 else 0.0
+        leave[node] = state[executor] * (max(0.0, share - (cores - 1) * part) - now)
+        enter[node] = state[executor] * (max(0.0, share - (cores + 1) * part) - now)

@@ -1,0 +1,64 @@
+"""Mixed over records."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from penstock.planning.compact import merge, mixed_compact
+from penstock.planning.key_routing import KeyStatistics
+from penstock.planning.load import loads
+from penstock.planning.mixed import mixed
+
+
+@st.composite
+def intervals(draw):
+    destinations = draw(st.integers(1, 4))
+    size = draw(st.integers(1, 40))
+
+    def column(values):
+        return draw(st.lists(values, min_size=size, max_size=size))
+
+    home = np.array(column(st.integers(0, destinations - 1)), dtype=np.int32)
+    other = np.array(column(st.integers(0, destinations - 1)), dtype=np.int32)
+    moved = np.array(column(st.sampled_from([False, False, True])))
+    return KeyStatistics(
+        np.array(column(st.integers(0, 12)), dtype=np.float64),
+        np.array(column(st.integers(1, 4)), dtype=np.float64),
+        home,
+        np.where(moved, other, home).astype(np.int32),
+        destinations,
+    )
+
+
+@given(intervals())
+def test_merged_records_are_the_keys(keys):
+    records, record_of = merge(keys, 0, 1.0, 1.0)
+    for name in ("cost", "memory", "home", "current"):
+        assert getattr(records, name)[record_of].tolist() == getattr(keys, name).tolist()
+    assert np.bincount(record_of).tolist() == records.count.tolist()
+    assert records.load.tolist() == keys.load.tolist()
+
+
+@given(intervals(), st.sampled_from([0.02, 0.08, 0.5]), st.integers(0, 20))
+def test_without_loss_it_plans_as_well_as_over_keys(keys, theta, table):
+    records, record_of = merge(keys, 0, 1.0, 1.0)
+    plan = mixed_compact(records, theta, table)
+    expanded = plan.expanded(keys, record_of)
+    assert expanded.load.tolist() == plan.load.tolist()
+    assert expanded.table_size(keys) == plan.table_size(records)
+    assert plan.table_size(records) <= table or plan.moved_back == len(keys.table)
+    if plan.fallbacks == 0:
+        assert plan.load.max() <= (1 + theta) * plan.load.mean() + 1e-9
+    exact = mixed(keys, theta, table)
+    if plan.moved_back == exact.moved_back == 0 and exact.fallbacks == 0:
+        # Of keys that are alike it does not matter which one moves.
+        assert plan.load.tolist() == exact.load.tolist()
+        assert expanded.migrated(keys) == exact.migrated(keys)
+
+
+@given(intervals(), st.sampled_from([0.08, 0.5]), st.integers(1, 3))
+def test_a_plan_over_estimates_is_a_plan_for_the_keys(keys, theta, degree):
+    records, record_of = merge(keys, degree, 1.0, 1.0)
+    expanded = mixed_compact(records, theta, 5).expanded(keys, record_of)
+    assert expanded.load.tolist() == loads(expanded.destination, keys.cost, keys.destinations).tolist()
+    step = 2.0**degree
+    assert (np.abs(records.load - keys.load) <= step * keys.destinations).all()

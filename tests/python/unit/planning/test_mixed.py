@@ -1,0 +1,107 @@
+"""MinTable, MinMig and Mixed."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from penstock.planning.key_routing import KeyStatistics
+from penstock.planning.load import imbalance, loads
+from penstock.planning.longest_first import bound
+from penstock.planning.mixed import min_migration, min_table, mixed, mixed_brute_force
+
+ROUNDING = 1e-9
+
+
+def statistics(cost, memory, home, current, destinations):
+    return KeyStatistics(
+        np.array(cost, dtype=np.float64),
+        np.array(memory, dtype=np.float64),
+        np.array(home, dtype=np.int32),
+        np.array(current, dtype=np.int32),
+        destinations,
+    )
+
+
+@st.composite
+def intervals(draw, perfect=False):
+    """Draw keys; with `perfect` their costs can be divided so that all loads are equal."""
+    destinations = draw(st.integers(1, 5))
+    if perfect:
+        bins = draw(st.lists(st.lists(st.integers(1, 30), max_size=6), min_size=destinations, max_size=destinations))
+        total = max(1, *(sum(b) for b in bins))
+        cost = [c for b in bins for c in [*b, total - sum(b)]]
+    else:
+        cost = draw(st.lists(st.integers(0, 40), min_size=1, max_size=25))
+    home = draw(st.lists(st.integers(0, destinations - 1), min_size=len(cost), max_size=len(cost)))
+    current = [draw(st.sampled_from([h, h, draw(st.integers(0, destinations - 1))])) for h in home]
+    memory = draw(st.lists(st.integers(1, 20), min_size=len(cost), max_size=len(cost)))
+    return statistics(cost, memory, home, current, destinations)
+
+
+def plans(keys, theta):
+    return [min_table(keys, theta), min_migration(keys, theta), mixed(keys, theta, 3)]
+
+
+def test_figure_4_with_its_table():
+    """Left: without cleaning; right: MinTable moves the two entries back first and needs two instead of four."""
+    cost = [7, 4, 5, 2, 1, 1]
+    # The hash has 7, 1 | 4, 5, 2, 1 by the figure's two entries: any homes show the point that cleaning comes first.
+    keys = statistics(cost, [1] * 6, home=[0, 0, 1, 1, 0, 1], current=[0, 0, 0, 1, 1, 1], destinations=2)
+    cleaned = min_table(keys, 0.0)
+    assert cleaned.moved_back == 2
+    assert cleaned.load.tolist() == [10.0, 10.0]
+    assert cleaned.table_size(keys) <= 2
+    kept = min_migration(keys, 0.0)
+    assert kept.load.tolist() == [10.0, 10.0]
+    assert kept.moved_back == 0
+
+
+def test_nothing_moves_where_loads_are_near_the_mean():
+    keys = statistics([5, 5, 5, 5.2], [1] * 4, [0, 0, 1, 1], [0, 0, 1, 1], 2)
+    for plan in (min_migration(keys, 0.08), mixed(keys, 0.08, 10)):
+        assert plan.migrated(keys) == 0
+        assert plan.table_size(keys) == 0
+
+
+def test_what_is_expensive_for_its_state_moves_first():
+    keys = statistics([6, 6, 2], [100, 1, 1], [0, 0, 1], [0, 0, 1], 2)
+    plan = min_migration(keys, 0.2)
+    assert plan.destination.tolist() == [0, 1, 1]
+    assert plan.migrated(keys) == 1.0
+
+
+def test_one_destination_and_no_load_at_all():
+    for destinations in (1, 3):
+        keys = statistics([0, 0], [1, 1], [0, 0], [0, 0], destinations)
+        assert all(plan.migrated(keys) == 0 for plan in plans(keys, 0.0))
+
+
+@given(intervals(perfect=True), st.sampled_from([0.0, 0.02, 0.08, 0.5]))
+def test_within_the_theorem_where_a_perfect_balance_exists(keys, theta):
+    for plan in plans(keys, theta):
+        assert imbalance(plan.load) <= 1 + max(theta, bound(keys.destinations)) + ROUNDING
+
+
+@given(intervals(), st.sampled_from([0.0, 0.08, 0.5]))
+def test_a_plan_says_what_it_leads_to(keys, theta):
+    for plan in plans(keys, theta):
+        assert plan.load == pytest.approx(loads(plan.destination, keys.cost, keys.destinations))
+        assert plan.table_size(keys) == np.count_nonzero(plan.destination != keys.home)
+    assert min_table(keys, theta).moved_back == len(keys.table)
+    assert mixed(keys, theta, 3).destination.tolist() == mixed(keys, theta, 3).destination.tolist()
+
+
+@given(intervals(), st.sampled_from([0.0, 0.08, 0.5]), st.integers(0, 10))
+def test_mixed_keeps_to_the_table_or_gave_up_all_entries(keys, theta, table):
+    plan = mixed(keys, theta, table)
+    assert plan.table_size(keys) <= table or plan.moved_back == len(keys.table)
+
+
+@settings(max_examples=50)
+@given(intervals(), st.sampled_from([0.08, 0.5]), st.integers(0, 10))
+def test_brute_force_is_never_worse(keys, theta, table):
+    fast, best = mixed(keys, theta, table), mixed_brute_force(keys, theta, table)
+    if fast.table_size(keys) <= table and imbalance(fast.load) <= 1 + theta:
+        assert best.table_size(keys) <= table
+        assert imbalance(best.load) <= 1 + theta
+        assert best.migrated(keys) <= fast.migrated(keys)
