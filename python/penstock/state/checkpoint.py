@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TypeVar
 
 from penstock.api.errors import PenstockError
@@ -93,10 +94,21 @@ class Checkpoint:
                 found.setdefault(int(batch), []).append(int(generation))
         return {batch: sorted(found[batch]) for batch in sorted(found)}
 
+    def retained_from(self) -> int:
+        """Return the oldest batch of which everything is kept, as the newest manifest that can be read says."""
+        for batch, generations in reversed(self.manifests().items()):
+            found = []
+            for generation in generations:
+                with suppress(DamagedFileError):
+                    found.append(self.manifest(batch, generation).retained_from)
+            if found:
+                return max(found)
+        return 0
+
     def kept(self) -> list[Manifest]:
         """Read the manifests that count, by batch and generation in ascending order.
 
-        These are the newest ones of every batch, and those that they go on from.
+        These are the newest ones of every retained batch, and those that they go on from.
 
         Raises
         ------
@@ -104,7 +116,10 @@ class Checkpoint:
             Where one of them cannot be used.
         """
         kept: list[Manifest] = []
+        oldest = self.retained_from()
         for batch, generations in reversed(self.manifests().items()):
+            if batch < oldest:
+                break
             counted = counting(generations, (after for after in kept if after.batch == batch + 1))
             kept[:0] = [self.manifest(batch, generation) for generation in sorted(counted)]
         return kept

@@ -104,11 +104,13 @@ class Manifest:
     """The state of a query after a batch.
 
     `base_generation` is that of the manifest of the batch before that it goes on from; None in the first batch.
+    `retained_from` is the oldest batch of which everything is kept: older manifests are there for their payloads only.
     """
 
     batch: int
     generation: int
     base_generation: int | None
+    retained_from: int
     run: UUID
     written_at_ms: int
     shard_count: int
@@ -155,6 +157,7 @@ def decode(body: bytes) -> Manifest:
     """
     cursor = Cursor(body)
     batch, generation, base = cursor.varint(), cursor.varint(), cursor.varint()
+    retained_from = cursor.number("oldest retained batch", 0, batch)
     run, written_at_ms = cursor.uuid(), cursor.u64()
     shard_count = cursor.number("number of shards", 1, MOST_SHARDS)
     own, payload_at = manifest_path(batch, generation), HEADER_BYTES + len(body)
@@ -194,7 +197,9 @@ def decode(body: bytes) -> Manifest:
             raise MalformedDataError(f"{key} has {count} of {shard_count} shards", at)
         stores[key] = tuple(shard() for _ in range(count))
     cursor.end("store")
-    return Manifest(batch, generation, base - 1 if base else None, run, written_at_ms, shard_count, stores)
+    return Manifest(
+        batch, generation, base - 1 if base else None, retained_from, run, written_at_ms, shard_count, stores
+    )
 
 
 def decode_table(body: bytes, path: str) -> list[TableEntry]:

@@ -60,9 +60,10 @@ def verify(checkpoint: Checkpoint) -> Verification:
     found = Verification()
     shard_count = _shard_count(checkpoint, found)
     _epochs(checkpoint, found, shard_count)
-    kept, superseded = _manifests(checkpoint, found, shard_count)
+    oldest = checkpoint.retained_from()
+    kept, superseded = _manifests(checkpoint, found, shard_count, oldest)
     _sections(checkpoint, found, list(kept.values()), superseded)
-    _steps(checkpoint, found, kept)
+    _steps(checkpoint, found, kept, oldest)
     committed = checkpoint.committed_batch()
     if committed is not None and max((batch for batch, _ in kept), default=-1) < committed:
         found.problems.append(
@@ -110,7 +111,7 @@ def _epochs(checkpoint: Checkpoint, found: Verification, shard_count: int | None
 
 
 def _manifests(
-    checkpoint: Checkpoint, found: Verification, shard_count: int | None
+    checkpoint: Checkpoint, found: Verification, shard_count: int | None, oldest: int
 ) -> tuple[dict[tuple[int, int], Manifest], list[Manifest]]:
     """Read all manifests and return those that count, by batch and generation, newest first, and the others."""
     kept: dict[tuple[int, int], Manifest] = {}
@@ -118,7 +119,7 @@ def _manifests(
     for batch, generations in reversed(checkpoint.manifests().items()):
         counted = counting(generations, (after for after in kept.values() if after.batch == batch + 1))
         for generation in generations:
-            is_kept = generation in counted
+            is_kept = batch >= oldest and generation in counted
             found.files += 1
             try:
                 manifest = checkpoint.manifest(batch, generation)
@@ -162,7 +163,7 @@ def _sections(checkpoint: Checkpoint, found: Verification, kept: list[Manifest],
             if problem is not None and not _deleted_since(checkpoint, problem, batch):
                 found.failed(problem, True, f"{_store(entry.store)}, shard {entry.shard} of batch {batch} is lost")
         _unneeded(checkpoint, found, [entry for entry in table if entry not in entries])
-    # Later generations may need some of a payload's sections, and not others.
+    # Others may need some of a payload's sections, and not others.
     for manifest in superseded:
         path = manifest_path(manifest.batch, manifest.generation)
         own = [entry for entry in manifest.entries() if entry.section.path == path]
@@ -204,7 +205,7 @@ def _section(checkpoint: Checkpoint, section: Section) -> DamagedFileError | Non
 
 
 def _deleted_since(checkpoint: Checkpoint, error: DamagedFileError, batch: int) -> bool:
-    return error.error_class == "PENSTOCK_MISSING_FILE" and batch not in checkpoint.manifests()
+    return error.error_class == "PENSTOCK_MISSING_FILE" and batch < checkpoint.retained_from()
 
 
 def _unneeded(checkpoint: Checkpoint, found: Verification, entries: list[TableEntry]) -> None:
@@ -215,18 +216,17 @@ def _unneeded(checkpoint: Checkpoint, found: Verification, entries: list[TableEn
             found.failed(problem, needed=False)
 
 
-def _steps(checkpoint: Checkpoint, found: Verification, kept: dict[tuple[int, int], Manifest]) -> None:
-    batches = {batch for batch, _ in kept}
+def _steps(checkpoint: Checkpoint, found: Verification, kept: dict[tuple[int, int], Manifest], oldest: int) -> None:
     for (batch, generation), after in kept.items():
         if (after.base_generation is None) != (batch == 0):
             found.wrong(manifest_path(batch, generation), f"it goes on from generation {after.base_generation}")
-        elif after.base_generation is not None and batch - 1 in batches:
+        elif after.base_generation is not None and batch > oldest:
             before = kept.get((batch - 1, after.base_generation))
             if before is not None:
                 _step(checkpoint, found, before, after)
             elif (
                 after.base_generation not in checkpoint.manifests().get(batch - 1, ())
-                and batch in checkpoint.manifests()
+                and batch > checkpoint.retained_from()
             ):
                 base = manifest_path(batch - 1, after.base_generation)
                 found.wrong(manifest_path(batch, generation), f"it goes on from {base}, which is not there")

@@ -289,3 +289,50 @@ def test_a_batch_that_goes_on_from_an_earlier_generation(tmp_path):
     writer.manifest(1, base=1)
     (problem,) = verify(Checkpoint(str(tmp_path))).problems
     assert "batch 0 ended with version 1" in problem.what
+
+
+def a_long_history(root: Path) -> None:
+    """Batches 3 to 5 are retained; manifest 2 is there for its payload, and names files that are gone."""
+    writer = Writer(root)
+    section = change_set({b"c": b"1"})
+    for batch in range(6):
+        writer.retained_from = max(0, batch - 2)
+        if batch == 2:
+            writer.change(2, {0: {b"a": b"2"}}, UUID(int=1002))
+            writer.chains[1].append(Written(3, UUID(int=1002), b"\3\2\0", 0, section))
+            writer.manifest(2, payload=section)
+            writer.chains[1][-1].offset = len((state(root) / "manifests" / "2.0").read_bytes()) - len(section)
+            writer.snapshot(0, {b"a": b"2"})
+        else:
+            writer.batch(batch, {0: {b"a": b"%d" % batch}, 2: {b"b": b"1"}})
+        if batch == 1:
+            gone = [writer.snapshot(0, {b"a": b"1"})]
+            writer.snapshot(2, {b"b": b"1"})
+    gone += ["manifests/0.0", "manifests/1.0", *(f"changelogs/{b}-{UUID(int=1000 + b)}" for b in (0, 1, 2))]
+    for path in gone:
+        (state(root) / path).unlink()
+
+
+def test_older_manifests_are_there_for_their_payloads(tmp_path):
+    a_long_history(tmp_path)
+    assert verify(Checkpoint(str(tmp_path))).problems == []
+    found = inspect(Checkpoint(str(tmp_path)))
+    assert found.batches == [3, 4, 5]
+    assert found.orphans == []
+
+
+@pytest.mark.parametrize("gone", ["manifests/3.0", "manifests/4.0", "manifests/2.0"])
+def test_a_manifest_that_should_be_there_is_missed(gone, tmp_path):
+    a_long_history(tmp_path)
+    (state(tmp_path) / gone).unlink()
+    problems = verify(Checkpoint(str(tmp_path))).problems
+    assert any(gone in p.file or gone in p.what for p in problems)
+    assert all(p.needed for p in problems)
+
+
+def test_damage_of_a_payload_that_a_retained_batch_needs(tmp_path):
+    a_long_history(tmp_path)
+    path = state(tmp_path) / "manifests" / "2.0"
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    problems = verify(Checkpoint(str(tmp_path))).problems
+    assert {(p.file, p.needed) for p in problems} == {("manifests/2.0", True)}

@@ -37,7 +37,9 @@ def values(*of: bytes) -> bytes:
 
 def a_manifest(*stores: bytes, shard_count: int = 2) -> bytes:
     """A manifest of one container, a changelog, and one lineage."""
-    head = varint(5) + varint(0) + varint(1) + uuid(UUID(int=1)) + struct.pack("<Q", 0) + varint(shard_count)
+    head = (
+        varint(5) + varint(0) + varint(1) + varint(3) + uuid(UUID(int=1)) + struct.pack("<Q", 0) + varint(shard_count)
+    )
     head += varint(1) + b"\1" + varint(5) + uuid(UUID(int=2)) + varint(1) + uuid(UUID(int=2))
     return head + varint(len(stores)) + b"".join(stores)
 

@@ -82,6 +82,7 @@ class Writer:
     root: Path
     chains: list[list[Written]] = field(default_factory=lambda: [[] for _ in range(SHARDS)])
     snapshots: list[Written | None] = field(default_factory=lambda: [None] * SHARDS)
+    retained_from: int = 0
 
     def __post_init__(self) -> None:
         self.write("FORMAT", frame(Kind.FORMAT, varint(SHARDS) + string("a test") + string(QUERY)))
@@ -149,6 +150,7 @@ class Writer:
             varint(batch)
             + varint(generation)
             + varint(base + 1 if batch else 0)
+            + varint(self.retained_from)
             + uuid(UUID(int=7))
             + struct.pack("<Q", 1_700_000_000_000)
         )

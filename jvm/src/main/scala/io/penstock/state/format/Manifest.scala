@@ -96,6 +96,9 @@ object ShardRefs {
  *
  * @param baseGeneration
  *   generation of the manifest of the batch before that this one goes on from; -1 in the first batch
+ * @param retainedFrom
+ *   oldest batch of which everything is kept. Of older batches there may be manifests all the same, for the sake of their
+ *   payloads: they are no states that can be read
  * @param shardCount
  *   S
  * @param stores
@@ -105,6 +108,7 @@ final case class Manifest(
     batchId: Long,
     generation: Long,
     baseGeneration: Long,
+    retainedFrom: Long,
     runId: UUID,
     writtenAtMs: Long,
     shardCount: Int,

@@ -22,6 +22,7 @@ object ManifestFormat {
     out.putVarint(m.batchId)
     out.putVarint(m.generation)
     out.putVarint(m.baseGeneration + 1)
+    out.putVarint(m.retainedFrom)
     out.putUuid(m.runId)
     out.putLong(m.writtenAtMs)
     out.putVarint(m.shardCount)
@@ -86,6 +87,7 @@ object ManifestFormat {
     val batchId = in.getVarint()
     val generation = in.getVarint()
     val baseGeneration = in.getVarint() - 1
+    val retainedFrom = in.getNumber("oldest retained batch", 0L, batchId)
     val runId = in.getUuid()
     val writtenAtMs = in.getLong()
     val shardCount = in.getNumber("number of shards", 1L, FileFormat.MostShards).toInt
@@ -135,7 +137,7 @@ object ManifestFormat {
       }
     }
     in.expectEnd("store")
-    Manifest(batchId, generation, baseGeneration, runId, writtenAtMs, shardCount, stores)
+    Manifest(batchId, generation, baseGeneration, retainedFrom, runId, writtenAtMs, shardCount, stores)
   }
 
   /**

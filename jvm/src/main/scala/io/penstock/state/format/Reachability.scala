@@ -22,6 +22,15 @@ object Reachability {
   final case class Listed(path: String, batchId: Long)
 
   /**
+   * The oldest batch that is kept whole when the state of a batch is durable.
+   *
+   * @param minBatches
+   *   `spark.sql.streaming.minBatchesToRetain`
+   */
+  def oldestRetained(newestBatch: Long, minBatches: Int): Long =
+    math.max(0L, newestBatch - minBatches - BatchesBeside + 1)
+
+  /**
    * The manifests to keep: all generations of the retained batches. A later batch may go on from any of them, not only from
    * the newest.
    *
@@ -35,7 +44,7 @@ object Reachability {
    *   ascending
    */
   def retained(manifests: Seq[(Long, Long)], newestBatch: Long, minBatches: Int): Seq[(Long, Long)] =
-    manifests.filter(_._1 > newestBatch - minBatches - BatchesBeside).sorted
+    manifests.filter(_._1 >= oldestRetained(newestBatch, minBatches)).sorted
 
   /**
    * Files that are older than every retained batch, and that no retained manifest names.
@@ -59,7 +68,7 @@ object Reachability {
    * gone, if it was announced late.
    */
   def mayName(snapshots: Container, batchId: Long, minBatches: Int): Boolean = snapshots match {
-    case Container.Snapshots(version, _) => version >= batchId - minBatches - BatchesBeside + 1
+    case Container.Snapshots(version, _) => version >= oldestRetained(batchId, minBatches)
     case _ => true
   }
 }

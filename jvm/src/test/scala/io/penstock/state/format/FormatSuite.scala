@@ -34,6 +34,7 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
     batch <- Gen.choose(0L, 1L << 40)
     generation <- Gen.choose(0L, 9L)
     base <- Gen.choose(-1L, 9L)
+    retained <- Gen.choose(0L, batch)
     run <- Gen.uuid
     shards <- Gen.choose(1, 9)
     stores <- Gen.mapOf(
@@ -44,7 +45,7 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
         Gen.listOfN(shards, shard).map(_.toVector)
       )
     )
-  } yield Manifest(batch, generation, base, run, 17L, shards, stores)
+  } yield Manifest(batch, generation, base, retained, run, 17L, shards, stores)
 
   test("a manifest reads back as written") {
     check(Prop.forAll(manifest) { m =>
@@ -68,7 +69,7 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
   test("a manifest that contradicts itself is refused where it does") {
     def body(m: Manifest): Array[Byte] = ManifestFormat.encode(m, Container.InManifest(m.batchId, m.generation))
     def refused(body: Array[Byte]): String = intercept[MalformedData](ManifestFormat.decode(body)).getMessage
-    val m = Manifest(1L, 0L, 0L, new UUID(0, 1), 17L, 2, Map.empty)
+    val m = Manifest(1L, 0L, 0L, 0L, new UUID(0, 1), 17L, 2, Map.empty)
     def stores(names: String*)(shards: ShardRefs*) =
       m.copy(stores = names.map(n => StoreKey(0L, n) -> shards.toVector).toMap)
     val empty = ShardRefs.Empty
@@ -163,7 +164,9 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
             if (r.nextInt(3) == 0) kept
             else kept.copy(deltas = kept.deltas :+ DeltaRef(b + 1, log.uuid, SectionRef(log, 0, 1, 0)))
           }
-          manifests += (b, generation) -> Manifest(b, generation, baseGeneration, log.uuid, 0L, 4, Map(key -> shards))
+          val oldest = Reachability.oldestRetained(b, minBatches)
+          val manifest = Manifest(b, generation, baseGeneration, oldest, log.uuid, 0L, 4, Map(key -> shards))
+          manifests += (b, generation) -> manifest
           listed(Container.InManifest(b, generation), b)
         }
         def there = manifests.keys.filter(k => files.contains(Container.InManifest(k._1, k._2).path)).toSeq
@@ -180,6 +183,8 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
           manifests(k).containers.foreach(c => assert(files.contains(c.path), s"$c, which manifest $k names"))
         }
         manifests.keys.filter(_._1 > oldest).foreach(k => assert(keep.contains(k)))
+        val whole = manifests.valuesIterator.filter(_.batchId == b).map(_.retainedFrom).max
+        manifests.keys.filter(_._1 >= whole).foreach(k => assert(keep.contains(k), s"retained from $whole on"))
         files.values.foreach(f => assert(f.batchId >= keep.head._1 || needed.exists(_.path == f.path)))
       }
     }

@@ -66,6 +66,7 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
       batchId = 5L,
       generation = 1L,
       baseGeneration = 0L,
+      retainedFrom = 3L,
       runId = uuid(),
       writtenAtMs = 1_700_000_000_000L,
       shardCount = shards,

@@ -10,7 +10,7 @@ class SnapshotLagSuite extends AnyFunSuite {
   private def snapshot(version: Long) = Some(SnapshotRef(version, new UUID(1L, version), section(1000)))
 
   private def lags(batchId: Long, stores: (StoreKey, Vector[ShardRefs])*): Seq[SnapshotLag] =
-    SnapshotLag.of(Manifest(batchId, 0L, -1L, new UUID(0L, 0L), 0L, 4, stores.toMap))
+    SnapshotLag.of(Manifest(batchId, 0L, -1L, 0L, new UUID(0L, 0L), 0L, 4, stores.toMap))
 
   test("a store without changes since its snapshots is not behind") {
     val store = StoreKey(0L, "default")

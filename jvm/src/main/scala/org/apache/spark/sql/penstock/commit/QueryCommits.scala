@@ -117,7 +117,7 @@ final class QueryCommits(
 
   private def firstBatch(): Manifest = {
     describe()
-    Manifest(-1L, -1L, -1L, runId, 0L, shardCount, Map.empty)
+    Manifest(-1L, -1L, -1L, 0L, runId, 0L, shardCount, Map.empty)
   }
 
   private def describe(): Unit = directory.readDescription() match {
@@ -220,7 +220,10 @@ final class QueryCommits(
     val now = System.currentTimeMillis()
     snapshots.filterInPlace((_, s) => Reachability.mayName(s.section.container, own.batchId, minBatches))
     val folded = batch.fold(own, payload, snapshots)
-    val m = Manifest(batch.spec.batchId, generation, batch.base.generation, runId, now, shardCount, folded)
+    // A run that keeps more than the ones before has not what they deleted.
+    val retainedFrom = math.max(batch.base.retainedFrom, Reachability.oldestRetained(own.batchId, minBatches))
+    val m =
+      Manifest(own.batchId, generation, batch.base.generation, retainedFrom, runId, now, shardCount, folded)
     val body = ManifestFormat.encode(m, own)
     if (batch.spec.batchId == 0L) {
       // A folder per partition is what Spark's reader of state looks for; it has to be there with the first state.

@@ -38,7 +38,7 @@ class ShardHistorySuite extends AnyFunSuite {
         val section = SectionRef(own, 0L, payload.size, FileFormat.crc(payload.array, 0, payload.size))
         refs = refs.copy(deltas = refs.deltas :+ DeltaRef(batch + 1, UUID.randomUUID(), section))
       }
-      val manifest = Manifest(batch, 0L, if (batch == 0) -1L else 0L, runId, 0L, 1, Map(store -> Vector(refs)))
+      val manifest = Manifest(batch, 0L, if (batch == 0) -1L else 0L, 0L, runId, 0L, 1, Map(store -> Vector(refs)))
       val body = ManifestFormat.encode(manifest, own)
       directory.write(own.path, FileFormat.Kind.Manifest, body, payload.array, payload.size)
       refs = manifest.written(body.length).stores(store).head

@@ -1,0 +1,84 @@
+package org.apache.spark.sql.penstock.integration.harness
+
+import java.nio.file.{Files, Path}
+
+import scala.util.Random
+
+import org.json4s.jackson.JsonMethods.parse
+import org.json4s.{DefaultFormats, Formats}
+
+/** `penstock inspect` on a checkpoint: it must find nothing wrong, and then whatever was broken on purpose. */
+object Inspection {
+  implicit private val formats: Formats = DefaultFormats
+
+  /** The command, as the Makefile's virtual environment has it. */
+  private val command = sys.props.getOrElse("penstock.test.cli", ".venv/bin/penstock")
+
+  /** What is wrong with the command's answers, if anything is. */
+  def contradiction(checkpoint: Path, seed: Long): Option[String] = {
+    val (status, printed) = inspect(checkpoint)
+    val random = new Random(seed)
+    if (status != 0) Some(s"penstock inspect --verify ends with $status: ${printed.takeRight(4000)}")
+    else flipped(checkpoint, printed, random).orElse(deleted(checkpoint, printed, random))
+  }
+
+  /** One bit of one file that is needed. */
+  private def flipped(checkpoint: Path, printed: String, random: Random): Option[String] = {
+    val path = pick(needed(printed), random)
+    planted(checkpoint, path) { intact =>
+      val at = random.nextInt(intact.length)
+      intact(at) = (intact(at) ^ (1 << random.nextInt(8))).toByte
+      Some(intact)
+    }
+  }
+
+  /**
+   * A whole file. Not one of the newest manifest, without which the batch before is the newest, and not one of several
+   * manifests of a batch: the others may do.
+   */
+  private def deleted(checkpoint: Path, printed: String, random: Random): Option[String] = {
+    val all = needed(printed)
+    val manifests = all.filter(_.startsWith("manifests/")).groupBy(batchOf).toSeq.sortBy(_._1)
+    val single = manifests.dropRight(1).map(_._2).filter(_.size == 1).flatten
+    val candidates = single ++ all.filter(f => f.startsWith("changelogs/") || f.startsWith("snapshots/"))
+    if (candidates.isEmpty) None else planted(checkpoint, pick(candidates, random))(_ => None)
+  }
+
+  private def batchOf(manifest: String): Long = manifest.stripPrefix("manifests/").takeWhile(_.isDigit).toLong
+
+  private def needed(printed: String): Seq[String] =
+    (parse(printed) \ "files").children.filter(f => (f \ "needed").extract[Boolean]).map(f =>
+      (f \ "path").extract[String]
+    )
+
+  private def pick(files: Seq[String], random: Random): String = files(random.nextInt(files.size))
+
+  private def planted(checkpoint: Path, path: String)(
+      change: Array[Byte] => Option[Array[Byte]]
+  ): Option[String] = {
+    val file = checkpoint.resolve("state").resolve("_penstock").resolve(path)
+    val intact = Files.readAllBytes(file)
+    change(intact.clone()).fold(Files.delete(file))(Files.write(file, _): Unit)
+    val (status, found) = inspect(checkpoint)
+    Files.write(file, intact)
+    val problems = (parse(found) \ "verified" \ "problems").children
+    val named = problems.exists(p => Seq("file", "what").exists(f => (p \ f).extract[String].contains(path)))
+    Option.unless(named)(
+      s"penstock inspect --verify ends with $status although $path was changed or deleted: ${found.takeRight(4000)}"
+    )
+  }
+
+  private def inspect(checkpoint: Path): (Int, String) = {
+    val process =
+      new ProcessBuilder(
+        command,
+        "inspect",
+        checkpoint.toString,
+        "--verify",
+        "--json"
+      ).redirectErrorStream(true).start()
+    process.getOutputStream.close()
+    val printed = new String(process.getInputStream.readAllBytes())
+    (process.waitFor(), printed)
+  }
+}
