@@ -28,10 +28,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(prog="penstock", description="Penstock's command line.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for module_info in pkgutil.iter_modules(__path__):
-        if not module_info.name.startswith("_"):
-            _add(commands, module_info.name)
-    parsed = parser.parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    names = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
+    # What the other commands import would be waited for.
+    for name in given[:1] if given[:1] and given[0] in names else names:
+        _add(commands, name)
+    parsed = parser.parse_args(given)
     try:
         status: int = parsed.run(parsed)
     except PenstockError as error:
