@@ -10,7 +10,7 @@ Placement = NDArray[np.int32]
 
 
 @compiled
-def loads(destination: Placement, cost: Loads, destinations: int) -> Loads:
+def loads(destination: Placement | NDArray[np.int64], cost: Loads, destinations: int) -> Loads:
     """Sum up the cost of what each destination has.
 
     Parameters

@@ -1,0 +1,100 @@
+"""Show what policies would make of a trace, before anything is installed.
+
+The trace is a Parquet or CSV file with a time and a key in each row, and perhaps what the row costs and how large the
+state of its key is. Keys are placed as Spark's hash places them. Throughput is told over that of perfect balance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.api.errors import PenstockError
+
+if TYPE_CHECKING:
+    from penstock.planning.simulation import Simulated
+    from penstock.workloads.trace import Trace
+
+DEFAULT = "static,hybrid,refine,mixed,ideal"
+LEAST = {"tasks": 1, "shards": 1, "table": 0}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("trace", type=Path, metavar="TRACE", help="Parquet, or CSV if it is named .csv")
+    parser.add_argument("--tasks", type=int, default=8, metavar="N", help="tasks side by side; default 8")
+    parser.add_argument("--policy", default=DEFAULT, metavar="A,B", help=f"which, or all; default {DEFAULT}")
+    parser.add_argument("--interval", type=float, default=60.0, metavar="SECONDS", help="of a batch; default 60")
+    parser.add_argument("--shards", type=int, default=256, metavar="S", help="of refine and hybrid; default 256")
+    parser.add_argument("--theta", type=float, default=1.1, help="largest load over the mean that is left alone; 1.1")
+    parser.add_argument("--table", type=int, default=3000, metavar="KEYS", help="in a routing table, or pinned; 3000")
+    parser.add_argument("--time", default="time", metavar="COLUMN", help="timestamp or seconds; default time")
+    parser.add_argument("--key", default="key", metavar="COLUMN", help="integer or string; default key")
+    parser.add_argument("--cost", metavar="COLUMN", help="of a row, in any unit; 1 without")
+    parser.add_argument("--state", metavar="COLUMN", help="bytes of the key's state; its rows so far without")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result, batch by batch, here")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Simulate, print the table and write the result."""
+    # Other commands need not wait for the compiler.
+    from penstock.planning.policies import POLICIES, Setting, policy  # noqa: PLC0415
+    from penstock.planning.simulation import simulate  # noqa: PLC0415
+    from penstock.workloads import trace as traces  # noqa: PLC0415
+
+    _check(arguments)
+    names = list(POLICIES) if arguments.policy == "all" else arguments.policy.split(",")
+    if unknown := [name for name in names if name not in POLICIES]:
+        raise _bad("policy", ",".join(unknown), f"{', '.join(POLICIES)}, or all")
+    columns = traces.Columns(arguments.time, arguments.key, arguments.cost, arguments.state)
+    trace = traces.read(arguments.trace, columns)
+    setting = Setting(trace.hashes, arguments.tasks, arguments.shards, arguments.theta, arguments.table)
+    found = {
+        name: simulate(trace.batches(arguments.interval), policy(name, setting), time.perf_counter_ns) for name in names
+    }
+    print(_text(trace, found, arguments.tasks))
+    if arguments.json:
+        written = {name: {"of_perfect": of.of_perfect, **asdict(of)} for name, of in found.items()}
+        arguments.json.write_text(json.dumps({"tasks": arguments.tasks, "policies": written}, indent=1) + "\n")
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    for option, least in LEAST.items():
+        if getattr(arguments, option) < least:
+            raise _bad(option, getattr(arguments, option), f"{least} or more")
+    if not arguments.theta > 1.0:
+        raise _bad("theta", arguments.theta, "more than 1")
+    if not 0 < arguments.interval < float("inf"):
+        raise _bad("interval", arguments.interval, "more than 0 seconds")
+
+
+def _bad(option: str, value: object, allowed: str) -> PenstockError:
+    return PenstockError("PENSTOCK_INVALID_SETTING", f"--{option} is {value}; allowed: {allowed}.")
+
+
+def _text(trace: Trace, found: dict[str, Simulated], tasks: int) -> str:
+    batches = len(next(iter(found.values())).imbalance) if found else 0
+    lines = [
+        f"{len(trace.key):,} rows, {len(trace.hashes):,} keys, {batches:,} batches, {tasks} tasks",
+        "",
+        "policy     throughput  imbalance  worst batch  state moved  table  planning",
+        "           of perfect     median                   a batch   most    median",
+    ]
+    for name, of in found.items():
+        lines.append(
+            f"{name:<10} {of.of_perfect:>10.1%}  {_median(of.imbalance):>9.2f}  {max(of.imbalance, default=1.0):>11.2f}"
+            f"  {sum(of.migrated) / max(1, len(of.migrated)):>11.2%}  {max(of.table, default=0):>5}"
+            f"  {_median(of.planning_ms):>5.1f} ms"
+        )
+    return "\n".join(lines)
+
+
+def _median(values: Sequence[float]) -> float:
+    return statistics.median(values) if values else 0.0

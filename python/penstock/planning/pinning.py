@@ -1,0 +1,84 @@
+"""Which keys get a shard of their own: the routing table of Fang et al., for what one shard cannot hold."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.planning.load import Loads, Placement
+
+
+@dataclass(frozen=True)
+class Pins:
+    """Which of the heavy keys have a shard of their own.
+
+    Parameters
+    ----------
+    pinned
+        Of each heavy key; shape ``(keys,)``.
+    left_out
+        How many more would be pinned if more were allowed.
+    limiting
+        The dearest key that costs more than a task should have; None where there is none. Balance is out of reach then.
+    """
+
+    pinned: NDArray[np.bool_]
+    left_out: int
+    limiting: int | None
+
+
+def pin(
+    shard_load: Loads,
+    key_shard: Placement,
+    key_cost: Loads,
+    pinned: NDArray[np.bool_],
+    tasks: int,
+    *,
+    theta: float = 1.1,
+    most: int = 64,
+    keep: float = 0.5,
+) -> Pins:
+    """Take keys out of shards that are heavier than a task should be, as few as needed, the dearest first.
+
+    A key is taken only if both parts become lighter by more than the tolerance. It comes home once its home shard would
+    be well within the limit with it: a load near the limit does not move it to and fro.
+
+    Parameters
+    ----------
+    shard_load
+        Expected of each shard, with all keys that hash to it; shape ``(shards,)``.
+    key_shard, key_cost
+        Home shard and expected cost of each heavy key; shape ``(keys,)``.
+    pinned
+        Which of them are pinned now.
+    tasks
+        Number of tasks.
+    theta
+        Largest load of a task over the mean, above 1.
+    most
+        Keys that may be pinned (A_max): the cheapest leave first.
+    keep
+        Part of the limit; a pinned key comes home where its home shard would be below that with it.
+    """
+    mean = float(shard_load.sum()) / tasks
+    limit, tolerance = theta * mean, (theta - 1.0) * mean
+    rest = shard_load.astype(np.float64)
+    np.subtract.at(rest, key_shard[pinned], key_cost[pinned])
+    chosen = pinned.copy()
+    by_cost = np.argsort(-key_cost, kind="stable")
+    for key in by_cost[::-1]:
+        home = key_shard[key]
+        if chosen[key] and rest[home] + key_cost[key] <= keep * limit:
+            chosen[key] = False
+            rest[home] += key_cost[key]
+    for key in by_cost:
+        home, cost = key_shard[key], key_cost[key]
+        if not chosen[key] and rest[home] > limit and min(cost, rest[home] - cost) > tolerance:
+            chosen[key] = True
+            rest[home] -= cost
+    left_out = max(0, int(chosen.sum()) - most)
+    for key in by_cost[::-1]:
+        if chosen.sum() > most and chosen[key]:
+            chosen[key] = False
+    limiting = int(by_cost[0]) if len(by_cost) and key_cost[by_cost[0]] > limit else None
+    return Pins(chosen, left_out, limiting)

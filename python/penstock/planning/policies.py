@@ -1,0 +1,258 @@
+"""Policies side by side: each places the keys of a batch by what it knew before, and learns from what came."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.planning import mixed
+from penstock.planning.key_routing import KeyPlan, KeyStatistics
+from penstock.planning.load import Loads, Placement, loads
+from penstock.planning.longest_first import longest_first
+from penstock.planning.partial_key_grouping import partial_key_grouping
+from penstock.planning.pinning import pin
+from penstock.planning.readj import readj_tuned
+from penstock.planning.refinement import refine
+from penstock.planning.spark_hash import Hashes, hash_ints, partition
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of a batch.
+
+    Parameters
+    ----------
+    key
+        Number of each row's key; shape ``(rows,)``.
+    cost
+        Of each row, in any unit.
+    memory
+        Size of each key's state after the batch; shape ``(keys,)``, of all keys.
+    """
+
+    key: NDArray[np.int64]
+    cost: Loads
+    memory: Loads
+
+    @cached_property
+    def cost_by_key(self) -> Loads:
+        """Sum of the costs of each key's rows, shape ``(keys,)``."""
+        return loads(self.key, self.cost, len(self.memory))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What policies have in common.
+
+    Parameters
+    ----------
+    hashes
+        Spark's hash of each key; shape ``(keys,)``.
+    tasks, shards
+        Their numbers.
+    theta
+        Largest load over the mean that is accepted, above 1.
+    table
+        Entries that a routing table may have, and keys that may be pinned.
+    beta
+        Of MinMig and Mixed.
+    """
+
+    hashes: Hashes
+    tasks: int
+    shards: int = 256
+    theta: float = 1.1
+    table: int = 3000
+    beta: float = mixed.DEFAULT_BETA
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a policy did between two batches.
+
+    Parameters
+    ----------
+    migrated
+        Size of the state that moves.
+    table
+        Entries of its routing table, or pinned keys.
+    """
+
+    migrated: float = 0.0
+    table: int = 0
+
+
+class Policy(Protocol):
+    """A way to place keys."""
+
+    def loads(self, batch: Batch) -> Loads:
+        """Give the load of each task in a batch that is placed by what was known before; shape ``(tasks,)``."""
+
+    def plan(self, batch: Batch) -> Step:
+        """Learn from a batch that has ended, and place for the next."""
+
+
+class Static:
+    """Plain Spark: a key's partition is its hash modulo the number of tasks."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._task = partition(setting.hashes, setting.tasks)
+        self._tasks = setting.tasks
+
+    def loads(self, batch: Batch) -> Loads:
+        """See `Policy`."""
+        return loads(self._task, batch.cost_by_key, self._tasks)
+
+    def plan(self, _: Batch) -> Step:
+        """Nothing is ever moved."""
+        return Step()
+
+
+class Shuffled:
+    """Rows to any task, whatever their key: perfect balance, without keyed state (Fang et al.'s Ideal)."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._tasks = setting.tasks
+
+    def loads(self, batch: Batch) -> Loads:
+        """See `Policy`."""
+        return np.full(self._tasks, float(batch.cost.sum()) / self._tasks)
+
+    def plan(self, _: Batch) -> Step:
+        """There is nothing to plan."""
+        return Step()
+
+
+class TwoChoices:
+    """Partial key grouping."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._first = partition(setting.hashes, setting.tasks)
+        self._second = partition(hash_ints(setting.hashes, seed=17), setting.tasks)
+        self._tasks = setting.tasks
+
+    def loads(self, batch: Batch) -> Loads:
+        """See `Policy`."""
+        return partial_key_grouping(self._first[batch.key], self._second[batch.key], batch.cost, self._tasks)
+
+    def plan(self, _: Batch) -> Step:
+        """Nothing is ever moved."""
+        return Step()
+
+
+Planner = Callable[[KeyStatistics], KeyPlan]
+
+
+class RoutedKeys:
+    """A routing table over the hash, planned from the last batch's statistics (Fang et al.)."""
+
+    def __init__(self, setting: Setting, planner: Planner) -> None:
+        self._home = partition(setting.hashes, setting.tasks)
+        self._current = self._home
+        self._tasks = setting.tasks
+        self._planner = planner
+
+    def loads(self, batch: Batch) -> Loads:
+        """See `Policy`."""
+        return loads(self._current, batch.cost_by_key, self._tasks)
+
+    def plan(self, batch: Batch) -> Step:
+        """See `Policy`."""
+        memory = np.maximum(batch.memory, 1.0)
+        keys = KeyStatistics(batch.cost_by_key, memory, self._home, self._current, self._tasks)
+        plan = self._planner(keys)
+        self._current = plan.destination
+        return Step(float(batch.memory[keys.current != plan.destination].sum()), plan.table_size(keys))
+
+
+class RefinedShards:
+    """Shards on tasks, refined by the last batch's loads (Elasticutor)."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._shard = partition(setting.hashes, setting.shards)
+        self._task: Placement = (np.arange(setting.shards) % setting.tasks).astype(np.int32)
+        self._setting = setting
+
+    def loads(self, batch: Batch) -> Loads:
+        """See `Policy`."""
+        return loads(self._task[self._shard], batch.cost_by_key, self._setting.tasks)
+
+    def plan(self, batch: Batch) -> Step:
+        """See `Policy`."""
+        load = loads(self._shard, batch.cost_by_key, self._setting.shards)
+        memory = loads(self._shard, batch.memory, self._setting.shards)
+        refined = refine(self._task, load, self._setting.tasks, self._setting.theta)
+        moved = refined.task != self._task
+        self._task = refined.task
+        return Step(float(memory[moved].sum()))
+
+
+class Hybrid:
+    """Penstock on one worker: shards bound to tasks by this batch's rows and learnt costs, and pinned keys.
+
+    Binding moves no state: tasks of a worker share it. Pins do, from one shard of the worker to another.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        self._home = partition(setting.hashes, setting.shards)
+        self._shard = self._home
+        self._pinned: NDArray[np.bool_] = np.zeros(len(setting.hashes), dtype=np.bool_)
+        self._setting = setting
+        self._cost_per_row: Loads = np.full(setting.shards + setting.table, np.nan)
+
+    def loads(self, batch: Batch) -> Loads:
+        """See `Policy`."""
+        shards = len(self._cost_per_row)
+        rows = np.bincount(self._shard[batch.key], minlength=shards)
+        known = self._cost_per_row[np.isfinite(self._cost_per_row)]
+        per_row = np.where(np.isfinite(self._cost_per_row), self._cost_per_row, known.mean() if len(known) else 1.0)
+        task = longest_first(rows * per_row, self._setting.tasks)
+        return loads(task[self._shard], batch.cost_by_key, self._setting.tasks)
+
+    def plan(self, batch: Batch) -> Step:
+        """See `Policy`."""
+        setting, before = self._setting, self._pinned
+        shard_load = loads(self._home, batch.cost_by_key, setting.shards)
+        pins = pin(
+            shard_load, self._home, batch.cost_by_key, before, setting.tasks, theta=setting.theta, most=setting.table
+        )
+        self._pinned = pins.pinned
+        own = np.flatnonzero(pins.pinned)
+        self._shard = self._home.copy()
+        self._shard[own] = setting.shards + np.arange(len(own))
+        rows = np.bincount(self._shard[batch.key], minlength=len(self._cost_per_row))
+        cost = loads(self._shard, batch.cost_by_key, len(self._cost_per_row))
+        self._cost_per_row = np.where(rows > 0, cost / np.maximum(rows, 1), np.nan)
+        return Step(float(batch.memory[before != pins.pinned].sum()), len(own))
+
+
+def policy(name: str, setting: Setting) -> Policy:
+    """Make a policy by its name.
+
+    Raises
+    ------
+    KeyError
+        There is none of that name; `POLICIES` lists them.
+    """
+    return POLICIES[name](setting)
+
+
+def _routed(plan: Callable[[KeyStatistics, Setting], KeyPlan]) -> Callable[[Setting], Policy]:
+    return lambda setting: RoutedKeys(setting, lambda keys: plan(keys, setting))
+
+
+POLICIES: dict[str, Callable[[Setting], Policy]] = {
+    "static": Static,
+    "hybrid": Hybrid,
+    "refine": RefinedShards,
+    "mixed": _routed(lambda keys, s: mixed.mixed(keys, s.theta - 1.0, s.table, s.beta)),
+    "minTable": _routed(lambda keys, s: mixed.min_table(keys, s.theta - 1.0)),
+    "minMig": _routed(lambda keys, s: mixed.min_migration(keys, s.theta - 1.0, s.beta)),
+    "readj": _routed(lambda keys, s: readj_tuned(keys, s.theta - 1.0)),
+    "pkg": TwoChoices,
+    "ideal": Shuffled,
+}
+"""What `penstock simulate` compares, by name."""

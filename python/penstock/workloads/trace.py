@@ -1,0 +1,167 @@
+"""Traces: rows of (time, key, and perhaps cost and state bytes) from a Parquet or CSV file, cut into batches."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.api.errors import PenstockError
+from penstock.planning.load import Loads
+from penstock.planning.policies import Batch
+from penstock.planning.spark_hash import Hashes, hash_ints, hash_longs, hash_strings
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of a trace's columns; the last two may be missing.
+
+    Parameters
+    ----------
+    time
+        A timestamp, or a number of seconds; ascending.
+    key
+        An integer or a string.
+    cost
+        Of a row, in any unit; 1 where there is none.
+    state
+        Bytes of the key's state after the row; the number of the key's rows where there is none.
+    """
+
+    time: str = "time"
+    key: str = "key"
+    cost: str | None = None
+    state: str | None = None
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Rows, in the order of their times.
+
+    Parameters
+    ----------
+    time_s
+        Shape ``(rows,)``.
+    key
+        Number of each row's key, from 0.
+    cost
+        Of each row.
+    state_bytes
+        After each row, of its key; None where they are not known.
+    hashes
+        Spark's hash of each key, shape ``(keys,)``.
+    """
+
+    time_s: NDArray[np.float64]
+    key: NDArray[np.int64]
+    cost: Loads
+    state_bytes: Loads | None
+    hashes: Hashes
+
+    def batches(self, interval_s: float) -> Iterator[Batch]:
+        """Cut into batches of so much time; there is none for a time without rows."""
+        number = np.floor((self.time_s - self.time_s[0]) / interval_s) if len(self.time_s) else self.time_s
+        bounds = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(number)]
+        memory: Loads = np.zeros(len(self.hashes))
+        for start, end in pairwise(bounds):
+            if start == end:
+                continue
+            key = self.key[start:end]
+            if self.state_bytes is None:
+                memory = memory + np.bincount(key, minlength=len(memory))
+            else:
+                memory = memory.copy()
+                memory[key] = self.state_bytes[start:end]
+            yield Batch(key, self.cost[start:end], memory)
+
+
+def read(path: Path, columns: Columns) -> Trace:
+    """Read a trace.
+
+    Raises
+    ------
+    PenstockError
+        ``PENSTOCK_BAD_TRACE`` where the file is no Parquet or CSV, lacks a column, has one of a type that cannot be
+        used, has empty or negative values, or times that are not ascending.
+    """
+    table = _table(path)
+    named = {"time": columns.time, "key": columns.key, "cost": columns.cost, "state": columns.state}
+    for option, name in named.items():
+        if name is not None and name not in table.column_names:
+            have = ", ".join(table.column_names)
+            raise _bad(path, f"it has no column {name} (--{option}); it has {have}. Name the right one with --{option}")
+        if name is not None and table[name].null_count:
+            raise _bad(path, f"column {name} is empty in {table[name].null_count} rows; remove them first")
+    time_s = _times(path, table[columns.time], columns.time)
+    key, hashes = _keys(path, table[columns.key], columns.key)
+    cost = np.ones(len(time_s)) if columns.cost is None else _numbers(path, table[columns.cost], columns.cost)
+    state = None if columns.state is None else _numbers(path, table[columns.state], columns.state)
+    return Trace(time_s, key, cost, state, hashes)
+
+
+def _table(path: Path) -> Any:
+    import pyarrow as pa  # noqa: PLC0415, only commands that read traces need it
+    import pyarrow.csv  # noqa: PLC0415
+    import pyarrow.parquet  # noqa: PLC0415
+
+    try:
+        return pa.csv.read_csv(path) if path.suffix == ".csv" else pa.parquet.read_table(path)
+    except FileNotFoundError as error:
+        raise _bad(path, "there is no such file") from error
+    except pa.ArrowInvalid as error:
+        raise _bad(path, f"it is no Parquet file, and CSV only if it is named .csv: {error}") from error
+
+
+def _times(path: Path, column: Any, name: str) -> NDArray[np.float64]:
+    import pyarrow as pa  # noqa: PLC0415
+
+    if pa.types.is_timestamp(column.type):
+        values = column.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() / 1e6
+    elif pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        values = column.to_numpy().astype(np.float64)
+    else:
+        raise _bad(path, f"column {name} is of type {column.type}; a time is a timestamp or a number of seconds")
+    backwards = np.flatnonzero(np.diff(values) < 0)
+    if len(backwards):
+        row = int(backwards[0]) + 1
+        raise _bad(path, f"row {row} is earlier than the one before it ({name}); sort the trace by its times")
+    return np.asarray(values, dtype=np.float64)
+
+
+def _keys(path: Path, column: Any, name: str) -> tuple[NDArray[np.int64], Hashes]:
+    import pyarrow as pa  # noqa: PLC0415
+
+    encoded = column.combine_chunks().dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    key = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    distinct = encoded.dictionary
+    if pa.types.is_int64(distinct.type) or pa.types.is_uint64(distinct.type):
+        return key, hash_longs(distinct.to_numpy().astype(np.int64))
+    if pa.types.is_integer(distinct.type):
+        return key, hash_ints(distinct.to_numpy().astype(np.int32))
+    if pa.types.is_string(distinct.type) or pa.types.is_large_string(distinct.type):
+        strings = distinct.cast(pa.large_string())
+        _, offsets, data = strings.buffers()
+        at = np.frombuffer(offsets, dtype=np.int64)[strings.offset : strings.offset + len(strings) + 1]
+        return key, hash_strings(at, np.frombuffer(data or b"", dtype=np.uint8))
+    raise _bad(path, f"column {name} is of type {distinct.type}; a key is an integer or a string")
+
+
+def _numbers(path: Path, column: Any, name: str) -> Loads:
+    import pyarrow as pa  # noqa: PLC0415
+
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        raise _bad(path, f"column {name} is of type {column.type}, and must be a number")
+    values = column.to_numpy().astype(np.float64)
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if len(wrong):
+        raise _bad(path, f"column {name} is {values[wrong[0]]} in row {wrong[0]}, and must be 0 or more")
+    return np.asarray(values, dtype=np.float64)
+
+
+def _bad(path: Path, what: str) -> PenstockError:
+    return PenstockError("PENSTOCK_BAD_TRACE", f"{path}: {what}.")

@@ -1,0 +1,65 @@
+"""Keys with a shard of their own."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from penstock.planning.pinning import pin
+
+
+def pins(shard_load, keys, pinned=(), tasks=4, **options):
+    """Keys are pairs of shard and cost."""
+    shard, cost = (np.array(column) for column in zip(*keys, strict=True)) if keys else (np.zeros(0, int), np.zeros(0))
+    now = np.isin(np.arange(len(keys)), pinned)
+    return pin(np.array(shard_load, dtype=float), shard.astype(np.int32), cost.astype(float), now, tasks, **options)
+
+
+def test_the_dearest_key_of_a_shard_that_is_too_heavy():
+    # A task should have 100; shard 0 has 180.
+    found = pins([180, 70, 75, 75], [(0, 90), (0, 60), (1, 50)])
+    assert found.pinned.tolist() == [True, False, False]
+    assert (found.left_out, found.limiting) == (0, None)
+
+
+def test_nothing_is_pinned_where_shards_are_light():
+    assert not pins([100, 100, 100, 100], [(0, 90), (1, 95)]).pinned.any()
+
+
+def test_a_key_that_is_its_whole_shard_stays():
+    found = pins([300, 30, 40, 30], [(0, 299)])
+    assert not found.pinned.any()
+    assert found.limiting == 0
+
+
+def test_a_key_comes_home_when_its_shard_would_be_well_within_the_limit():
+    assert pins([60, 120, 110, 110], [(0, 40)], pinned=[0]).pinned.tolist() == [True]
+    assert pins([50, 120, 115, 115], [(0, 40)], pinned=[0]).pinned.tolist() == [False]
+
+
+def test_the_cheapest_leave_first():
+    found = pins([400, 0, 0, 0], [(0, 80), (0, 90), (0, 70)], most=2)
+    assert found.pinned.tolist() == [True, True, False]
+    assert found.left_out == 1
+
+
+def test_no_heavy_keys():
+    assert pins([1, 2, 3], []).pinned.tolist() == []
+
+
+@given(st.data())
+def test_pinning_makes_no_shard_heavier_and_comes_to_rest(data):
+    shards, tasks = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 6))
+    keys = data.draw(st.lists(st.tuples(st.integers(0, shards - 1), st.integers(1, 100)), max_size=12))
+    light = data.draw(st.lists(st.integers(0, 50), min_size=shards, max_size=shards))
+    load = np.array(light, dtype=float)
+    for shard, cost in keys:
+        load[shard] += cost
+    most = data.draw(st.integers(0, 12))
+    first = pins(load, keys, tasks=tasks, most=most)
+    assert first.pinned.sum() <= most
+    own = [cost for (_, cost), taken in zip(keys, first.pinned, strict=True) if taken]
+    rest = load.copy()
+    for (shard, cost), taken in zip(keys, first.pinned, strict=True):
+        rest[shard] -= cost * taken
+    assert max([*rest, *own]) <= max(load.max(), 1.1 * load.sum() / tasks)
+    again = pins(load, keys, pinned=np.flatnonzero(first.pinned), tasks=tasks, most=most)
+    assert again.pinned.tolist() == first.pinned.tolist()

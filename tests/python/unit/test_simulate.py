@@ -1,0 +1,183 @@
+"""Policies over traces: `penstock simulate`."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from penstock import cli
+from penstock.api.errors import PenstockError
+from penstock.planning.load import imbalance, loads
+from penstock.planning.policies import POLICIES, Batch, Setting, policy
+from penstock.planning.simulation import simulate
+from penstock.planning.spark_hash import hash_longs
+from penstock.workloads.trace import Columns, read
+
+KEYS, TASKS = 400, 8
+
+
+def hashes():
+    return hash_longs(np.arange(KEYS))
+
+
+def batches(count, skew, moving):
+    """Rows of equal cost whose keys follow Zipf; with `moving` the hot keys are others in every batch."""
+    random = np.random.default_rng(5)
+    weight = np.arange(1, KEYS + 1) ** -skew
+    order = np.arange(KEYS)
+    for _ in range(count):
+        key = order[random.choice(KEYS, 5000, p=weight / weight.sum())]
+        yield Batch(key, np.ones(len(key)), np.ones(KEYS))
+        if moving:
+            order = random.permutation(order)
+
+
+def simulated(name, skew=0.85, moving=False, shards=128):
+    setting = Setting(hashes(), TASKS, shards)
+    return simulate(batches(12, skew, moving), policy(name, setting), lambda: 0)
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES))
+def test_every_policy_places_every_row_once(name):
+    setting = Setting(hashes(), TASKS)
+    made = policy(name, setting)
+    for batch in batches(4, 0.85, True):
+        load = made.loads(batch)
+        assert load.shape == (TASKS,)
+        assert load.sum() == pytest.approx(len(batch.key))
+        made.plan(batch)
+
+
+def test_plain_spark_is_the_hash():
+    batch = next(batches(1, 0.85, False))
+    expected = loads(np.mod(hashes(), TASKS).astype(np.int32)[batch.key], batch.cost, TASKS)
+    assert policy("static", Setting(hashes(), TASKS)).loads(batch).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("name", ["refine", "mixed", "minTable", "minMig", "readj"])
+def test_what_stays_is_balanced_from_the_second_batch_on(name):
+    of = simulated(name)
+    hashed = simulated("static").imbalance
+    assert of.imbalance[0] == pytest.approx(hashed[0], rel=0.2)
+    # Rows are drawn anew in every batch: a few hundredths are chance.
+    assert max(of.imbalance[2:]) < 1.25 < min(hashed)
+    assert max(of.migrated) > 0
+
+
+def test_what_moves_is_balanced_in_the_same_batch_by_late_binding_only():
+    hybrid, refine, mixed = (simulated(name, moving=True) for name in ("hybrid", "refine", "mixed"))
+    assert max(hybrid.imbalance) < 1.1
+    assert np.mean(refine.imbalance) > 1.2
+    assert np.mean(mixed.imbalance) > 1.2
+    assert hybrid.of_perfect > 0.95 > refine.of_perfect
+    assert simulated("ideal", moving=True).of_perfect == 1.0
+
+
+def test_a_key_that_is_heavy_for_its_shard_is_pinned():
+    # 4 shards for 8 tasks: hot keys must leave them.
+    hybrid = simulated("hybrid", skew=0.5, shards=4)
+    assert hybrid.imbalance[0] > 1.5
+    assert hybrid.table[-1] > 0
+
+
+def write(path, columns):
+    table = pa.table(columns)
+    (pa.csv.write_csv if path.suffix == ".csv" else pa.parquet.write_table)(table, path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_trace_is_cut_into_batches(suffix, tmp_path):
+    path = write(
+        tmp_path / f"t.{suffix}", {"at": [5, 6, 9, 30], "who": ["a", "b", "a", "c"], "ms": [1.0, 2.0, 3.0, 4.0]}
+    )
+    first, second = read(path, Columns("at", "who", "ms")).batches(10)
+    assert (first.key.tolist(), first.cost.tolist(), first.memory.tolist()) == ([0, 1, 0], [1, 2, 3], [2, 1, 0])
+    assert (second.key.tolist(), second.memory.tolist()) == ([2], [2, 1, 1])
+
+
+def test_times_keys_and_state(tmp_path):
+    path = tmp_path / "t.parquet"
+    stamps = pa.array([0, 1500], pa.timestamp("ms"))
+    write(path, {"time": stamps, "key": pa.array([7, 7], pa.int32()), "size": [10, 30]})
+    trace = read(path, Columns(state="size"))
+    assert trace.time_s.tolist() == [0.0, 1.5]
+    assert next(trace.batches(60)).memory.tolist() == [30]
+
+
+BAD = {
+    "no column key": ({"time": [1]}, "no column key (--key); it has time"),
+    "an empty value": ({"time": [1, 2], "key": ["a", None]}, "column key is empty in 1 rows"),
+    "unsorted times": ({"time": [1, 3, 2], "key": [1, 1, 1]}, "row 2 is earlier than the one before it"),
+    "a time that is none": ({"time": ["x"], "key": [1]}, "column time is of type string"),
+    "a key that is none": ({"time": [1], "key": [1.5]}, "column key is of type double"),
+    "a negative cost": ({"time": [1], "key": [1], "cost": [-1]}, "column cost is -1.0 in row 0"),
+    "a cost that is none": (
+        {"time": [1], "key": [1], "cost": ["x"]},
+        "column cost is of type string, and must be a number",
+    ),
+}
+
+
+@pytest.mark.parametrize("bad", sorted(BAD))
+def test_bad_traces_are_refused(bad, tmp_path):
+    columns, message = BAD[bad]
+    path = write(tmp_path / "t.parquet", columns)
+    with pytest.raises(PenstockError) as caught:
+        read(path, Columns(cost="cost" if "cost" in columns else None))
+    assert caught.value.error_class == "PENSTOCK_BAD_TRACE"
+    assert message in caught.value.detail
+
+
+def test_files_that_are_no_traces(tmp_path, capsys):
+    assert cli.main(["simulate", str(tmp_path / "none.parquet")]) == 2
+    assert "there is no such file" in capsys.readouterr().err
+    (tmp_path / "t.txt").write_text("time,key\n1,2\n")
+    assert cli.main(["simulate", str(tmp_path / "t.txt")]) == 2
+    assert "CSV only if it is named .csv" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--tasks", "0"], "--tasks is 0; allowed: 1 or more"),
+        (["--theta", "1"], "--theta is 1.0; allowed: more than 1"),
+        (["--interval", "0"], "--interval is 0.0; allowed: more than 0 seconds"),
+        (["--policy", "static,best"], "--policy is best; allowed: static, hybrid"),
+    ],
+)
+def test_bad_options_are_refused(options, message, tmp_path, capsys):
+    path = write(tmp_path / "t.csv", {"time": [1], "key": [1]})
+    assert cli.main(["simulate", str(path), *options]) == 2
+    printed = capsys.readouterr().err
+    assert "[PENSTOCK_INVALID_SETTING]" in printed
+    assert message in printed
+
+
+def test_the_command_prints_and_writes(tmp_path, capsys):
+    random = np.random.default_rng(1)
+    path = write(tmp_path / "t.csv", {"time": np.arange(3000), "key": random.zipf(1.5, 3000) % 100})
+    result = tmp_path / "result.json"
+    assert cli.main(["simulate", str(path), "--interval", "500", "--tasks", "4", "--json", str(result)]) == 0
+    printed = capsys.readouterr().out
+    assert "3,000 rows" in printed
+    assert "6 batches, 4 tasks" in printed
+    written = json.loads(result.read_text())
+    assert list(written["policies"]) == ["static", "hybrid", "refine", "mixed", "ideal"]
+    assert len(written["policies"]["static"]["imbalance"]) == 6
+    assert written["policies"]["ideal"]["of_perfect"] == 1.0
+
+
+def test_no_rows(tmp_path, capsys):
+    path = write(tmp_path / "t.parquet", {"time": pa.array([], pa.int64()), "key": pa.array([], pa.string())})
+    assert cli.main(["simulate", str(path)]) == 0
+    assert "0 rows, 0 keys, 0 batches" in capsys.readouterr().out
+
+
+def test_imbalance_is_of_the_busiest_task():
+    of = simulated("static")
+    load = policy("static", Setting(hashes(), TASKS)).loads(next(batches(1, 0.85, False)))
+    assert of.imbalance[0] == imbalance(load)
+    assert of.longest[0] == load.max()
