@@ -85,11 +85,7 @@ def assign(current: Counts, capacity: Counts, demand: Demand, phi: float = INTEN
         More cores are asked for than there are, or more of a node are in use than it has; a number that is not finite.
     """
     _check(current, capacity, demand, phi)
-    before, needed, state = (
-        _with_free(current, capacity),
-        np.append(demand.cores, 0),
-        np.append(demand.state_bytes, 0.0),
-    )
+    before, needed, state = _with_free(current, capacity), *_of_free(demand)
     intensity = demand.bytes_per_s / demand.cores
     while not _has_room(capacity, demand, intensity >= phi):
         phi *= 2
@@ -113,11 +109,7 @@ def assign_as_published(
     Parameters and errors are those of `assign`, and so are the corrections without which the algorithm has no meaning.
     """
     _check(current, capacity, demand, phi)
-    before, needed, state = (
-        _with_free(current, capacity),
-        np.append(demand.cores, 0),
-        np.append(demand.state_bytes, 0.0),
-    )
+    before, needed, state = _with_free(current, capacity), *_of_free(demand)
     intensity = demand.bytes_per_s / demand.cores
     order = np.argsort(-intensity, kind="stable")
     while True:
@@ -171,6 +163,11 @@ def _with_free(current: Counts, capacity: Counts) -> Counts:
     """Append free cores as an executor that needs none and has no state."""
     free = np.asarray(capacity) - current.sum(axis=1)
     return np.ascontiguousarray(np.column_stack((current, free)), dtype=np.int64)
+
+
+def _of_free(demand: Demand) -> tuple[Counts, Floats]:
+    """Append what free cores need and hold: nothing."""
+    return np.append(demand.cores, 0), np.append(demand.state_bytes, 0.0)
 
 
 @compiled

@@ -16,6 +16,14 @@ final class ShardHistory(directory: StateDirectory, store: StoreKey, shard: Int,
 
   /** Of batch `end - 1`, and back from there. */
   private val chain = mutable.ArrayBuffer.empty[Manifest]
+  private lazy val generations = directory.newestGenerations()
+
+  /** Manifests of older batches are there for their payloads only. */
+  private lazy val retainedFrom = generations.maxByOption(_._1).fold(0L) { case (batchId, generation) =>
+    // Whether the newest state can be read is not the question here.
+    try read(batchId, generation).retainedFrom
+    catch { case _: PenstockException => 0L }
+  }
 
   /**
    * The shard at a version.
@@ -67,11 +75,8 @@ final class ShardHistory(directory: StateDirectory, store: StoreKey, shard: Int,
 
   /** The manifest of the batch that made the version. */
   private def manifest(version: Long): Manifest = {
-    if (version > end) throw missing(version - 1)
-    if (chain.isEmpty) {
-      val newest = directory.newestGenerations()
-      chain += read(end - 1, newest.getOrElse(end - 1, throw missing(end - 1)))
-    }
+    if (version > end || version <= retainedFrom) throw missing(version - 1)
+    if (chain.isEmpty) chain += read(end - 1, generations.getOrElse(end - 1, throw missing(end - 1)))
     while (chain.last.batchId >= version) {
       val after = chain.last
       if (after.baseGeneration < 0) throw missing(version - 1)

@@ -23,7 +23,7 @@ class ShardHistorySuite extends AnyFunSuite {
   hadoop.set("spark.sql.streaming.checkpointFileManagerClass", "io.penstock.LocalCheckpointFileManager")
 
   /** A query of one shard whose changes are in its manifests; a snapshot takes the place of older ones now and then. */
-  private class History(snapshotEvery: Int) {
+  private class History(snapshotEvery: Int, minBatches: Int = 100) {
     val directory =
       new StateDirectory(Files.createTempDirectory("penstock-history").resolve("state").toString, hadoop)
     var refs: ShardRefs = ShardRefs.Empty
@@ -38,7 +38,9 @@ class ShardHistorySuite extends AnyFunSuite {
         val section = SectionRef(own, 0L, payload.size, FileFormat.crc(payload.array, 0, payload.size))
         refs = refs.copy(deltas = refs.deltas :+ DeltaRef(batch + 1, UUID.randomUUID(), section))
       }
-      val manifest = Manifest(batch, 0L, if (batch == 0) -1L else 0L, 0L, runId, 0L, 1, Map(store -> Vector(refs)))
+      val retainedFrom = Reachability.oldestRetained(batch, minBatches)
+      val stores = Map(store -> Vector(refs))
+      val manifest = Manifest(batch, 0L, if (batch == 0) -1L else 0L, retainedFrom, runId, 0L, 1, stores)
       val body = ManifestFormat.encode(manifest, own)
       directory.write(own.path, FileFormat.Kind.Manifest, body, payload.array, payload.size)
       refs = manifest.written(body.length).stores(store).head
@@ -129,6 +131,18 @@ class ShardHistorySuite extends AnyFunSuite {
     val e = intercept[PenstockException](history.open(2L).replay(1L, 2L))
     assert(e.errorClass == "PENSTOCK_STATE_MISSING" && e.detail.contains("no state of batch 1"))
     assert(intercept[PenstockException](history.open(7L).content(7L)).detail.contains("minBatchesToRetain"))
+  }
+
+  test("a batch whose manifest is there for its payload only") {
+    val history = new History(snapshotEvery = 99, minBatches = 1)
+    (0 until 6).foreach(batch => history.write(Map("a" -> Some(s"$batch"))))
+    // Batches 3 to 5 are retained, so versions 4 to 6.
+    assert(content(history.open(4L).content(4L)) == Map("a" -> "3"))
+    assert(content(history.open(6L).replay(4L, 6L)) == Map("a" -> "5"))
+    Seq(() => history.open(3L).content(3L), () => history.open(6L).replay(3L, 6L)).foreach { read =>
+      val e = intercept[PenstockException](read())
+      assert(e.errorClass == "PENSTOCK_STATE_MISSING" && e.detail.contains("no state of batch 2"))
+    }
   }
 
   test("a batch that does not go on from the one before is refused, with the manifest's name") {
