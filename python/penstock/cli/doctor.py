@@ -1,0 +1,31 @@
+"""Show what Penstock needs, what there is, what is switched off and why.
+
+Ends with status 1 where something is wrong. What is switched off is no fault.
+"""
+
+import argparse
+import json
+from dataclasses import asdict
+
+from penstock.diagnosis.judgement import Judgement, State, judge
+from penstock.diagnosis.machine import look
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--json", action="store_true", help="print a JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Look, judge and print."""
+    judgements = judge(look())
+    if arguments.json:
+        print(json.dumps({"judgements": [{**asdict(j), "state": j.state.value} for j in judgements]}, indent=1))
+    else:
+        print("\n".join(map(_line, judgements)))
+    return 1 if any(j.state is State.WRONG for j in judgements) else 0
+
+
+def _line(judgement: Judgement) -> str:
+    line = f"{judgement.state.value:<5}  {judgement.what:<12}  {judgement.found}"
+    return f"{line}\n{'':21}{judgement.remedy}" if judgement.remedy else line

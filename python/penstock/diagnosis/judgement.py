@@ -1,0 +1,153 @@
+"""Judges what was found on a machine: what is well, what is not, and what to do. Pure."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import Enum
+
+from penstock.api.settings import settings
+from penstock.diagnosis.machine import Machine
+
+PLUGIN = "io.penstock.PenstockPlugin"
+PROVIDER_KEY = "spark.sql.streaming.stateStore.providerClass"
+PROVIDER = "io.penstock.PenstockStateStoreProvider"
+OLDEST_JAVA = 17
+OLDEST_PYTHON = (3, 10)
+_JAR = re.compile(r"penstock-spark-(\d+\.\d+)_")
+
+
+class State(Enum):
+    """How it is."""
+
+    OK = "ok"
+    OFF = "off"
+    WRONG = "WRONG"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One thing.
+
+    Parameters
+    ----------
+    what
+        Its name.
+    state
+        Whether it is well, switched off, or wrong.
+    found
+        What there is.
+    remedy
+        What to do; empty where all is well.
+    """
+
+    what: str
+    state: State
+    found: str
+    remedy: str = ""
+
+
+def judge(machine: Machine) -> list[Judgement]:
+    """Judge everything, in the order in which it matters."""
+    return [
+        _python(machine),
+        _java(machine),
+        _spark(machine),
+        _jar(machine),
+        *_plugin(machine),
+        *_settings(machine),
+        _planning(machine),
+        _sockets(machine),
+    ]
+
+
+def _python(machine: Machine) -> Judgement:
+    version = tuple(int(part) for part in re.findall(r"\d+", machine.python)[:2])
+    if version < OLDEST_PYTHON:
+        return Judgement("Python", State.WRONG, machine.python, "Use Python 3.10 or newer.")
+    return Judgement("Python", State.OK, machine.python)
+
+
+def _java(machine: Machine) -> Judgement:
+    if machine.java is None:
+        return Judgement("Java", State.WRONG, "none", "Install Java 17 or 21, or let JAVA_HOME name one.")
+    found = re.search(r'version "(\d+)', machine.java)
+    if found is None or int(found[1]) < OLDEST_JAVA:
+        return Judgement("Java", State.WRONG, machine.java, "Use Java 17 or 21: let JAVA_HOME name one.")
+    return Judgement("Java", State.OK, machine.java)
+
+
+def _minors(machine: Machine) -> list[str]:
+    return sorted(m[1] for name in machine.jars if (m := _JAR.match(name)))
+
+
+def _spark(machine: Machine) -> Judgement:
+    if machine.spark_home is None or machine.spark is None:
+        remedy = "Install PySpark 4.2 or 4.3, or let SPARK_HOME name a Spark."
+        return Judgement("Spark", State.WRONG, machine.spark_home or "none", remedy)
+    found = f"{machine.spark} in {machine.spark_home}"
+    of_pyspark = machine.packages.get("pyspark")
+    if of_pyspark is not None and of_pyspark != machine.spark:
+        remedy = f"PySpark is {of_pyspark}: install PySpark {machine.spark}, or let SPARK_HOME name another Spark."
+        return Judgement("Spark", State.WRONG, found, remedy)
+    return Judgement("Spark", State.OK, found)
+
+
+def _jar(machine: Machine) -> Judgement:
+    minors = _minors(machine)
+    if not minors:
+        return Judgement("jar", State.WRONG, "none", "Install the wheel again; in a source checkout, run `make jar`.")
+    if machine.spark is not None and ".".join(machine.spark.split(".")[:2]) not in minors:
+        return Judgement("jar", State.WRONG, f"for Spark {' and '.join(minors)}", "Install one of these Sparks.")
+    return Judgement("jar", State.OK, f"for Spark {' and '.join(minors)}")
+
+
+def _plugin(machine: Machine) -> Iterator[Judgement]:
+    plugins = [name.strip() for name in machine.defaults.get("spark.plugins", "").split(",")]
+    where = machine.defaults_file or "spark-defaults.conf"
+    if PLUGIN not in plugins:
+        remedy = f"`spark.plugins {PLUGIN}` in {where} switches it on for all; penstock.configure(...) for one session."
+        yield Judgement("plugin", State.OFF, f"not in {where}", remedy)
+    elif not (machine.bridge or "penstock" in machine.defaults.get("spark.jars", "")):
+        remedy = "Add `spark.jars` with what `penstock jar` prints, or install the wheel beside PySpark."
+        yield Judgement("plugin", State.WRONG, f"in {where}, but its jar is not on the class path", remedy)
+    else:
+        yield Judgement("plugin", State.OK, f"in {where}")
+    provider = machine.defaults.get(PROVIDER_KEY, PROVIDER)
+    if provider != PROVIDER:
+        remedy = (
+            f"Penstock leaves its queries alone. Remove {PROVIDER_KEY} from {where}; old checkpoints go on as they are."
+        )
+        yield Judgement("state store", State.OFF, provider, remedy)
+
+
+def _settings(machine: Machine) -> Iterator[Judgement]:
+    known = {setting.key: setting for setting in settings()}
+    for key, value in machine.defaults.items():
+        if not key.startswith("spark.penstock."):
+            continue
+        if key not in known:
+            close = get_close_matches(key, known, n=1)
+            remedy = f"Did you mean {close[0]}?" if close else "`penstock config` lists all."
+            yield Judgement("setting", State.WRONG, f"{key} is unknown", remedy)
+        elif key == "spark.penstock.mode" and value == "off":
+            yield Judgement(
+                "setting", State.OFF, f"{key} is off", "Set it to `on`, or to `observe` to see what would be."
+            )
+        else:
+            yield Judgement("setting", State.OK, f"{key} = {value}")
+
+
+def _planning(machine: Machine) -> Judgement:
+    lacking = [name for name in ("numpy", "numba", "pyarrow") if machine.packages.get(name) is None]
+    if lacking:
+        remedy = f"`pip install {' '.join(lacking)}`. State and binding work without."
+        return Judgement("planning", State.OFF, f"{', '.join(lacking)} not installed", remedy)
+    return Judgement("planning", State.OK, f"numpy {machine.packages['numpy']}, numba {machine.packages['numba']}")
+
+
+def _sockets(machine: Machine) -> Judgement:
+    if machine.socket_error is not None:
+        remedy = "Let TMPDIR name a folder on a local disk, with a short path."
+        return Judgement("Unix sockets", State.OFF, machine.socket_error, remedy)
+    return Judgement("Unix sockets", State.OK, "can be made")

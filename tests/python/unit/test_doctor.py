@@ -1,0 +1,80 @@
+"""What is judged of a machine: `penstock doctor`."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from penstock import cli
+from penstock.diagnosis.judgement import PLUGIN, PROVIDER_KEY, State, judge
+from penstock.diagnosis.machine import Machine, look, read_defaults
+
+WELL = Machine(
+    python="3.11.7",
+    java='openjdk version "17.0.9" 2023-10-17',
+    packages={"pyspark": "4.2.0", "numpy": "2.2.6", "numba": "0.68.1", "pyarrow": "25.0.1"},
+    spark_home="/spark",
+    spark="4.2.0",
+    jars=("penstock-bridge-0.1.0.jar", "penstock-spark-4.2_2.13-0.1.0.jar"),
+    bridge=True,
+    defaults={"spark.plugins": PLUGIN, "spark.penstock.theta": "1.1"},
+    defaults_file="/spark/conf/spark-defaults.conf",
+)
+
+
+def unwell(machine):
+    return [(j.what, j.state, j.found, j.remedy) for j in judge(machine) if j.state is not State.OK]
+
+
+def test_all_is_well():
+    assert unwell(WELL) == []
+    assert "spark.penstock.theta = 1.1" in [j.found for j in judge(WELL)]
+
+
+@pytest.mark.parametrize(
+    ("change", "what", "state", "remedy"),
+    [
+        ({"python": "3.9.18"}, "Python", State.WRONG, "3.10"),
+        ({"java": None}, "Java", State.WRONG, "JAVA_HOME"),
+        ({"java": 'java version "1.8.0_202"'}, "Java", State.WRONG, "Java 17"),
+        ({"spark_home": None, "spark": None}, "Spark", State.WRONG, "Install PySpark"),
+        ({"packages": {**WELL.packages, "pyspark": "4.3.0"}}, "Spark", State.WRONG, "PySpark is 4.3.0"),
+        ({"jars": ()}, "jar", State.WRONG, "make jar"),
+        ({"jars": ("penstock-spark-4.3_2.13-0.1.0.jar",)}, "jar", State.WRONG, "Install one of these"),
+        ({"defaults": {}}, "plugin", State.OFF, "penstock.configure"),
+        ({"bridge": False}, "plugin", State.WRONG, "penstock jar"),
+        ({"defaults": {**WELL.defaults, PROVIDER_KEY: "a.b.C"}}, "state store", State.OFF, PROVIDER_KEY),
+        ({"defaults": {**WELL.defaults, "spark.penstock.teta": "1"}}, "setting", State.WRONG, "spark.penstock.theta"),
+        ({"defaults": {**WELL.defaults, "spark.penstock.mode": "off"}}, "setting", State.OFF, "observe"),
+        ({"packages": {**WELL.packages, "numba": None}}, "planning", State.OFF, "pip install numba"),
+        ({"socket_error": "AF_UNIX path too long"}, "Unix sockets", State.OFF, "TMPDIR"),
+    ],
+)
+def test_what_is_not_well_says_what_to_do(change, what, state, remedy):
+    ((found_what, found_state, _, found_remedy),) = unwell(replace(WELL, **change))
+    assert (found_what, found_state) == (what, state)
+    assert remedy in found_remedy
+
+
+def test_defaults_are_read_as_spark_reads_them():
+    text = "# a comment\n\nspark.plugins   io.penstock.PenstockPlugin\nspark.a=b c\n spark.d: e=f\nspark.g\n"
+    assert read_defaults(text) == {"spark.plugins": PLUGIN, "spark.a": "b c", "spark.d": "e=f", "spark.g": ""}
+
+
+def test_this_machine_can_run_the_tests(monkeypatch, tmp_path):
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    (tmp_path / "spark-defaults.conf").write_text("spark.penstock.shards 16\n")
+    found = look()
+    assert found.defaults == {"spark.penstock.shards": "16"}
+    assert [what for what, state, _, _ in unwell(found) if state is State.WRONG] == []
+
+
+def test_the_command(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert cli.main(["doctor", "--json"]) == 0
+    judgements = json.loads(capsys.readouterr().out)["judgements"]
+    assert [j["state"] for j in judgements if j["what"] == "plugin"] == ["off"]
+    (tmp_path / "spark-defaults.conf").write_text("spark.penstock.shard 16\n")
+    assert cli.main(["doctor"]) == 1
+    printed = capsys.readouterr().out
+    assert "WRONG  setting" in printed
+    assert "Did you mean spark.penstock.shards?" in printed
