@@ -92,9 +92,10 @@ final class QueryRun(
           if (index >= from) observer.beforeTrigger(index)
           if (trigger == Action.Tick && query != null && !startingAt(index)) clock.tick(query)
           else {
-            if (trigger == Action.Tick) clock.skip()
             Option(query).foreach(stop)
             query = null
+            // Not before: the query would begin a batch, and be stopped in the middle of it.
+            if (trigger == Action.Tick) clock.skip()
             if (index >= from) query = start(observer)
           }
         case (Action.LoseNewestCommit, _) =>
