@@ -1,5 +1,6 @@
 # Penstock. `make demo` shows what it does, `make test` runs every test; both set everything up themselves.
-# SPARK=4.3 does the same for Spark 4.3 (default: 4.2). BRIEF=1 leaves out what takes minutes and hardly depends on Spark.
+# SPARK=4.3 does the same for Spark 4.3 (default: 4.2). BRIEF=1 leaves out what takes minutes and hardly depends on Spark:
+# continuous integration runs the second Spark like that, `make nightly` runs everything on both.
 
 SPARK ?= 4.2
 SPARK_VERSION_4.2 := 4.2.0
@@ -30,7 +31,7 @@ SCALA_SOURCES := $(shell find jvm plugin -name target -prune -o -path '*/src/mai
 .DEFAULT_GOAL := help
 # One sbt, and one Spark, at a time.
 .NOTPARALLEL:
-.PHONY: help setup prerequisites jar demo chaos soak test test-scala test-integration test-python test-packaging check lint format \
+.PHONY: help setup prerequisites jar demo chaos soak test test-scala test-integration test-python test-packaging check lint format nightly \
 	wheel docs bench clean
 
 help: ## this list
@@ -109,6 +110,16 @@ soak = $(SBT) 'set integration / Test / javaOptions ++= Seq("-Xmx$(1)")' \
 soak: setup ## half an hour with a small state, and half an hour with one of 2 GB: nothing may grow
 	$(call soak,2g,100000,50)
 	$(call soak,8g,18000000,50)
+
+NIGHT ?= $(shell date -u +%Y%m%d)
+
+nightly: ## every test on both Sparks, 1,000 chaos runs on each, the soak, all of Spark's suites: a night and more
+	$(MAKE) test
+	$(MAKE) test SPARK=4.3
+	$(MAKE) chaos RUNS=1000 SEED=$(NIGHT)
+	$(MAKE) chaos RUNS=1000 SEED=$(NIGHT) SPARK=4.3
+	$(MAKE) soak
+	$(MAKE) spark-suites
 
 bench: setup ## benchmarks: make bench ARGS="overhead --json FILE"
 	$(VENV)/bin/penstock bench $(ARGS)

@@ -56,6 +56,12 @@ lazy val common = Seq(
   }
 )
 
+/** In a brief run, only the suites that run Spark: what never meets it is the same on every Spark. */
+lazy val briefly = Test / testOptions += {
+  val isBrief = sys.props.get("penstock.test.brief").contains("true")
+  Tests.Filter(name => !isBrief || name.startsWith("org.apache.spark."))
+}
+
 /** What Spark's own launcher adds on Java 17. */
 lazy val sparkJavaOptions =
   Seq(
@@ -75,7 +81,7 @@ lazy val sparkJavaOptions =
 
 lazy val jvm = project
   .in(file("jvm"))
-  .settings(common)
+  .settings(common, briefly)
   .settings(
     name := s"penstock-jvm-spark-$sparkMinor",
     Compile / unmanagedSourceDirectories += baseDirectory.value / "shims" / s"spark-$sparkMinor",

@@ -10,7 +10,7 @@ import org.apache.spark.sql.penstock.integration.harness._
 class FaultSuite extends OperatorMatrixSuite {
 
   /** One case per kind of state: point access, eviction scans, prefix and range scans, lists, timers, several stores. */
-  private val cases = Seq(
+  private val cases = Brief.someOf(Seq(
     AggregationCases.updateMode,
     AggregationCases.appendMode,
     DeduplicationCases.withinWatermark,
@@ -24,7 +24,7 @@ class FaultSuite extends OperatorMatrixSuite {
     CompositionCases.aggregationsThenJoin,
     CompositionCases.chainedWindowsOtherKey,
     ExchangeCases.joinedBelow
-  )
+  ))
 
   /** These hand over rows only in the batches that the watermark makes, which have no input and no map output to lose. */
   private val rowsWithoutInput =

@@ -18,30 +18,33 @@ class InspectSuite extends AnyFunSuite with PenstockApplication {
     "spark.sql.streaming.stateStore.maintenanceInterval" -> "50ms"
   )
 
-  for {
-    (where, inlineBytes) <- Seq("in manifests" -> "1m", "in files of their own" -> "0", "in either" -> "600")
+  private val shapes = for {
+    inline <- Seq("in manifests" -> "1m", "in files of their own" -> "0", "in either" -> "600")
     deltas <- Seq(2, 6)
-  } test(s"changes are $where, a snapshot every $deltas changes") {
-    val session = application.newSession()
-    session.conf.set("spark.penstock.state.inlineBytes", inlineBytes)
-    session.conf.set("spark.sql.streaming.stateStore.minDeltasForSnapshot", deltas.toString)
-    val checkpoint = newDirectory("checkpoint")
-    val source = MemoryStream[Long](Encoders.scalaLong, session)
-    val query = source.toDF().groupBy("value").agg(count(lit(1)).as("n")).writeStream
-      .outputMode("update")
-      .option("checkpointLocation", checkpoint.toString)
-      .format("noop")
-      .start()
-    try
-      (1 to batches).foreach { batch =>
-        // Shards change in some batches and not in others, so that manifests of long ago are needed for a few of them.
-        source.addData((1L to batch.toLong).filter(_ % 7 == batch % 7))
-        query.processAllAvailable()
+  } yield (inline, deltas)
+
+  for (((where, inlineBytes), deltas) <- Brief.someOf(shapes))
+    test(s"changes are $where, a snapshot every $deltas changes") {
+      val session = application.newSession()
+      session.conf.set("spark.penstock.state.inlineBytes", inlineBytes)
+      session.conf.set("spark.sql.streaming.stateStore.minDeltasForSnapshot", deltas.toString)
+      val checkpoint = newDirectory("checkpoint")
+      val source = MemoryStream[Long](Encoders.scalaLong, session)
+      val query = source.toDF().groupBy("value").agg(count(lit(1)).as("n")).writeStream
+        .outputMode("update")
+        .option("checkpointLocation", checkpoint.toString)
+        .format("noop")
+        .start()
+      try
+        (1 to batches).foreach { batch =>
+          // Shards change in some batches and not in others, so that manifests of long ago are needed for a few of them.
+          source.addData((1L to batch.toLong).filter(_ % 7 == batch % 7))
+          query.processAllAvailable()
+        }
+      finally query.stop()
+      (0 until faults).foreach { fault =>
+        val seed = TestSeed.of(s"$inlineBytes $deltas $fault")
+        Inspection.contradiction(checkpoint, seed).foreach(what => fail(s"$what (${TestSeed.clue})"))
       }
-    finally query.stop()
-    (0 until faults).foreach { fault =>
-      val seed = TestSeed.of(s"$inlineBytes $deltas $fault")
-      Inspection.contradiction(checkpoint, seed).foreach(what => fail(s"$what (${TestSeed.clue})"))
     }
-  }
 }

@@ -57,8 +57,14 @@ object StreamJoinCases {
   private def rangedInFormat(joinType: String, version: Int) =
     inFormat(s"join, $joinType", version)(ranged(_, joinType))
 
-  val all: Seq[OperatorCase] =
-    Seq(inner, fullOuter) ++ Seq("left_outer", "right_outer", "left_semi").map(inDefaultFormat) ++
-      formats.map(version => inFormat("join without watermark", version)(unbounded)) ++
-      types.flatMap(joinType => formats.map(rangedInFormat(joinType, _)))
+  private val inDefaultFormats: Seq[OperatorCase] =
+    Seq(inner, fullOuter) ++ Seq("left_outer", "right_outer", "left_semi").map(inDefaultFormat)
+
+  private def inFormats(versions: Seq[Int]): Seq[OperatorCase] =
+    versions.map(version => inFormat("join without watermark", version)(unbounded)) ++
+      types.flatMap(joinType => versions.map(rangedInFormat(joinType, _)))
+
+  val inDefaultAndNewestFormat: Seq[OperatorCase] = inDefaultFormats ++ inFormats(Seq(formats.max))
+
+  val all: Seq[OperatorCase] = inDefaultFormats ++ inFormats(formats)
 }

@@ -6,4 +6,7 @@ object Brief {
 
   /** One of two, as the run is brief or not. */
   def orElse[A](brief: A, full: A): A = if (isOn) brief else full
+
+  /** All of them, or every fourth in a brief run, the first among them. */
+  def someOf[A](all: Seq[A]): Seq[A] = if (isOn) all.grouped(4).map(_.head).toSeq else all
 }
