@@ -8,8 +8,8 @@ trait Binder {
   /**
    * Binds every shard to a task.
    *
-   * @param rows
-   *   rows of each shard in this batch
+   * @param load
+   *   of each shard in this batch: its rows, weighted by what they are expected to cost
    * @param tasks
    *   N, at least 1
    * @param previous
@@ -17,7 +17,7 @@ trait Binder {
    * @return
    *   task of each shard, in `0 until tasks`
    */
-  def bind(rows: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int]
+  def bind(load: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int]
 }
 
 object Binder {
@@ -32,15 +32,15 @@ object Binder {
 
 /** By shard id, in runs of neighbours: the same binding whatever the load, and one block to fetch per map task. */
 object StaticBinder extends Binder {
-  override def bind(rows: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int] =
-    Array.tabulate(rows.length)(s => (s.toLong * tasks / rows.length).toInt)
+  override def bind(load: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int] =
+    Array.tabulate(load.length)(s => (s.toLong * tasks / load.length).toInt)
 }
 
 /** At random, for tests: another binding in every batch and region, the same for the same seed. */
 final class ChaosBinder(seed: Long, batch: Long, region: Long) extends Binder {
-  override def bind(rows: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int] = {
+  override def bind(load: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int] = {
     val random = Chaos.random(seed, batch, region)
-    Array.fill(rows.length)(random.nextInt(tasks))
+    Array.fill(load.length)(random.nextInt(tasks))
   }
 }
 

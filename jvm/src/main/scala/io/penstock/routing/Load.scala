@@ -3,6 +3,17 @@ package io.penstock.routing
 /** Arithmetic on the rows of shards and of tasks, shared by the binders and by the report. */
 object Load {
 
+  /**
+   * What the rows of each shard will cost, in thousandths of a mean row's cost.
+   *
+   * @param costs
+   *   of a row of each shard over the mean row's; None where all cost the same
+   */
+  def expected(rows: Array[Long], costs: Option[Array[Double]]): Array[Long] = costs match {
+    case None => rows.map(_ * 1000L)
+    case Some(c) => Array.tabulate(rows.length)(s => math.round(rows(s) * c(s) * 1000.0))
+  }
+
   /** Rows of every task under a binding. */
   def ofTasks(rows: Array[Long], taskOf: Array[Int], tasks: Int): Array[Long] = {
     val load = new Array[Long](tasks)

@@ -16,25 +16,25 @@ package io.penstock.routing
 final class StickyBinder(theta: Double = 1.05) extends Binder {
   require(theta > 1, s"theta must be greater than 1, found $theta")
 
-  override def bind(rows: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int] = {
-    val owners = previous.filter(_.length == rows.length).getOrElse(Load.neighbours(rows, tasks))
-    if (balanced(rows, tasks, owners)) owners.clone() else relieve(rows, tasks, owners)
+  override def bind(load: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int] = {
+    val owners = previous.filter(_.length == load.length).getOrElse(Load.neighbours(load, tasks))
+    if (balanced(load, tasks, owners)) owners.clone() else relieve(load, tasks, owners)
   }
 
   /** Whether nothing has to move: most batches, so they do not pay for more than this question. */
-  private def balanced(rows: Array[Long], tasks: Int, owners: Array[Int]): Boolean =
+  private def balanced(load: Array[Long], tasks: Int, owners: Array[Int]): Boolean =
     owners.forall(t => t >= 0 && t < tasks) && {
       val counts = new Array[Int](tasks)
       owners.foreach(counts(_) += 1)
-      counts.max <= Shedding.mostShards(rows.length, tasks) &&
-      Load.ofTasks(rows, owners, tasks).max <= theta * rows.sum / tasks
+      counts.max <= Shedding.mostShards(load.length, tasks) &&
+      Load.ofTasks(load, owners, tasks).max <= theta * load.sum / tasks
     }
 
-  private def relieve(rows: Array[Long], tasks: Int, owners: Array[Int]): Array[Int] = {
-    val balanced = Load.longestFirst(rows, tasks)
-    val limit = math.max(theta * rows.sum / tasks, Load.ofTasks(rows, balanced, tasks).max.toDouble)
+  private def relieve(load: Array[Long], tasks: Int, owners: Array[Int]): Array[Int] = {
+    val balanced = Load.longestFirst(load, tasks)
+    val limit = math.max(theta * load.sum / tasks, Load.ofTasks(load, balanced, tasks).max.toDouble)
     val tries = Seq(true, false).flatMap { busiestFirst =>
-      val shedding = new Shedding(rows, tasks, owners, limit)
+      val shedding = new Shedding(load, tasks, owners, limit)
       if (shedding.run(busiestFirst)) Some(shedding.taskOf) else None
     }
     if (tries.isEmpty) Load.renumber(balanced, tasks, owners)

@@ -2,7 +2,7 @@ package io.penstock.conf
 
 import java.nio.file.{Files, Path, Paths}
 
-import io.penstock.metrics.MetricsPage
+import io.penstock.metrics.{MetricsPage, ProgressPage}
 
 /** Renders the registries of settings and metrics to the files that are generated from them. `make docs` writes them. */
 object ConfigurationFiles {
@@ -12,6 +12,7 @@ object ConfigurationFiles {
     Seq(
       "docs/configuration.md" -> markdown,
       "docs/metrics.md" -> MetricsPage.markdown,
+      "docs/progress.md" -> ProgressPage.markdown,
       "python/penstock/_configuration.json" -> json
     )
 

@@ -23,7 +23,7 @@ object MetricsPage {
       |In `observedMetrics["penstock"]` names go without `penstock`: `snapshotLagBytes`. In the metrics system they follow
       |`plugin.io.penstock.PenstockPlugin.`; what *grows* counts from the start of the JVM, everything else is as it is now.
       |Spark's own fields beside them: `numRowsTotal` (keys), `memoryUsedBytes` (heap of the shards of the batch's tasks),
-      |`commitTimeMs`. Which tasks had which share of a batch is in `observedMetrics["penstock"].regions`.
+      |`commitTimeMs`. What else is in `observedMetrics["penstock"]` is in [progress.md](progress.md).
       |""".stripMargin
 
   def markdown: String = {

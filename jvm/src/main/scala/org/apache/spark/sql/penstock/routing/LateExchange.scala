@@ -4,12 +4,14 @@ import org.apache.spark.internal.config
 import org.apache.spark.rdd.{RDD, RDDOperationScope}
 import org.apache.spark.shuffle.sort.SortShuffleManager
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{BindReferences, UnsafeRowChecksum}
+import org.apache.spark.sql.catalyst.expressions.{BindReferences, Expression, UnsafeRowChecksum}
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.execution.metric.SQLMetrics
 import org.apache.spark.sql.execution.{SQLExecution, ShufflePartitionSpec, UnsafeRowSerializer}
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.penstock.sharding.ShardHash
 import org.apache.spark.sql.penstock.shims.Shuffles
+import org.apache.spark.sql.penstock.telemetry.RegionLoad
 import org.apache.spark.util.MutablePair
 import org.apache.spark.{PartitionIdPassthrough, ShuffleDependency, SparkEnv}
 
@@ -20,6 +22,9 @@ import org.apache.spark.{PartitionIdPassthrough, ShuffleDependency, SparkEnv}
  */
 trait LateExchange extends ShuffleExchangeExec {
   private def late: LatePartitioning = outputPartitioning.asInstanceOf[LatePartitioning]
+
+  /** What the tasks measure that read it. */
+  def load: RegionLoad = late.plan.routing.load
 
   override def nodeName: String = "LateExchange"
 
@@ -57,7 +62,7 @@ trait LateExchange extends ShuffleExchangeExec {
 
   /** Rows with their shard: the hash that Spark itself partitions state by, so state stays readable by partition. */
   private def withShards: RDD[Product2[Int, InternalRow]] = {
-    val keys = BindReferences.bindReferences(late.expressions, child.output)
+    val keys = boundKeys
     val shards = late.plan.shards
     // Spark's own shuffle writers serialize a row before they ask for the next.
     val copy = !Shuffles.manager(SparkEnv.get).isInstanceOf[SortShuffleManager]
@@ -71,8 +76,10 @@ trait LateExchange extends ShuffleExchangeExec {
     }
   }
 
+  private def boundKeys: Seq[Expression] = BindReferences.bindReferences(late.expressions, child.output)
+
   override protected def doExecute(): RDD[InternalRow] =
-    new LateRDD(late.plan.routing, late.plan.tasks, shuffleDependency, readMetrics)
+    new LateRDD(late.plan.routing, late.plan.tasks, boundKeys, shuffleDependency, readMetrics)
 
   override def getShuffleRDD(partitionSpecs: Array[ShufflePartitionSpec]): RDD[InternalRow] =
     throw new UnsupportedOperationException("a routed exchange is read by its binding, never adaptively")

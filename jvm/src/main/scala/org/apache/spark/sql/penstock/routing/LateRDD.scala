@@ -3,21 +3,28 @@ package org.apache.spark.sql.penstock.routing
 import org.apache.spark.rdd.RDD
 import org.apache.spark.shuffle.sort.SortShuffleManager
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLShuffleReadMetricsReporter}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.lease.TaskLeases
+import org.apache.spark.sql.penstock.telemetry.MeteredRows
 import org.apache.spark.{Dependency, Partition, ShuffleDependency, SparkContext, TaskContext}
 
 /**
  * Reads a routed exchange: task p gets the blocks of the shards that the binding gives it, and their lease.
+ *
+ * @param keys
+ *   bound expressions whose hash is a row's shard
  */
 final class LateRDD(
     @transient private val routing: RegionRouting,
     tasks: Int,
+    keys: Seq[Expression],
     private var dep: ShuffleDependency[Int, InternalRow, InternalRow],
     metrics: Map[String, SQLMetric]
 ) extends RDD[InternalRow](dep.rdd.context, Nil) {
   private val shipped = new ShippedBinding(routing)
+  private val load = routing.load
   @transient private lazy val locations: Array[Seq[String]] =
     routing.locations(dep.shuffleId, LateRDD.executors(context))
 
@@ -38,7 +45,7 @@ final class LateRDD(
     val binding = shipped.forTask(split.index)
     TaskLeases.install(context, shipped.lease, binding.shardsOf(split.index))
     val reporter = new SQLShuffleReadMetricsReporter(context.taskMetrics().createTempShuffleReadMetrics(), metrics)
-    BlockList.read(dep, binding.runsOf(split.index), context, reporter)
+    MeteredRows.input(BlockList.read(dep, binding.runsOf(split.index), context, reporter), keys, load)
   }
 
   override def clearDependencies(): Unit = {

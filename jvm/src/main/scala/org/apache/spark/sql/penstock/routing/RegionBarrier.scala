@@ -15,6 +15,8 @@ import io.penstock.routing.{Binder, Binding, Load}
  *   what the binder chose; differs from `binding` where a query only observes
  * @param rows
  *   rows of each shard, over all inputs
+ * @param load
+ *   what they are expected to cost, in thousandths of a mean row's cost
  * @param moved
  *   shards that change task against the batch before
  * @param incomplete
@@ -24,6 +26,7 @@ final case class Decision(
     binding: Binding,
     proposed: Binding,
     rows: Array[Long],
+    load: Array[Long],
     moved: Int,
     micros: Long,
     incomplete: Int
@@ -37,6 +40,8 @@ final case class Decision(
  *   N that is proposed
  * @param previous
  *   task of each shard in the batch before
+ * @param costs
+ *   of a row of each shard over the mean row's; None where rows are taken to cost the same
  * @param observe
  *   whether tasks run by shard, whatever is decided
  */
@@ -45,6 +50,7 @@ final class RegionBarrier(
     tasks: Int,
     binder: Binder,
     previous: Option[Array[Int]],
+    costs: Option[Array[Double]],
     observe: Boolean
 ) {
   private case class Input(maps: Int, counts: ShardCounts)
@@ -58,7 +64,7 @@ final class RegionBarrier(
 
   /** Whether a decision would see all counts, or was made. */
   def ready: Boolean =
-    decided.isDefined || (!inputs.isEmpty && inputs.values.asScala.forall(i => i.counts.maps == i.maps))
+    decided.isDefined || (!inputs.isEmpty && inputs.values.asScala.forall(i => i.counts.reported == i.maps))
 
   def decision: Option[Decision] = decided
 
@@ -68,12 +74,13 @@ final class RegionBarrier(
       val start = System.nanoTime()
       val rows = new Array[Long](shards)
       inputs.values.asScala.foreach(_.counts.addTo(rows))
-      val missing = inputs.values.asScala.map(i => math.max(0, i.maps - i.counts.maps)).sum
-      val proposed = new Binding(tasks, binder.bind(rows, tasks, previous))
+      val missing = inputs.values.asScala.map(i => math.max(0, i.maps - i.counts.reported)).sum
+      val load = Load.expected(rows, costs)
+      val proposed = new Binding(tasks, binder.bind(load, tasks, previous))
       val moved = previous.fold(0)(p => Load.moved(Some(p), proposed.taskOf))
       val micros = (System.nanoTime() - start) / 1000
       val binding = if (observe) Binding.identity(shards) else proposed
-      val decision = Decision(binding, proposed, rows, moved, micros, missing)
+      val decision = Decision(binding, proposed, rows, load, moved, micros, missing)
       decided = Some(decision)
       // The counts have served: a batch that is long done must not hold them.
       inputs.clear()

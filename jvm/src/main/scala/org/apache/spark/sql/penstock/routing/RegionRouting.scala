@@ -1,6 +1,7 @@
 package org.apache.spark.sql.penstock.routing
 
 import org.apache.spark.sql.penstock.lease.{BatchLeases, BatchSpec, RegionLease, RegionSpec, StateReport}
+import org.apache.spark.sql.penstock.telemetry.RegionLoad
 import org.apache.spark.{MapOutputTrackerMaster, SparkEnv}
 
 import io.penstock.conf.Mode
@@ -31,6 +32,8 @@ final class BatchRouting(
  *   of its operators, for people
  * @param reason
  *   why it is not routed; None where it is
+ * @param load
+ *   what its tasks measure
  */
 final class RegionRouting(
     val batch: BatchRouting,
@@ -39,7 +42,8 @@ final class RegionRouting(
     val reason: Option[String],
     val lease: RegionLease,
     val leases: BatchLeases,
-    val barrier: RegionBarrier
+    val barrier: RegionBarrier,
+    val load: RegionLoad
 ) {
 
   /** Executor that has the state of a shard, as a task location; None where unknown. */

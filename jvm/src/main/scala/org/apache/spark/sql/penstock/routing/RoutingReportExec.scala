@@ -46,47 +46,40 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
 
   private def region(r: RegionRouting): Row = {
     val decision = r.barrier.decision
-    val load = decision.map(d => Load.ofTasks(d.rows, d.proposed.taskOf, d.proposed.tasks))
+    def overMean(ofShards: Decision => Array[Long]) =
+      decision.map(d => Load.busiestOverMean(Load.ofTasks(ofShards(d), d.proposed.taskOf, d.proposed.tasks)))
+    val busyNs = r.load.tasks.map(t => math.max(0L, t.totalNs - t.waitNs)).toArray
     val values: Seq[Any] = Seq(
       r.spec.region,
       r.names.mkString(" + "),
       r.reason.isEmpty,
       batch.epoch.tasks(r.spec.region),
       decision.map(_.rows.sum).orNull,
-      load.map(Load.busiestOverMean).orNull,
+      overMean(_.rows).orNull,
+      overMean(_.load).orNull,
+      Option.when(busyNs.nonEmpty)(Load.busiestOverMean(busyNs)).orNull,
+      Option.when(busyNs.nonEmpty)(busyNs.sum / 1000000L).orNull,
+      heavyKeys(r),
       decision.map(_.moved).orNull,
       decision.map(_.micros).orNull,
       r.reason.orNull
     )
-    new GenericRowWithSchema(values.toArray, RoutingReport.regionSchema)
+    new GenericRowWithSchema(values.toArray, ReportSchema.region)
+  }
+
+  /** The keys with most of the region's time. */
+  private def heavyKeys(r: RegionRouting): Seq[Row] = {
+    val busyNs = math.max(1L, r.load.tasks.map(_.busyNs.sum).sum).toDouble
+    val rows = math.max(1L, r.barrier.decision.fold(0L)(_.rows.sum)).toDouble
+    r.load.tasks.flatMap(_.heavyKeys).sortBy(k => (-k.busyNs, k.hash)).take(ReportSchema.MostKeys).map { k =>
+      val values =
+        Array[Any](k.text, k.shard, k.busyNs / busyNs, k.busyErrorNs / busyNs, k.rows / rows, k.rowsError / rows)
+      new GenericRowWithSchema(values, ReportSchema.key)
+    }
   }
 }
 
 private[routing] object RoutingReport {
-  val regionSchema: StructType = new StructType()
-    .add("region", LongType)
-    .add("operators", StringType)
-    .add("routed", BooleanType)
-    .add("tasks", IntegerType)
-    .add("rows", LongType)
-    .add("busiestOverMean", DoubleType)
-    .add("shardsMoved", IntegerType)
-    .add("decisionMicros", LongType)
-    .add("reason", StringType)
-
-  private val storeSchema: StructType =
-    fields(new StructType().add("operator", LongType).add("store", StringType), Place.Store)
-
-  private val runSchema: StructType = fields(new StructType(), Place.Run)
-
-  val schema: StructType = new StructType()
-    .add("mode", StringType)
-    .add("epoch", LongType)
-    .add("shards", IntegerType)
-    .add("reason", StringType)
-    .add("regions", ArrayType(regionSchema))
-    .add("stores", ArrayType(storeSchema))
-    .add("state", runSchema)
 
   /**
    * @param state
@@ -95,7 +88,7 @@ private[routing] object RoutingReport {
   def row(mode: String, epoch: Any, shards: Any, reason: String, regions: Seq[Row], state: Option[StateReport]): Row = {
     val values =
       Array[Any](mode, epoch, shards, reason, regions, state.toSeq.flatMap(_.lags).map(store), state.map(run).orNull)
-    new GenericRowWithSchema(values, schema)
+    new GenericRowWithSchema(values, ReportSchema.report)
   }
 
   private def store(lag: SnapshotLag): Row = {
@@ -105,7 +98,7 @@ private[routing] object RoutingReport {
       Metrics.SnapshotLagBytes -> lag.bytes
     )
     val values = Seq[Any](lag.store.operatorId, lag.store.storeName) ++ Metrics.at(Place.Store).map(metrics)
-    new GenericRowWithSchema(values.toArray, storeSchema)
+    new GenericRowWithSchema(values.toArray, ReportSchema.store)
   }
 
   private def run(state: StateReport): Row = {
@@ -115,11 +108,8 @@ private[routing] object RoutingReport {
       Metrics.SnapshotBytes -> state.snapshotBytes,
       Metrics.FilesDeleted -> state.filesDeleted
     )
-    new GenericRowWithSchema(Metrics.at(Place.Run).map(metrics).toArray[Any], runSchema)
+    new GenericRowWithSchema(Metrics.at(Place.Run).map(metrics).toArray[Any], ReportSchema.run)
   }
-
-  private def fields(start: StructType, place: Place): StructType =
-    Metrics.at(place).foldLeft(start)((schema, metric) => schema.add(metric.field, LongType))
 }
 
 /**
@@ -129,7 +119,7 @@ private[routing] object RoutingReport {
 final class RoutingReportExec(child: SparkPlan, @transient private val report: RoutingReport)
     extends CollectMetricsExec(RoutingReportExec.Name, Nil, child) {
 
-  override val metricsSchema: StructType = RoutingReport.schema
+  override val metricsSchema: StructType = ReportSchema.report
   override def nodeName: String = "Penstock"
   override def collectedMetrics: Row = report.row
   override def resetMetrics(): Unit = metrics.valuesIterator.foreach(_.reset())

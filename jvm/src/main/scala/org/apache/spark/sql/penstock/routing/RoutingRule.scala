@@ -2,7 +2,7 @@ package org.apache.spark.sql.penstock.routing
 
 import java.util.IdentityHashMap
 
-import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
+import org.apache.spark.sql.catalyst.plans.physical.{HashPartitioning, StatefulOpClusteredDistribution}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.datasources.v2.V2TableWriteExec
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
@@ -18,6 +18,7 @@ import org.apache.spark.sql.penstock.shims.{
   SwappedTransformWithState,
   SwappedTransformWithStateInPySpark
 }
+import org.apache.spark.sql.penstock.telemetry.MeterExec
 
 import io.penstock.conf.{ApplicationSetup, Mode}
 
@@ -75,11 +76,14 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
     private val exchanges = new IdentityHashMap[SparkPlan, RegionRouting]()
     private val leased = new IdentityHashMap[SparkPlan, RegionRouting]()
     private val unions = new IdentityHashMap[SparkPlan, RegionRouting]()
+    private val metered = new IdentityHashMap[SparkPlan, RegionRouting]()
 
     def add(region: Region, route: Route, routing: RegionRouting): Unit = {
       region.nodes.foreach { case u: UnionExec => unions.put(u, routing); case _ => }
       route match {
-        case Route.Late(inputs) => inputs.foreach(exchanges.put(_, routing))
+        case Route.Late(inputs) =>
+          inputs.foreach(exchanges.put(_, routing))
+          region.operators.foreach(metered.put(_, routing))
         case _ => RoutingRule.lowest(region).foreach(leased.put(_, routing))
       }
     }
@@ -90,7 +94,8 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
       val below =
         if (region == null) children
         else lease(children.head, region) +: children.tail
-      val changed = if (below == node.children) node else node.withNewChildren(below)
+      val timed = Option(metered.get(node)).fold(below)(meter(node, below, _))
+      val changed = if (timed == node.children) node else node.withNewChildren(timed)
       changed match {
         case e: ShuffleExchangeExec if exchanges.containsKey(node) => late(e, exchanges.get(node))
         case u: UnionExec if unions.containsKey(node) => lease(u, unions.get(node))
@@ -99,6 +104,14 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
         case n => n
       }
     }
+
+    /** The inputs of an operator, timed, but for those that are read from an exchange, which times them itself. */
+    private def meter(operator: SparkPlan, inputs: Seq[SparkPlan], region: RegionRouting): Seq[SparkPlan] =
+      inputs.zip(operator.requiredChildDistribution).map {
+        case (input, clustered: StatefulOpClusteredDistribution) if !input.isInstanceOf[LateExchange] =>
+          MeterExec(clustered.expressions, input)(region.load)
+        case (input, _) => input
+      }
 
     private def lease(below: SparkPlan, region: RegionRouting): SparkPlan =
       LeaseExec(below, region.reason.getOrElse(""))(region)

@@ -9,9 +9,11 @@ import org.apache.spark.internal.Logging
 import org.apache.spark.resource.ResourceProfile
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.penstock.lease.{BatchLeases, BatchSpec, RegionLease, RegionSpec}
+import org.apache.spark.sql.penstock.telemetry.RegionLoad
 
 import io.penstock.conf.{Mode, QuerySettings}
 import io.penstock.routing.{Binder, Epoch, TaskCountPolicy}
+import io.penstock.telemetry.{RowCosts, TaskLoad}
 
 /** A region as the rule found it. */
 final private[routing] case class PlannedRegion(spec: RegionSpec, names: Seq[String], route: Route)
@@ -35,6 +37,7 @@ final private[routing] class RunRouting(
   private var settings = startedWith
   private var current: Option[BatchRouting] = None
   private val owners = mutable.Map.empty[Long, Array[Int]]
+  private val costs = mutable.Map.empty[Long, RowCosts]
   private val told = mutable.Set.empty[Long]
 
   /** The routing of a batch. */
@@ -69,14 +72,21 @@ final private[routing] class RunRouting(
       batch.epoch.tasks(id),
       Binder.of(settings, batch.spec.batchId, id),
       owners.get(id),
+      costs.get(id).flatMap(_.relative),
       settings.mode == Mode.Observe
     )
-    new RegionRouting(batch, r.spec, r.names, reason, opened(id), leases, barrier)
+    val load = new RegionLoad(batch.spec.shardCount)
+    session.sparkContext.register(load)
+    new RegionRouting(batch, r.spec, r.names, reason, opened(id), leases, barrier, load)
   }
 
-  /** Keeps what the last batch decided, and nothing else of it. */
+  /** Keeps what the last batch decided, and what its rows cost, and nothing else of it. */
   private def remember(): Unit = current.foreach(_.regions.foreach { r =>
-    r.barrier.decision.foreach(d => owners(r.spec.region) = d.proposed.taskOf)
+    r.barrier.decision.foreach { d =>
+      owners(r.spec.region) = d.proposed.taskOf
+      costs.getOrElseUpdate(r.spec.region, new RowCosts(d.rows.length))
+        .learn(d.rows, TaskLoad.busyOfShards(r.load.tasks, d.rows.length))
+    }
   })
 
   /**

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.penstock.routing
 
-import java.util.concurrent.ConcurrentHashMap
-
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.scheduler.MapStatus
@@ -9,34 +7,15 @@ import org.apache.spark.shuffle.{ShuffleWriteMetricsReporter, ShuffleWriteProces
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLShuffleWriteMetricsReporter}
-import org.apache.spark.util.AccumulatorV2
+import org.apache.spark.sql.penstock.telemetry.PartitionAccumulator
 import org.apache.spark.{ShuffleDependency, TaskContext}
 
-/**
- * Exact rows per shard of one shuffle, by map partition: a map task that runs again overwrites its counts, it never
- * adds to them.
- */
-final class ShardCounts(val shards: Int)
-    extends AccumulatorV2[(Int, Array[Long]), java.util.Map[Int, Array[Long]]] {
-  private val byMap = new ConcurrentHashMap[Int, Array[Long]]()
-
-  override def isZero: Boolean = byMap.isEmpty
-  override def copy(): ShardCounts = {
-    val c = new ShardCounts(shards)
-    c.byMap.putAll(byMap)
-    c
-  }
-  override def reset(): Unit = byMap.clear()
-  override def add(v: (Int, Array[Long])): Unit = byMap.put(v._1, v._2)
-  override def merge(other: AccumulatorV2[(Int, Array[Long]), java.util.Map[Int, Array[Long]]]): Unit =
-    byMap.putAll(other.value)
-  override def value: java.util.Map[Int, Array[Long]] = byMap
-
-  /** How many map partitions have reported. */
-  def maps: Int = byMap.size
+/** Exact rows per shard of one shuffle, by map partition. */
+final class ShardCounts(val shards: Int) extends PartitionAccumulator[Array[Long]] {
+  override protected def empty: ShardCounts = new ShardCounts(shards)
 
   /** Adds all counts to `rows`. */
-  def addTo(rows: Array[Long]): Unit = byMap.values.asScala.foreach { counts =>
+  def addTo(rows: Array[Long]): Unit = value.values.asScala.foreach { counts =>
     var s = 0
     while (s < counts.length) {
       rows(s) += counts(s)

@@ -3,7 +3,7 @@ package org.apache.spark.sql.penstock.state
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.penstock.lease.OperatorKind
-import org.apache.spark.sql.penstock.routing.ShardHash
+import org.apache.spark.sql.penstock.sharding.ShardHash
 import org.apache.spark.sql.types.StructType
 
 /**

@@ -10,6 +10,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.sql.penstock.shims.RoutedExchange
+import org.apache.spark.sql.penstock.telemetry.RegionLoad
 
 import io.penstock.conf.Mode
 import io.penstock.routing.{Binder, Epoch}
@@ -31,6 +32,8 @@ abstract class LateExchanges extends AnyFunSuite with LocalSpark {
     val spec = RegionSpec(region, single = false, Seq(OperatorLease(region, OperatorKind.WholeKey, Seq("default"))))
     val batch = BatchSpec(new UUID(1, 2), "nowhere", 7, shards, Seq(spec))
     val lease = state.open(spark, batch)(region)
+    val load = new RegionLoad(shards)
+    spark.sparkContext.register(load)
     val mode = if (observe) Mode.Observe else Mode.On
     new BatchRouting(
       batch,
@@ -46,7 +49,8 @@ abstract class LateExchanges extends AnyFunSuite with LocalSpark {
             None,
             lease,
             state,
-            new RegionBarrier(shards, tasks, binder, previous, observe)
+            new RegionBarrier(shards, tasks, binder, previous, None, observe),
+            load
           )
         )
     ).region(region)

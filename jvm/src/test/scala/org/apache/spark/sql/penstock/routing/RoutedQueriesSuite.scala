@@ -121,6 +121,8 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
     assert(region(on).getAs[String]("operators") == "stateStoreSave" && region(on).getAs[Boolean]("routed"))
     assert(region(on).getAs[Int]("tasks") == 2)
     assert(region(on).getAs[Long]("rows") > 0 && region(on).getAs[Double]("busiestOverMean") >= 1)
+    assert(region(on).getAs[Double]("expectedOverMean") >= 1 && region(on).getAs[Double]("achievedOverMean") >= 1)
+    assert(region(on).getAs[Long]("busyMs") > 0)
     assert(region(on).getAs[Int]("shardsMoved") <= 12 && region(on).getAs[Any]("reason") == null)
     val off = last("off")
     assert(!region(off).getAs[Boolean]("routed") && region(off).getAs[String]("reason") == "mode is off")

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.penstock.routing
+package org.apache.spark.sql.penstock.sharding
 
 import java.util.function.ToIntFunction
 
@@ -20,7 +20,10 @@ import org.apache.spark.sql.types.StructType
  * for one thread.
  */
 final class ShardHash private (hash: ToIntFunction[InternalRow], shards: Int) {
-  def of(row: InternalRow): Int = Math.floorMod(hash.applyAsInt(row), shards)
+  def of(row: InternalRow): Int = ShardHash.shardOf(ofKey(row), shards)
+
+  /** The hash of the row's key. */
+  def ofKey(row: InternalRow): Int = hash.applyAsInt(row)
 }
 
 object ShardHash {
@@ -40,6 +43,9 @@ object ShardHash {
     }
     new ShardHash(code.instance(), shards)
   }
+
+  /** The shard of a key's hash. */
+  def shardOf(hash: Int, shards: Int): Int = Math.floorMod(hash, shards)
 
   /** Of the first `fields` fields of rows with the schema. */
   def ofFields(schema: StructType, fields: Int, shards: Int): ShardHash =

@@ -1,0 +1,57 @@
+package io.penstock.telemetry
+
+import java.util.SplittableRandom
+
+/**
+ * Which rows are timed, so that timing costs a fixed share of a task whatever a row costs: every row where rows are
+ * slow, one of many where they are fast. Distances are random, because rows may come in patterns. For one thread.
+ *
+ * @param budget
+ *   share of the time that timing may take
+ * @param timingNs
+ *   what timing one row takes
+ */
+final class SampleSpacing(seed: Long, budget: Double, timingNs: Long) {
+  private val random = new SplittableRandom(seed)
+  private var spacing = 1
+  private var left = 1
+  private var meanNs = 0.0
+  private var samples = 0
+
+  /** Whether the next row is timed. */
+  def takes(): Boolean = {
+    left -= 1
+    left == 0
+  }
+
+  /** Rows that the row which is timed stands for: the sum of `weight x time` estimates the time of all rows. */
+  def weight: Int = spacing
+
+  /**
+   * To be called with the time of each timed row.
+   *
+   * @return
+   *   the time to book: where a row stands for others, a pause that happened to fall on it does not count for all of them
+   */
+  def timed(ns: Long): Long = {
+    val booked = if (spacing == 1 || ns <= SampleSpacing.MostOverMean * meanNs) ns
+    else (SampleSpacing.MostOverMean * meanNs).toLong
+    samples += 1
+    meanNs += (booked - meanNs) / math.min(samples, SampleSpacing.Memory)
+    spacing = math.ceil(timingNs / (budget * math.max(meanNs, 1.0))).min(SampleSpacing.Widest).max(1.0).toInt
+    left = if (spacing == 1) 1 else 1 + random.nextInt(2 * spacing - 1)
+    booked
+  }
+}
+
+object SampleSpacing {
+
+  /** Timed rows that the mean remembers. */
+  private val Memory = 64
+
+  /** Rows between two that are timed, on average, at most. */
+  private val Widest = 4096.0
+
+  /** A row that stands for others counts for so many mean rows at most. */
+  private val MostOverMean = 100
+}

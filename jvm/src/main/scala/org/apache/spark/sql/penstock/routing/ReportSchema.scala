@@ -1,0 +1,62 @@
+package org.apache.spark.sql.penstock.routing
+
+import org.apache.spark.sql.types._
+
+import io.penstock.metrics.{Metrics, Place}
+
+/** Fields of `observedMetrics["penstock"]`. `docs/progress.md` is generated from it. */
+object ReportSchema {
+
+  /** Heavy keys that are told of a region. */
+  val MostKeys = 5
+
+  val key: StructType = new StructType()
+    .add("key", StringType, true, "the key, as `show` prints it")
+    .add("shard", IntegerType, true, "its shard")
+    .add("busyShare", DoubleType, true, "share of the region's busy time")
+    .add("busyShareError", DoubleType, true, "it may be less by so much")
+    .add("rowsShare", DoubleType, true, "share of the region's rows, estimated")
+    .add("rowsShareError", DoubleType, true, "it may be less by so much")
+
+  val region: StructType = new StructType()
+    .add("region", LongType, true, "id of its first stateful operator")
+    .add("operators", StringType, true, "its stateful operators")
+    .add("routed", BooleanType, true, "whether shards are bound to tasks at the barrier")
+    .add("tasks", IntegerType, true, "tasks that run it")
+    .add("rows", LongType, true, "rows that came in, over all inputs")
+    .add("busiestOverMean", DoubleType, true, "rows of the task with most over the mean of all tasks, as bound")
+    .add(
+      "expectedOverMean",
+      DoubleType,
+      true,
+      "the same, each row weighted with what its shard's rows have cost so far"
+    )
+    .add("achievedOverMean", DoubleType, true, "the same of the time that tasks took, waiting for input left out")
+    .add("busyMs", LongType, true, "that time, over all tasks")
+    .add("heavyKeys", ArrayType(key), true, s"the keys with most of the busy time, at most $MostKeys")
+    .add("shardsMoved", IntegerType, true, "shards that change task against the batch before")
+    .add("decisionMicros", LongType, true, "time to bind shards to tasks")
+    .add("reason", StringType, true, "why it is not routed")
+
+  val store: StructType =
+    metrics(
+      new StructType()
+        .add("operator", LongType, true, "id of its operator")
+        .add("store", StringType, true, "its name"),
+      Place.Store
+    )
+
+  val run: StructType = metrics(new StructType(), Place.Run)
+
+  val report: StructType = new StructType()
+    .add("mode", StringType, true, "`off`, `observe` or `on`")
+    .add("epoch", LongType, true, "number of the epoch in force")
+    .add("shards", IntegerType, true, "shards of the query's state")
+    .add("reason", StringType, true, "why Penstock leaves the query alone")
+    .add("regions", ArrayType(region), true, "parts of the plan that are routed alike")
+    .add("stores", ArrayType(store), true, "state stores, in the checkpoint")
+    .add("state", run, true, "state, since the query was started")
+
+  private def metrics(start: StructType, place: Place): StructType =
+    Metrics.at(place).foldLeft(start)((schema, metric) => schema.add(metric.field, LongType, true, metric.meaning))
+}

@@ -1,0 +1,78 @@
+package org.apache.spark.sql.penstock.telemetry
+
+import java.util.concurrent.ConcurrentHashMap
+
+import org.apache.spark.TaskContext
+import org.apache.spark.sql.penstock.sharding.ShardHash
+
+import io.penstock.telemetry.{KeySketch, SampleSpacing, TaskLoad}
+
+/**
+ * Books the time of one task's rows to their shards. Several iterators of a task share it, from the read of its input
+ * upwards: while a row that one of them handed over is processed, the others above it are silent, so that no time is
+ * booked twice.
+ */
+final class TaskMeter private (shardCount: Int, attempt: Long) {
+  private val startedNs = System.nanoTime()
+  private val thread = Thread.currentThread
+  private val busyNs = new Array[Long](shardCount)
+  private val keys = new KeySketch
+  private var inRow = false
+
+  /** Whether the caller runs on the task's own thread: what happens on another is not timed. */
+  def isOfThisThread: Boolean = Thread.currentThread eq thread
+
+  /** Whether the caller may hand over a row in its own name: then it must call [[leave]] when it is asked for the next. */
+  def enter(): Boolean = !inRow && {
+    inRow = true
+    true
+  }
+
+  def leave(): Unit = inRow = false
+
+  /** Books the time of rows to a key and its shard. */
+  def book(hash: Int, ns: Long, rows: Long)(text: => String): Unit = {
+    busyNs(ShardHash.shardOf(hash, shardCount)) += ns
+    keys.add(hash, ns, rows)(text)
+  }
+
+  /** Which rows one of the iterators times. */
+  def spacing(): SampleSpacing = new SampleSpacing(attempt, TaskMeter.Budget, TaskMeter.TimingNs)
+
+  private def load(waitNs: Long): TaskLoad = {
+    val shards = busyNs.indices.filter(busyNs(_) > 0L).toArray
+    val heavy = keys.heavy(ShardHash.shardOf(_, shardCount))
+    TaskLoad(shards, shards.map(busyNs(_)), System.nanoTime() - startedNs, waitNs, heavy)
+  }
+}
+
+object TaskMeter {
+
+  /** Share of a task's time that timing its rows may take. */
+  private val Budget = 0.01
+
+  /** Two readings of the clock, and the row's shard. */
+  private val TimingNs = 200L
+
+  private val meters = new ConcurrentHashMap[Long, TaskMeter]()
+
+  /** The meter of the running task; what it measured is in `region` when the task has ended. */
+  def of(context: TaskContext, region: RegionLoad): TaskMeter = {
+    val attempt = context.taskAttemptId()
+    Option(meters.get(attempt)).getOrElse {
+      val meter = new TaskMeter(region.shardCount, attempt)
+      meters.put(attempt, meter)
+      context.addTaskCompletionListener[Unit] { ended =>
+        meters.remove(attempt)
+        // Else the task's metrics hear of its reads only after this.
+        ended.taskMetrics().mergeShuffleReadMetrics()
+        val waitMs = ended.taskMetrics().shuffleReadMetrics.fetchWaitTime
+        region.add((ended.partitionId(), meter.load(waitMs * 1000000L)))
+      }
+      meter
+    }
+  }
+
+  /** Meters in use now, over all tasks of this JVM. */
+  def size: Int = meters.size()
+}

@@ -1,0 +1,34 @@
+package io.penstock.metrics
+
+import org.apache.spark.sql.penstock.routing.ReportSchema
+import org.apache.spark.sql.types.StructType
+
+/** Renders the fields of a batch's report to `docs/progress.md`. */
+object ProgressPage {
+  private val intro =
+    """# What a batch reports
+      |
+      |<!-- Generated from org.apache.spark.sql.penstock.routing.ReportSchema by `make docs`: do not edit. -->
+      |
+      |Penstock adds one entry to the progress of every stateful query: `query.lastProgress.observedMetrics["penstock"]`, and
+      |the same in every `StreamingQueryListener`. A field that does not apply is null.
+      |
+      |Busy time is measured: a row's shard and key are charged with what happens between the row and the next, on a sample of
+      |rows that keeps the cost of measuring near 1 % of a task. Rows that are handed to another thread or process, as those of
+      |Python operators are, are charged with the time of handing them over only. Attempts that failed do not count.
+      |""".stripMargin
+
+  def markdown: String = Seq(
+    intro,
+    table("penstock", ReportSchema.report),
+    table("penstock.regions[]", ReportSchema.region),
+    table("penstock.regions[].heavyKeys[]", ReportSchema.key),
+    table("penstock.stores[]", ReportSchema.store),
+    table("penstock.state", ReportSchema.run)
+  ).mkString("\n")
+
+  private def table(name: String, fields: StructType): String = {
+    val rows = fields.map(f => s"| `${f.name}` | ${f.dataType.typeName} | ${f.getComment().get} |")
+    (Seq(s"## `$name`", "", "| field | type | meaning |", "|---|---|---|") ++ rows).mkString("", "\n", "\n")
+  }
+}

@@ -1,0 +1,62 @@
+package io.penstock.telemetry
+
+import java.util.SplittableRandom
+
+import org.scalatest.funsuite.AnyFunSuite
+
+class SampleSpacingSuite extends AnyFunSuite {
+  private val timingNs = 200L
+  private val budget = 0.01
+
+  /** Estimated over true time of rows, and rows timed, where `cost` tells the time of each row. */
+  private def estimate(rows: Int, seed: Long)(cost: Int => Long): (Double, Int) = {
+    val spacing = new SampleSpacing(seed, budget, timingNs)
+    var estimated, truth = 0.0
+    var timed = 0
+    (0 until rows).foreach { row =>
+      truth += cost(row)
+      if (spacing.takes()) {
+        val weight = spacing.weight
+        estimated += weight * spacing.timed(cost(row))
+        timed += 1
+      }
+    }
+    (estimated / truth, timed)
+  }
+
+  test("slow rows are timed one by one, and their time is exact") {
+    val random = new SplittableRandom(1)
+    val costs = Array.fill(500)(20000L + random.nextLong(1000000L))
+    assert(estimate(costs.length, 1)(costs(_)) == ((1.0, costs.length)))
+  }
+
+  test("fast rows: the estimate is right on average, and timing stays within its budget") {
+    (1L to 20L).foreach { seed =>
+      val random = new SplittableRandom(seed)
+      val costs = Array.fill(200000)(50L + random.nextLong(500L))
+      val (ratio, timed) = estimate(costs.length, seed)(costs(_))
+      assert(math.abs(ratio - 1) < 0.05, s"seed $seed")
+      assert(timed * timingNs < 1.3 * budget * costs.sum.toDouble, s"seed $seed: $timed timed")
+    }
+  }
+
+  test("rows that come in a pattern are estimated without bias") {
+    Seq(2, 20, 64, 100).foreach { period =>
+      val ratios = (1L to 20L).map(seed => estimate(300000, seed)(row => if (row % period == 0) 2000L else 200L)._1)
+      assert(math.abs(ratios.sum / ratios.size - 1) < 0.02, s"period $period: $ratios")
+    }
+  }
+
+  test("a pause that falls on a row that stands for many does not count many times") {
+    val pauseNs = 50000000L
+    (1L to 20L).foreach { seed =>
+      val (ratio, _) = estimate(1000000, seed)(row => if (row == 500000) pauseNs else 200L)
+      assert(ratio < 1.1, s"seed $seed")
+    }
+  }
+
+  test("rows that become slow are timed one by one again") {
+    val (ratio, _) = estimate(30000, 7)(row => if (row < 20000) 100L else 1000000L)
+    assert(math.abs(ratio - 1) < 0.05)
+  }
+}

@@ -1,0 +1,120 @@
+package org.apache.spark.sql.penstock.telemetry
+
+import org.apache.spark.sql.Encoders
+import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, StreamingQueryWrapper}
+import org.apache.spark.sql.penstock.commit.StateCommits
+import org.apache.spark.sql.penstock.routing.{LateExchange, LocalSpark, RoutingExtensions}
+import org.apache.spark.sql.penstock.sharding.ShardHash
+import org.apache.spark.sql.streaming._
+import org.apache.spark.sql.{DataFrame, Dataset, SparkSessionExtensions}
+
+import io.penstock.PenstockStateStoreProvider
+import io.penstock.telemetry.TaskLoad
+import org.scalatest.funsuite.AnyFunSuite
+
+/** What tasks measure, in whole queries. */
+class TelemetrySuite extends AnyFunSuite with LocalSpark {
+  import TelemetrySuite._
+  private val shards = 12
+  private val rowsPerKey = 20
+  private val keys = 40
+
+  override protected def extensions: Option[SparkSessionExtensions => Unit] =
+    Some(new RoutingExtensions(StateCommits.leases)(_))
+
+  override protected def conf: Map[String, String] = Map(
+    "spark.sql.streaming.stateStore.providerClass" -> classOf[PenstockStateStoreProvider].getName,
+    "spark.sql.shuffle.partitions" -> shards.toString,
+    "spark.sql.streaming.noDataMicroBatches.enabled" -> "false"
+  )
+
+  private def run(build: Dataset[Long] => DataFrame, batches: Int = 3): (RegionLoad, Seq[StreamingQueryProgress]) = {
+    val in = MemoryStream[Long](Encoders.scalaLong, spark)
+    val query = build(in.toDS()).writeStream
+      .outputMode("update").format("noop")
+      .option("checkpointLocation", java.nio.file.Files.createTempDirectory(scratch, "c").toString)
+      .start()
+    try {
+      (1 to batches).foreach { _ =>
+        in.addData((0 until keys * rowsPerKey).map(_ % keys.toLong))
+        query.processAllAvailable()
+      }
+      val plan = query.asInstanceOf[StreamingQueryWrapper].streamingQuery.lastExecution.executedPlan
+      val load = plan.collectFirst { case e: LateExchange => e.load }.get
+      (load, query.recentProgress.toSeq)
+    } finally query.stop()
+  }
+
+  /** The shard of a key, by the product's own hash of a long. */
+  private def shardOf(key: Long): Int = {
+    import org.apache.spark.sql.catalyst.InternalRow
+    import org.apache.spark.sql.catalyst.expressions.BoundReference
+    import org.apache.spark.sql.types.LongType
+    ShardHash(Seq(BoundReference(0, LongType, nullable = false)), shards).of(InternalRow(key))
+  }
+
+  test("the time of a user's function is booked to the shard of its key, and no time twice") {
+    val (load, _) = run(withSlowKey)
+    val tasks = load.tasks
+    val busy = TaskLoad.busyOfShards(tasks, shards)
+    val slow = shardOf(slowKey)
+    assert(busy(slow) >= rowsPerKey * slowNs, busy.mkString(" "))
+    assert(busy(slow) == busy.max, busy.mkString(" "))
+    tasks.foreach(t => assert(t.busyNs.sum <= t.totalNs && t.waitNs <= t.totalNs, t))
+    assert(tasks.size == 2)
+    val heaviest = tasks.flatMap(_.heavyKeys).maxBy(_.busyNs)
+    assert((heaviest.text, heaviest.shard) == ((slowKey.toString, slow)))
+    // Rows into the sort are fast, so only some of them are counted, each for several.
+    assert(heaviest.rows > 0 && heaviest.rows < keys * rowsPerKey, heaviest)
+    assert(heaviest.busyErrorNs == 0 && heaviest.busyNs >= rowsPerKey * slowNs, heaviest)
+  }
+
+  test("the next batches are bound by cost: the expensive shard's task has few rows") {
+    val (_, progress) = run(withSlowKey, batches = 6)
+    val regions = progress.map(_.observedMetrics.get("penstock").getSeq[org.apache.spark.sql.Row](4).head)
+    val (first, last) = (regions.head, regions.last)
+    // Rows alone would be balanced to 1.05; by cost, the slow key is the limit, and its task gets little else.
+    assert(first.getAs[Double]("busiestOverMean") < 1.3)
+    assert(last.getAs[Double]("busiestOverMean") > 1.5, last)
+    assert(last.getAs[Double]("expectedOverMean") > 1.3, last)
+  }
+
+  Seq[(String, Dataset[Long] => DataFrame)](
+    "aggregation" -> (_.groupBy("value").count()),
+    "deduplication" -> (_.dropDuplicates("value").toDF())
+  ).foreach { case (name, build) =>
+    test(s"$name: every shard with rows is seen busy, within the tasks' time") {
+      val (load, progress) = run(build)
+      val busy = TaskLoad.busyOfShards(load.tasks, shards)
+      val expected = (0L until keys.toLong).map(shardOf).toSet
+      assert(busy.indices.filter(busy(_) > 0).toSet.subsetOf(expected))
+      assert(busy.count(_ > 0) > expected.size / 2, busy.mkString(" "))
+      load.tasks.foreach(t => assert(t.busyNs.sum <= t.totalNs * 2))
+      assert(progress.last.observedMetrics.get("penstock") != null)
+    }
+  }
+
+  test("a task that is over leaves no meter behind") {
+    run(withSlowKey, batches = 1)
+    assert(TaskMeter.size == 0)
+  }
+}
+
+private object TelemetrySuite {
+  val slowKey = 3L
+  val slowNs = 10000000L
+
+  def withSlowKey(in: Dataset[Long]): DataFrame = in
+    .groupByKey(v => v)(Encoders.scalaLong)
+    .flatMapGroupsWithState[Long, Long](OutputMode.Update(), GroupStateTimeout.NoTimeout()) {
+      (key: Long, rows: Iterator[Long], state: GroupState[Long]) =>
+        rows.foreach(_ => if (key == slowKey) waitNs(slowNs))
+        state.update(key)
+        Iterator(key)
+    }(Encoders.scalaLong, Encoders.scalaLong).toDF()
+
+  private def waitNs(ns: Long): Unit = {
+    val until = System.nanoTime() + ns
+    while (System.nanoTime() < until) Thread.onSpinWait()
+  }
+}
