@@ -66,6 +66,11 @@ class Forecaster:
         self._periodic_error = np.zeros(longest_period + 1)
         self._scored = np.zeros(longest_period + 1, dtype=np.int64)
 
+    @property
+    def items(self) -> int:
+        """How many loads there are."""
+        return len(self._average)
+
     def observe(self, load: Loads) -> None:
         """Learn from a batch.
 

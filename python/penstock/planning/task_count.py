@@ -11,6 +11,10 @@ import numpy as np
 
 from penstock.planning.load import Loads
 
+PRIOR_PER_TASK_MS = 2.0
+# As many batches, with numbers of tasks that differ by this much, weigh as much as the prior.
+_PRIOR_SPREAD = 4.0
+
 
 @dataclass(frozen=True)
 class TaskOverhead:
@@ -26,7 +30,7 @@ class TaskOverhead:
         Sums over the batches so far: of 1, tasks, overhead, tasks squared, tasks times overhead.
     """
 
-    per_task_ms: float = 2.0
+    per_task_ms: float = PRIOR_PER_TASK_MS
     fixed_ms: float = 0.0
     weight: float = 0.0
     tasks: float = 0.0
@@ -37,11 +41,6 @@ class TaskOverhead:
     def ms(self, tasks: int) -> float:
         """Predict what so many tasks add to the work of the busiest one."""
         return self.fixed_ms + self.per_task_ms * tasks
-
-
-PRIOR_PER_TASK_MS = 2.0
-# As many batches, with numbers of tasks that differ by this much, weigh as much as the prior.
-_PRIOR_SPREAD = 4.0
 
 
 def learn(

@@ -9,7 +9,9 @@ import org.apache.spark.sql.penstock.shims.RealTimeMode
 import org.apache.spark.sql.penstock.state.ExecutorMetrics
 import org.apache.spark.{SPARK_VERSION, SparkContext}
 
-import io.penstock.conf.{ApplicationSetup, SparkVersions}
+import io.penstock.conf.{ApplicationSetup, Mode, Settings, SparkVersions}
+import io.penstock.control.{NoPlanner, Planner}
+import io.penstock.sidecar.{Sidecar, SidecarCommand, SidecarPlanner}
 import org.slf4j.LoggerFactory
 
 /**
@@ -20,6 +22,7 @@ import org.slf4j.LoggerFactory
  */
 class PenstockDriverPlugin extends DriverPlugin {
   private val log = LoggerFactory.getLogger(getClass)
+  private var planner: Option[SidecarPlanner] = None
 
   override def init(sc: SparkContext, context: PluginContext): JMap[String, String] = {
     SparkVersions.check(SPARK_VERSION)
@@ -32,9 +35,22 @@ class PenstockDriverPlugin extends DriverPlugin {
     }
     DriverMetrics.register(context.metricRegistry())
     if (sc.isLocal) ExecutorMetrics.register(context.metricRegistry())
+    plan(conf.getAll.toMap)
     shipJar(sc, context)
     if (!sc.isLocal) ExecutorStarts.watch(sc)
     Collections.emptyMap()
+  }
+
+  /** Planning is the sidecar's, which is started when a query first asks for a plan. */
+  private def plan(conf: Map[String, String]): Unit = if (Settings.application(Settings.Mode, conf) != Mode.Off) {
+    val made = new SidecarPlanner(new Sidecar(SidecarCommand.of(conf, sys.env), SidecarCommand.Remedy))
+    planner = Some(made)
+    Planner.use(made)
+  }
+
+  override def shutdown(): Unit = planner.foreach { made =>
+    Planner.use(new NoPlanner("the application has ended"))
+    made.close()
   }
 
   /**

@@ -41,6 +41,10 @@ object Kind {
       show
     )
 
+  /** A program: its name, which is looked for on the path, or where it is. */
+  val program: Kind[String] =
+    Kind("program", "a program's name or path, without arguments", s => Option(s.trim).filter(_.nonEmpty), s => s)
+
   /** `true` or `false`. */
   val boolean: Kind[Boolean] = Kind("boolean", "true or false", _.toLowerCase.toBooleanOption, _.toString)
 

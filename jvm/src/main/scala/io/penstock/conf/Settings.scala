@@ -87,8 +87,21 @@ object Settings {
     NextBatch,
     "-",
     "0.1.0",
-    "How many tasks a batch's stateful stages have: `cores` is one per core of the application, a number is " +
-      "that many (never more than shards), `chaos(<seed>)` is another number in every batch, for tests."
+    "How many tasks a batch's stateful stages have: `cores` is one per core of the application, `auto` is as many as " +
+      "make a batch shortest by what its own batches have shown (at most `cores`), a number is that many (never more than " +
+      "shards), `chaos(<seed>)` is another number in every batch, for tests."
+  )
+
+  val Python: Setting[String] = entry(
+    "python",
+    Kind.program,
+    "auto",
+    Application,
+    ApplicationStart,
+    "-",
+    "0.1.0",
+    "The Python that plans beside the driver; it needs the package `penstock`. `auto`: the driver's Python of PySpark " +
+      "(`spark.pyspark.driver.python`, `spark.pyspark.python`, `PYSPARK_DRIVER_PYTHON`, `PYSPARK_PYTHON`), else `python3`."
   )
 
   val CheckpointFsync: Setting[Boolean] = entry(

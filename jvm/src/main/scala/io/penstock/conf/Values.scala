@@ -48,6 +48,9 @@ object TasksChoice {
   /** As many as the application has cores, at most one per shard. */
   case object Cores extends TasksChoice("cores")
 
+  /** As many as the driver's planner finds best. */
+  case object Auto extends TasksChoice("auto")
+
   /** So many, at most one per shard. */
   final case class Fixed(count: Int) extends TasksChoice(count.toString)
 
@@ -56,7 +59,7 @@ object TasksChoice {
 
   val kind: Kind[TasksChoice] = Kind.choice[TasksChoice](
     "tasks",
-    Seq("cores" -> Cores),
+    Seq("cores" -> Cores, "auto" -> Auto),
     Seq("chaos" -> (s => Chaos(s))),
     Some(Kind.int(1, 65536) -> (n => Fixed(n)))
   )(_.toString)

@@ -22,9 +22,15 @@ trait TaskCountPolicy {
 
 object TaskCountPolicy {
 
-  /** The policy that a query's settings name. */
-  def of(settings: QuerySettings): TaskCountPolicy = settings.tasks match {
+  /**
+   * The policy that a query's settings name.
+   *
+   * @param planned
+   *   what the driver's planner says of a region
+   */
+  def of(settings: QuerySettings, planned: Long => Option[Int]): TaskCountPolicy = settings.tasks match {
     case TasksChoice.Cores => CoresPolicy
+    case TasksChoice.Auto => new PlannedPolicy(planned)
     case TasksChoice.Fixed(count) => new FixedPolicy(count)
     case TasksChoice.Chaos(seed) => new ChaosPolicy(seed)
   }
@@ -33,6 +39,12 @@ object TaskCountPolicy {
 /** One task per core, at most one per shard. */
 object CoresPolicy extends TaskCountPolicy {
   override def tasks(batch: Long, region: Long, cores: Int, shards: Int): Int = math.max(1, math.min(cores, shards))
+}
+
+/** As planned, at most one per core and per shard; one per core where there is no plan. */
+final class PlannedPolicy(planned: Long => Option[Int]) extends TaskCountPolicy {
+  override def tasks(batch: Long, region: Long, cores: Int, shards: Int): Int =
+    CoresPolicy.tasks(batch, region, math.min(cores, planned(region).getOrElse(cores)), shards)
 }
 
 /** Always the same number, at most one per shard. */

@@ -20,7 +20,11 @@ final case class TaskLoad(
     totalNs: Long,
     waitNs: Long,
     heavyKeys: Seq[KeyLoad]
-)
+) {
+
+  /** Its time, waiting left out. */
+  def workNs: Long = math.max(0L, totalNs - waitNs)
+}
 
 object TaskLoad {
 

@@ -19,6 +19,8 @@ import io.penstock.routing.{Binder, Binding, Load}
  *   what they are expected to cost, in thousandths of a mean row's cost
  * @param moved
  *   shards that change task against the batch before
+ * @param atNs
+ *   when, by the JVM's clock
  * @param incomplete
  *   map tasks whose counts were missing: the balance may be off, the routing is not
  */
@@ -29,6 +31,7 @@ final case class Decision(
     load: Array[Long],
     moved: Int,
     micros: Long,
+    atNs: Long,
     incomplete: Int
 )
 
@@ -80,7 +83,7 @@ final class RegionBarrier(
       val moved = previous.fold(0)(p => Load.moved(Some(p), proposed.taskOf))
       val micros = (System.nanoTime() - start) / 1000
       val binding = if (observe) Binding.identity(shards) else proposed
-      val decision = Decision(binding, proposed, rows, load, moved, micros, missing)
+      val decision = Decision(binding, proposed, rows, load, moved, micros, start, missing)
       decided = Some(decision)
       // The counts have served: a batch that is long done must not hold them.
       inputs.clear()

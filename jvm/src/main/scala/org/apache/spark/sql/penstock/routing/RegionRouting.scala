@@ -34,6 +34,8 @@ final class BatchRouting(
  *   why it is not routed; None where it is
  * @param load
  *   what its tasks measure
+ * @param tasksReason
+ *   why it has so many, where that was planned
  */
 final class RegionRouting(
     val batch: BatchRouting,
@@ -43,7 +45,8 @@ final class RegionRouting(
     val lease: RegionLease,
     val leases: BatchLeases,
     val barrier: RegionBarrier,
-    val load: RegionLoad
+    val load: RegionLoad,
+    val tasksReason: Option[String]
 ) {
 
   /** Executor that has the state of a shard, as a task location; None where unknown. */

@@ -23,6 +23,7 @@ object ReportSchema {
     .add("operators", StringType, true, "its stateful operators")
     .add("routed", BooleanType, true, "whether shards are bound to tasks at the barrier")
     .add("tasks", IntegerType, true, "tasks that run it")
+    .add("tasksReason", StringType, true, "with `penstock.tasks=auto`: why so many, or why there is no plan")
     .add("rows", LongType, true, "rows that came in, over all inputs")
     .add("busiestOverMean", DoubleType, true, "rows of the task with most over the mean of all tasks, as bound")
     .add(

@@ -48,12 +48,13 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
     val decision = r.barrier.decision
     def overMean(ofShards: Decision => Array[Long]) =
       decision.map(d => Load.busiestOverMean(Load.ofTasks(ofShards(d), d.proposed.taskOf, d.proposed.tasks)))
-    val busyNs = r.load.tasks.map(t => math.max(0L, t.totalNs - t.waitNs)).toArray
+    val busyNs = r.load.tasks.map(_.workNs).toArray
     val values: Seq[Any] = Seq(
       r.spec.region,
       r.names.mkString(" + "),
       r.reason.isEmpty,
       batch.epoch.tasks(r.spec.region),
+      r.tasksReason.orNull,
       decision.map(_.rows.sum).orNull,
       overMean(_.rows).orNull,
       overMean(_.load).orNull,

@@ -11,7 +11,8 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.penstock.lease.{BatchLeases, BatchSpec, RegionLease, RegionSpec}
 import org.apache.spark.sql.penstock.telemetry.RegionLoad
 
-import io.penstock.conf.{Mode, QuerySettings}
+import io.penstock.conf.{Mode, QuerySettings, TasksChoice}
+import io.penstock.control.{Measured, Planner}
 import io.penstock.routing.{Binder, Epoch, TaskCountPolicy}
 import io.penstock.telemetry.{RowCosts, TaskLoad}
 
@@ -75,9 +76,30 @@ final private[routing] class RunRouting(
       costs.get(id).flatMap(_.relative),
       settings.mode == Mode.Observe
     )
-    val load = new RegionLoad(batch.spec.shardCount)
+    val plans = settings.tasks == TasksChoice.Auto && reason.isEmpty
+    val load = new RegionLoad(
+      batch.spec.shardCount,
+      if (settings.mode == Mode.Observe) batch.spec.shardCount else batch.epoch.tasks(id),
+      load => if (plans) barrier.decision.foreach(d => Planner.current.learn(measured(batch, id, d, load)))
+    )
     session.sparkContext.register(load)
-    new RegionRouting(batch, r.spec, r.names, reason, opened(id), leases, barrier, load)
+    val tasksReason = Option.when(plans)(Planner.current.plan(runId, id).fold(identity, _.reason))
+    new RegionRouting(batch, r.spec, r.names, reason, opened(id), leases, barrier, load, tasksReason)
+  }
+
+  private def measured(batch: BatchRouting, region: Long, decision: Decision, load: RegionLoad): Measured = {
+    val tasks = load.tasks
+    Measured(
+      runId,
+      region,
+      batch.spec.batchId,
+      decision.binding.tasks,
+      cores,
+      (System.nanoTime() - decision.atNs) / 1e6,
+      tasks.map(_.workNs / 1e6),
+      decision.rows,
+      TaskLoad.busyOfShards(tasks, decision.rows.length)
+    )
   }
 
   /** Keeps what the last batch decided, and what its rows cost, and nothing else of it. */
@@ -96,11 +118,12 @@ final private[routing] class RunRouting(
   private def epochOf(batchId: Long, shards: Int, regions: Seq[PlannedRegion]): Epoch = {
     val inForce = epochs.inForce(batchId)
     val kept = if (current.isEmpty || epochs.settled(batchId)) inForce.map(_.tasks) else None
+    val policy = TaskCountPolicy.of(settings, Planner.current.plan(runId, _).toOption.map(_.tasks))
     val tasks = SortedMap.from(regions.map { r =>
       val id = r.spec.region
       id -> (r.route match {
         case Route.Late(_) =>
-          kept.flatMap(_.get(id)).getOrElse(TaskCountPolicy.of(settings).tasks(batchId, id, cores, shards))
+          kept.flatMap(_.get(id)).getOrElse(policy.tasks(batchId, id, cores, shards))
         case Route.Single => 1
         case Route.ByShard(_) => shards
       })

@@ -2,11 +2,31 @@ package org.apache.spark.sql.penstock.telemetry
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.spark.util.AccumulatorV2
+
 import io.penstock.telemetry.TaskLoad
 
-/** What the tasks of a region measured in one batch, by task. Only attempts that succeeded count. */
-final class RegionLoad(val shardCount: Int) extends PartitionAccumulator[TaskLoad] {
-  override protected def empty: RegionLoad = new RegionLoad(shardCount)
+/**
+ * What the tasks of a region measured in one batch, by task. Only attempts that succeeded count.
+ *
+ * @param taskCount
+ *   N
+ * @param whenComplete
+ *   called once on the driver, on the scheduler's thread, when all tasks have reported
+ */
+final class RegionLoad(val shardCount: Int, taskCount: Int, @transient private val whenComplete: RegionLoad => Unit)
+    extends PartitionAccumulator[TaskLoad] {
+  private var isComplete = false
+
+  override protected def empty: RegionLoad = new RegionLoad(shardCount, taskCount, null)
+
+  override def merge(other: AccumulatorV2[(Int, TaskLoad), java.util.Map[Int, TaskLoad]]): Unit = {
+    super.merge(other)
+    if (whenComplete != null && !isComplete && reported == taskCount) {
+      isComplete = true
+      whenComplete(this)
+    }
+  }
 
   def tasks: Seq[TaskLoad] = value.values.asScala.toSeq
 }

@@ -32,7 +32,7 @@ abstract class LateExchanges extends AnyFunSuite with LocalSpark {
     val spec = RegionSpec(region, single = false, Seq(OperatorLease(region, OperatorKind.WholeKey, Seq("default"))))
     val batch = BatchSpec(new UUID(1, 2), "nowhere", 7, shards, Seq(spec))
     val lease = state.open(spark, batch)(region)
-    val load = new RegionLoad(shards)
+    val load = new RegionLoad(shards, tasks, _ => ())
     spark.sparkContext.register(load)
     val mode = if (observe) Mode.Observe else Mode.On
     new BatchRouting(
@@ -50,7 +50,8 @@ abstract class LateExchanges extends AnyFunSuite with LocalSpark {
             lease,
             state,
             new RegionBarrier(shards, tasks, binder, previous, None, observe),
-            load
+            load,
+            None
           )
         )
     ).region(region)

@@ -11,9 +11,6 @@ import org.json4s.{DefaultFormats, Formats}
 object Inspection {
   implicit private val formats: Formats = DefaultFormats
 
-  /** The command, as the Makefile's virtual environment has it. */
-  private val command = sys.props.getOrElse("penstock.test.cli", ".venv/bin/penstock")
-
   /** What is wrong with the command's answers, if anything is. */
   def contradiction(checkpoint: Path, seed: Long): Option[String] = {
     val (status, printed) = inspect(checkpoint)
@@ -71,7 +68,7 @@ object Inspection {
   private def inspect(checkpoint: Path): (Int, String) = {
     val process =
       new ProcessBuilder(
-        command,
+        CommandLine.penstock.toString,
         "inspect",
         checkpoint.toString,
         "--verify",

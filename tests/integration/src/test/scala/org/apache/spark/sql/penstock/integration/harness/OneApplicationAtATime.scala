@@ -12,7 +12,8 @@ trait OneApplicationAtATime extends BeforeAndAfterEach with TestDirectory { this
     try stop()
     finally super.afterEach()
 
-  private def stop(): Unit = {
+  /** Stops the application that runs, if one does. */
+  protected def stop(): Unit = {
     running.foreach(_.stop())
     running = None
   }

@@ -1,0 +1,118 @@
+package io.penstock.sidecar
+
+import java.util.concurrent.{Executors, LinkedBlockingQueue, ThreadFactory, TimeUnit}
+
+import scala.util.control.NonFatal
+
+import com.fasterxml.jackson.databind.node.ObjectNode
+import org.slf4j.LoggerFactory
+
+/**
+ * Keeps a sidecar running: starts it with the first question, starts it again after it failed, later each time. Questions
+ * are asked one after the other on a thread of their own; who asks never waits.
+ *
+ * @param command
+ *   the program and its arguments before the folder
+ * @param remedy
+ *   what a user can do where the sidecar does not start
+ * @param pause
+ *   how long to wait after so many failures in a row, in ms
+ */
+final class Sidecar(command: Seq[String], remedy: String, pause: Int => Long = Sidecar.backOffMs)
+    extends AutoCloseable {
+  private case class Question(
+      kind: FrameKind,
+      head: ObjectNode,
+      body: Array[Byte],
+      answer: Either[String, SidecarFrame] => Unit
+  )
+
+  private val log = LoggerFactory.getLogger(getClass)
+  private val questions = new LinkedBlockingQueue[Question](Sidecar.MostWaiting)
+  private val clock = Executors.newSingleThreadScheduledExecutor(Sidecar.daemons("penstock-sidecar-clock"))
+  @volatile private var closed = false
+
+  // Of the thread alone.
+  private var process: Option[SidecarProcess] = None
+  private var failures = 0
+  private var restAtNs = System.nanoTime()
+  private var trouble = ""
+  private var told = Set.empty[String]
+
+  private val thread = Sidecar.daemons("penstock-sidecar").newThread(() => run())
+  thread.start()
+
+  /**
+   * Asks a question.
+   *
+   * @param answer
+   *   gets the answer, or why there is none, on another thread
+   */
+  def ask(kind: FrameKind, head: ObjectNode, body: Array[Byte])(answer: Either[String, SidecarFrame] => Unit): Unit =
+    if (!questions.offer(Question(kind, head, body, answer))) answer(Left(Sidecar.Late))
+
+  private def run(): Unit = {
+    try while (!closed) Option(questions.poll(Sidecar.PollMs, TimeUnit.MILLISECONDS)).foreach(serve)
+    catch { case _: InterruptedException => () }
+    process.foreach(_.close())
+    process = None
+  }
+
+  private def serve(question: Question): Unit = {
+    val answer =
+      if (failures > 0 && System.nanoTime() < restAtNs) Left(trouble)
+      else
+        try {
+          val running = process.getOrElse(SidecarProcess.start(command, clock))
+          process = Some(running)
+          val answer = running.ask(question.kind, question.head, question.body)
+          failures = 0
+          Right(answer)
+        } catch { case NonFatal(e) => Left(failed(e)) }
+    try question.answer(answer)
+    catch { case NonFatal(e) => log.warn("Penstock: an answer of the planner could not be used", e) }
+  }
+
+  private def failed(e: Throwable): String = {
+    process.foreach(_.close())
+    process = None
+    failures += 1
+    restAtNs = System.nanoTime() + pause(failures) * 1000000L
+    trouble = s"no planner: ${command.mkString(" ")} failed: ${e.getMessage}. $remedy"
+    // Once, not with each batch.
+    if (!closed && !told(trouble) && told.size < Sidecar.MostTold) {
+      told += trouble
+      log.warn(s"Penstock: $trouble. Batches go on as they are")
+    }
+    trouble
+  }
+
+  /** Ends the sidecar. */
+  override def close(): Unit = {
+    closed = true
+    thread.interrupt()
+    thread.join(Sidecar.CloseMs)
+    clock.shutdownNow(): Unit
+  }
+}
+
+object Sidecar {
+
+  /** Why there is no answer, where too many questions wait for theirs. */
+  val Late = "planner late"
+
+  private val MostWaiting = 64
+  private val MostTold = 16
+  private val PollMs = 1000L
+  private val CloseMs = 5000L
+  private val LongestPauseMs = 60000L
+
+  /** 1 s, 2 s, 4 s, ... 60 s. */
+  def backOffMs(failures: Int): Long = math.min(LongestPauseMs, 1000L << math.min(failures - 1, 16))
+
+  private def daemons(name: String): ThreadFactory = task => {
+    val thread = new Thread(task, name)
+    thread.setDaemon(true)
+    thread
+  }
+}

@@ -1,0 +1,35 @@
+package io.penstock.sidecar
+
+import java.util.UUID
+
+import io.penstock.control.{Measured, Plan, Planner}
+
+/** Plans that the Python sidecar makes. */
+final class SidecarPlanner(sidecar: Sidecar) extends Planner with AutoCloseable {
+  private val newest = new java.util.LinkedHashMap[(UUID, Long), Either[String, Plan]](16, 0.75f, true) {
+    override def removeEldestEntry(eldest: java.util.Map.Entry[(UUID, Long), Either[String, Plan]]): Boolean =
+      size > SidecarPlanner.MostRegions
+  }
+
+  override def learn(measured: Measured): Unit = {
+    val key = (measured.run, measured.region)
+    newest.synchronized(newest.putIfAbsent(key, Left(Sidecar.Late)))
+    sidecar.ask(FrameKind.Measured, PlanMessages.head(measured), PlanMessages.body(measured)) { answer =>
+      val plan = answer.flatMap(PlanMessages.plan(_, measured))
+      newest.synchronized {
+        // An older plan is better than none, unless there is no one to make a newer one.
+        val gone = answer.left.exists(_ != Sidecar.Late)
+        if (plan.isRight || gone || !newest.get(key).isRight) newest.put(key, plan)
+      }: Unit
+    }
+  }
+
+  override def plan(run: UUID, region: Long): Either[String, Plan] =
+    newest.synchronized(Option(newest.get((run, region)))).getOrElse(Left("nothing measured yet"))
+
+  override def close(): Unit = sidecar.close()
+}
+
+private object SidecarPlanner {
+  val MostRegions = 256
+}

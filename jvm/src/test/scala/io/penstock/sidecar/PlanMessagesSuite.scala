@@ -1,0 +1,51 @@
+package io.penstock.sidecar
+
+import java.util.UUID
+
+import com.fasterxml.jackson.databind.node.ObjectNode
+import io.penstock.control.{Measured, Plan}
+import org.scalatest.funsuite.AnyFunSuite
+
+class PlanMessagesSuite extends AnyFunSuite {
+  private val run = new UUID(3, 4)
+  private val asked = Measured(run, 1, 9, 2, 4, 10.5, Seq(4.0, 5.0), Array(1L, 2L, 3L), Array(10L, 20L, 30L))
+
+  private def answer(change: ObjectNode => Unit, kind: FrameKind = FrameKind.Planned): Either[String, Plan] = {
+    val head = SidecarFrame.newHead()
+      .put("run", run.toString).put("region", 1L).put("batch", 9L).put("tasks", 3).put("reason", "best")
+    change(head)
+    PlanMessages.plan(SidecarFrame(kind, 1, head, Array.emptyByteArray), asked)
+  }
+
+  test("what is measured becomes a head of numbers") {
+    val head = PlanMessages.head(asked)
+    assert(head.toString == s"""{"run":"$run","region":1,"batch":9,"shards":3,"tasks":2,"most":4,"stage_ms":10.5,""" +
+      """"tasks_ms":[4.0,5.0]}""")
+  }
+
+  test("a plan that answers what was asked is taken") {
+    assert(answer(_ => ()) == Right(Plan(9, 3, "best")))
+  }
+
+  Seq[(String, ObjectNode => Unit, String)](
+    ("another run", _.put("run", new UUID(3, 5).toString): Unit, s"run must be $run"),
+    ("another region", _.put("region", 2): Unit, "region must be 1, found 2"),
+    ("another batch", _.put("batch", 8): Unit, "batch must be 9, found 8"),
+    ("no batch", _.remove("batch"): Unit, "batch must be 9, found none"),
+    ("no task", _.put("tasks", 0): Unit, "tasks must be a number from 1 to 3, found 0"),
+    ("more tasks than shards", _.put("tasks", 4): Unit, "tasks must be a number from 1 to 3, found 4"),
+    ("tasks that are no number", _.put("tasks", "3"): Unit, "tasks must be"),
+    ("half a task", _.put("tasks", 2.5): Unit, "tasks must be"),
+    ("no reason", _.remove("reason"): Unit, "reason must be a text")
+  ).foreach { case (name, change, error) =>
+    test(s"impossible plan: $name") {
+      val found = answer(change)
+      assert(found.left.exists(e => e.startsWith("impossible plan: ") && e.contains(error)), found)
+    }
+  }
+
+  test("a refusal says why") {
+    assert(answer(_.put("reason", "no such shard"), FrameKind.Refused) == Left("the planner refused: no such shard"))
+    assert(answer(_ => (), FrameKind.Welcome).isLeft)
+  }
+}

@@ -1,0 +1,53 @@
+package io.penstock.sidecar
+
+import io.penstock.PropertyChecks
+import org.scalacheck.{Gen, Prop}
+import org.scalatest.funsuite.AnyFunSuite
+
+class SidecarFrameSuite extends AnyFunSuite with PropertyChecks {
+  private val frames: Gen[SidecarFrame] = for {
+    kind <- Gen.oneOf(FrameKind.all)
+    number <- Gen.choose(0L, Long.MaxValue)
+    fields <- Gen.mapOf(Gen.zip(Gen.alphaStr, Gen.asciiPrintableStr))
+    body <- Gen.listOf(Gen.choose(Byte.MinValue, Byte.MaxValue))
+  } yield {
+    val head = SidecarFrame.newHead()
+    fields.foreach { case (k, v) => head.put(k, v) }
+    SidecarFrame(kind, number, head, body.toArray)
+  }
+
+  private def decode(bytes: Array[Byte]): SidecarFrame = {
+    val prefix = SidecarFrame.decodePrefix(bytes.take(SidecarFrame.PrefixBytes))
+    SidecarFrame.decodeRest(prefix, bytes.drop(SidecarFrame.PrefixBytes))
+  }
+
+  test("what is written is read") {
+    check(Prop.forAll(frames)(f => decode(SidecarFrame.encode(f)) == f))
+  }
+
+  test("every flipped bit and every lost byte is found") {
+    check(Prop.forAll(frames, Gen.choose(0, Int.MaxValue), Gen.choose(0, Int.MaxValue)) { (frame, bit, lost) =>
+      val bytes = SidecarFrame.encode(frame)
+      val b = bit % (bytes.length * 8)
+      val flipped = bytes.clone()
+      flipped(b / 8) = (flipped(b / 8) ^ (1 << (b % 8))).toByte
+      intercept[BrokenFrame](decode(flipped))
+      val kept = SidecarFrame.PrefixBytes + lost % (bytes.length - SidecarFrame.PrefixBytes)
+      intercept[BrokenFrame](decode(bytes.take(kept)))
+      true
+    })
+  }
+
+  test("a frame as Python writes it") {
+    // penstock.sidecar.frame.encode(Frame(Kind.REFUSED, 7, {"reason": "no"}, b"ab"))
+    val hex = "5053544b" + "0105" + "0000" + "0700000000000000" + "0f000000" + "02000000"
+    val written = SidecarFrame.encode(SidecarFrame(
+      FrameKind.Refused,
+      7,
+      SidecarFrame.newHead().put("reason", "no"),
+      "ab".getBytes
+    ))
+    assert(written.take(24).map("%02x".format(_)).mkString == hex)
+    assert(new String(written.drop(28)) == """{"reason":"no"}ab""")
+  }
+}

@@ -1,0 +1,60 @@
+"""`python -m penstock.sidecar FOLDER`: what the driver starts. The token comes on standard input."""
+
+import os
+import sys
+import threading
+from pathlib import Path
+
+from penstock.sidecar.frame import BrokenFrameError
+from penstock.sidecar.planner import Planner
+from penstock.sidecar.server import SOCKET, listen, serve
+from penstock.sidecar.warm_up import warm_up
+
+TOKEN_CHARS = 64
+
+
+def main(folder: Path) -> int:
+    """Serve one connection; returns the exit status."""
+    token = sys.stdin.readline().strip()
+    if len(token) != TOKEN_CHARS:
+        print("penstock: no token on standard input: the driver starts this process", file=sys.stderr)
+        return 2
+    threading.Thread(target=_end_with_driver, args=(folder,), daemon=True).start()
+    try:
+        with listen(folder) as server:
+            warm_up()
+            print("ready", flush=True)
+            connection, _ = server.accept()
+        with connection:
+            serve(connection, token, Planner())
+    except (BrokenFrameError, OSError) as error:
+        print(f"penstock: {error}", file=sys.stderr)
+        return 1
+    finally:
+        _remove(folder)
+    return 0
+
+
+def _end_with_driver(folder: Path) -> None:
+    # The driver's end of the pipe closes with it, however it ends.
+    # Unbuffered: a thread that waits within a buffer's lock would abort the interpreter's end.
+    while os.read(sys.stdin.fileno(), 1024):
+        pass
+    _remove(folder)
+    os._exit(0)
+
+
+def _remove(folder: Path) -> None:
+    (folder / SOCKET).unlink(missing_ok=True)
+    try:
+        folder.rmdir()
+    except OSError:
+        # Already gone, or it holds what is not ours.
+        return
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:  # noqa: PLR2004
+        print("penstock: usage: python -m penstock.sidecar FOLDER", file=sys.stderr)
+        sys.exit(2)
+    sys.exit(main(Path(sys.argv[1])))

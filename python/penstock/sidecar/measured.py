@@ -1,0 +1,148 @@
+"""What the driver measured of a region in a batch, out of a frame."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from penstock.planning.load import Loads
+from penstock.sidecar.frame import BrokenFrameError, Frame
+
+MOST_SHARDS = 1 << 16
+MOST_TASKS = 1 << 16
+TASK_MS = 30.0
+"""What a task takes besides its rows, at most: beyond it, time is taken for work until batches show otherwise."""
+_NS_PER_MS = 1e6
+
+
+class RefusedError(Exception):
+    """A question that cannot be answered."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What came of a batch.
+
+    Parameters
+    ----------
+    run, region, batch
+        Which.
+    tasks
+        N.
+    most
+        Tasks that can run at once.
+    stage_ms
+        From the binding of shards to the last task's end.
+    tasks_ms
+        Time of each task, waiting for input left out; shape ``(tasks that reported,)``.
+    rows
+        Of each shard; shape ``(shards,)``.
+    busy_ns
+        Time that its rows took, as far as it was booked to shards; shape ``(shards,)``.
+    """
+
+    run: UUID
+    region: int
+    batch: int
+    tasks: int
+    most: int
+    stage_ms: float
+    tasks_ms: Loads
+    rows: NDArray[np.int64]
+    busy_ns: NDArray[np.int64]
+
+    @property
+    def work_ms(self) -> Loads:
+        """Time of each task that other tasks could have taken from it, shape ``(tasks that reported,)``.
+
+        That is what was booked to shards, and of the rest (work on other threads, evictions) what is more than a task
+        takes to open its stores and to commit.
+        """
+        total_ms = float(self.tasks_ms.sum())
+        booked = min(1.0, float(self.busy_ns.sum()) / _NS_PER_MS / total_ms) if total_ms else 0.0
+        return np.maximum(self.tasks_ms * booked, self.tasks_ms - TASK_MS)
+
+    @property
+    def load_ms(self) -> Loads:
+        """Work of each shard: that of all tasks, shared as the time that was booked is, else by rows."""
+        shares = (self.busy_ns if self.busy_ns.any() else self.rows).astype(np.float64)
+        total = float(shares.sum())
+        return shares * (float(self.work_ms.sum()) / total) if total else shares
+
+
+def of_frame(frame: Frame) -> Measured:
+    """Read a frame of kind ``measured``.
+
+    Raises
+    ------
+    BrokenFrameError
+        The body is no Arrow stream.
+    RefusedError
+        A field is missing, or has a value that cannot be.
+    """
+    head = frame.head
+    shards = _whole(head, "shards", 1, MOST_SHARDS)
+    tasks_ms = np.array([_number(value, "tasks_ms") for value in _list(head, "tasks_ms")])
+    rows, busy_ns = _columns(frame.body, shards, "rows", "busy_ns")
+    return Measured(
+        _uuid(head),
+        _whole(head, "region", 0, 1 << 62),
+        _whole(head, "batch", 0, 1 << 62),
+        _whole(head, "tasks", 1, MOST_TASKS),
+        _whole(head, "most", 1, MOST_TASKS),
+        _number(head.get("stage_ms"), "stage_ms"),
+        tasks_ms,
+        rows,
+        busy_ns,
+    )
+
+
+def _columns(body: bytes, shards: int, *names: str) -> list[NDArray[np.int64]]:
+    try:
+        with pa.ipc.open_stream(body) as stream:
+            table = stream.read_all()
+            table.validate(full=True)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OSError) as error:
+        raise BrokenFrameError(f"the body of a frame is no Arrow stream: {error}") from None
+    columns = []
+    for name in names:
+        if table.schema.get_field_index(name) < 0:
+            raise RefusedError(f"column {name} is missing")
+        column = table.column(name)
+        if column.type != pa.int64() or column.null_count or len(column) != shards:
+            raise RefusedError(f"column {name} must have {shards} numbers (int64), found {len(column)} ({column.type})")
+        values = column.to_numpy()
+        if values.min() < 0:
+            raise RefusedError(f"column {name} has a negative number")
+        columns.append(values)
+    return columns
+
+
+def _uuid(head: dict[str, Any]) -> UUID:
+    try:
+        return UUID(head["run"])
+    except (KeyError, ValueError, AttributeError, TypeError):
+        raise RefusedError(f"run must be a uuid, found {head.get('run')!r}") from None
+
+
+def _whole(head: dict[str, Any], name: str, least: int, most: int) -> int:
+    value = head.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise RefusedError(f"{name} must be a whole number from {least} to {most}, found {value!r}")
+    return value
+
+
+def _number(value: Any, name: str) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1e15:  # noqa: PLR2004
+        raise RefusedError(f"{name} must be a number of milliseconds, found {value!r}")
+    return float(value)
+
+
+def _list(head: dict[str, Any], name: str) -> list[Any]:
+    value = head.get(name)
+    if not isinstance(value, list) or len(value) > MOST_TASKS:
+        raise RefusedError(f"{name} must be a list, found {value!r}")
+    return value

@@ -1,0 +1,98 @@
+"""Serves the driver on a Unix socket, one question after the other."""
+
+import hmac
+import os
+import platform
+import socket
+from pathlib import Path
+
+from penstock import __version__
+from penstock.sidecar.frame import PREFIX_BYTES, BrokenFrameError, Frame, Kind, decode_prefix, decode_rest, encode
+from penstock.sidecar.measured import RefusedError, of_frame
+from penstock.sidecar.planner import Planner
+
+SOCKET = "driver.sock"
+
+
+def listen(folder: Path) -> socket.socket:
+    """Make the socket that the driver connects to; nobody else may.
+
+    Raises
+    ------
+    OSError
+        It cannot be made.
+    """
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        server.bind(str(folder / SOCKET))
+    finally:
+        os.umask(before)
+    server.listen(1)
+    return server
+
+
+def serve(connection: socket.socket, token: str, planner: Planner) -> None:
+    """Answer the driver's frames until it closes the connection.
+
+    Raises
+    ------
+    BrokenFrameError
+        What it sent is no frame, or does not begin with the right token.
+    OSError
+        The connection broke.
+    """
+    hello = _receive(connection)
+    if hello is None:
+        return
+    given = hello.head.get("token")
+    if (
+        hello.kind != Kind.HELLO
+        or not isinstance(given, str)
+        or not hmac.compare_digest(given.encode(), token.encode())
+    ):
+        raise BrokenFrameError("the connection did not begin with the token")
+    welcome = {"penstock": __version__, "python": platform.python_version()}
+    connection.sendall(encode(Frame(Kind.WELCOME, hello.number, welcome)))
+    while (frame := _receive(connection)) is not None:
+        connection.sendall(encode(_answer(frame, planner)))
+
+
+def _answer(frame: Frame, planner: Planner) -> Frame:
+    if frame.kind != Kind.MEASURED:
+        return Frame(Kind.REFUSED, frame.number, {"reason": f"a driver does not send {frame.kind.name.lower()}"})
+    try:
+        measured = of_frame(frame)
+    except RefusedError as error:
+        return Frame(Kind.REFUSED, frame.number, {"reason": str(error)})
+    plan = planner.plan(measured)
+    head = {
+        "run": str(measured.run),
+        "region": measured.region,
+        "batch": measured.batch,
+        "tasks": plan.tasks,
+        "reason": plan.reason,
+    }
+    return Frame(Kind.PLANNED, frame.number, head)
+
+
+def _receive(connection: socket.socket) -> Frame | None:
+    """Read a frame; None where the other side has closed the connection between two."""
+    start = _read(connection, PREFIX_BYTES)
+    if not start:
+        return None
+    if len(start) < PREFIX_BYTES:
+        raise BrokenFrameError("the connection ended within a frame")
+    prefix = decode_prefix(start)
+    return decode_rest(prefix, _read(connection, prefix.head_bytes + prefix.body_bytes))
+
+
+def _read(connection: socket.socket, count: int) -> bytes:
+    """Read so many bytes, or fewer at the end of the connection."""
+    data = bytearray()
+    while len(data) < count:
+        part = connection.recv(min(count - len(data), 1 << 20))
+        if not part:
+            break
+        data += part
+    return bytes(data)

@@ -1,0 +1,309 @@
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from penstock.sidecar.frame import PREFIX_BYTES, BrokenFrameError, Frame, Kind, decode_prefix, decode_rest, encode
+from penstock.sidecar.measured import Measured
+from penstock.sidecar.planner import MOST_REGIONS, Planner
+from penstock.sidecar.server import serve
+
+TOKEN = "0123456789abcdef" * 4
+RUN = "12345678-1234-1234-1234-123456789abc"
+
+
+def table(**columns):
+    made = pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, made.schema) as writer:
+        writer.write_table(made)
+    return sink.getvalue().to_pybytes()
+
+
+def measured(shards=4, rows=None, busy_ns=None, body=None, **head):
+    values = {
+        "run": RUN,
+        "region": 0,
+        "batch": 7,
+        "shards": shards,
+        "tasks": 2,
+        "most": 4,
+        "stage_ms": 110.0,
+        "tasks_ms": [100.0, 80.0],
+    }
+    values.update(head)
+    columns = table(rows=rows or [10] * shards, busy_ns=busy_ns or [1000] * shards) if body is None else body
+    return Frame(Kind.MEASURED, 5, {k: v for k, v in values.items() if v is not None}, columns)
+
+
+class Client:
+    """The driver's side of a connection."""
+
+    def __init__(self, connection):
+        self.connection = connection
+
+    def send(self, data):
+        self.connection.sendall(data)
+
+    def ask(self, frame):
+        self.send(encode(frame))
+        return self.receive()
+
+    def receive(self):
+        prefix = decode_prefix(self.read(PREFIX_BYTES))
+        return decode_rest(prefix, self.read(prefix.head_bytes + prefix.body_bytes))
+
+    def is_closed(self):
+        try:
+            return self.connection.recv(1) == b""
+        except ConnectionResetError:
+            return True
+
+    def read(self, count):
+        data = b""
+        while len(data) < count:
+            part = self.connection.recv(count - len(data))
+            assert part, "the connection ended"
+            data += part
+        return data
+
+
+@pytest.fixture
+def served():
+    """A served connection, and what ended it."""
+    ours, theirs = socket.socketpair()
+    ended = []
+
+    def run():
+        try:
+            serve(theirs, TOKEN, Planner())
+            ended.append(None)
+        except (BrokenFrameError, OSError) as error:
+            ended.append(error)
+        finally:
+            theirs.close()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    ours.settimeout(20)
+    yield Client(ours), ended
+    ours.close()
+    thread.join(20)
+    assert ended
+
+
+def hello(client, token=TOKEN):
+    return client.ask(Frame(Kind.HELLO, 1, {"token": token, "penstock": "0"}))
+
+
+def test_welcome_then_plans(served):
+    client, _ = served
+    welcome = hello(client)
+    assert (welcome.kind, welcome.number) == (Kind.WELCOME, 1)
+    answer = client.ask(measured())
+    assert (answer.kind, answer.number) == (Kind.PLANNED, 5)
+    assert (answer.head["run"], answer.head["region"], answer.head["batch"]) == (RUN, 0, 7)
+    assert 1 <= answer.head["tasks"] <= 4
+    assert answer.head["reason"]
+
+
+@pytest.mark.parametrize("token", ["", "f" * 64, "é" * 64, None, 5])
+def test_without_the_token_there_is_no_answer(served, token):
+    client, ended = served
+    client.send(encode(Frame(Kind.HELLO, 1, {"token": token})))
+    assert client.is_closed()
+    assert "token" in str(ended[0])
+
+
+def test_a_question_before_the_token_is_no_hello(served):
+    client, _ = served
+    client.send(encode(measured()))
+    assert client.is_closed()
+
+
+@pytest.mark.parametrize(
+    ("frame", "reason"),
+    [
+        (measured(run=None), "run must be a uuid, found None"),
+        (measured(run="me"), "run must be a uuid, found 'me'"),
+        (measured(run=3), "run must be a uuid, found 3"),
+        (measured(region=-1), "region must be a whole number"),
+        (measured(tasks=0), "tasks must be a whole number from 1"),
+        (measured(tasks=True), "tasks must be"),
+        (measured(most="many"), "most must be"),
+        (measured(stage_ms=-1), "stage_ms must be a number of milliseconds"),
+        (measured(tasks_ms=[1, "x"]), "tasks_ms must be a number of milliseconds, found 'x'"),
+        (measured(tasks_ms={}), "tasks_ms must be a list"),
+        (measured(shards=5, body=table(rows=[1] * 4, busy_ns=[1] * 4)), "column rows must have 5 numbers"),
+        (measured(rows=[1, -1, 1, 1]), "column rows has a negative number"),
+        (measured(rows=[1, None, 1, 1]), "column rows must have 4 numbers"),
+        (measured(body=table(rows=[1, 1, 1, 1])), "column busy_ns is missing"),
+        (Frame(Kind.PLANNED, 5), "a driver does not send planned"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_and_the_connection_goes_on(served, frame, reason):
+    client, _ = served
+    hello(client)
+    refused = client.ask(frame)
+    assert refused.kind == Kind.REFUSED
+    assert reason in refused.head["reason"]
+    assert client.ask(measured()).kind == Kind.PLANNED
+
+
+@pytest.mark.parametrize("body", [b"no arrow", b"", table(rows=[1])[:40]])
+def test_a_body_that_is_no_arrow_ends_the_connection(served, body):
+    client, ended = served
+    hello(client)
+    client.send(encode(measured(body=body)))
+    assert client.is_closed()
+    assert "Arrow" in str(ended[0])
+
+
+def test_garbage_ends_the_connection(served):
+    client, ended = served
+    hello(client)
+    client.send(bytes(100))
+    assert client.is_closed()
+    assert isinstance(ended[0], BrokenFrameError)
+
+
+def settled(shards, load_ms, most, batches=40):
+    """Number of tasks after batches that take 3 ms a task, 20 ms, and the busiest task's load."""
+    planner, tasks = Planner(), most
+    load = np.full(shards, load_ms * 1e6).astype(np.int64)
+    for batch in range(batches):
+        busiest_ms = load_ms * shards / tasks
+        stage_ms = 20 + 3 * tasks + busiest_ms
+        batch_of = Measured(UUID(RUN), 0, batch, tasks, most, stage_ms, np.full(tasks, busiest_ms), load, load)
+        tasks = planner.plan(batch_of).tasks
+    return tasks
+
+
+def test_quiet_queries_get_few_tasks_and_busy_ones_all_cores():
+    assert settled(shards=64, load_ms=0.01, most=16) == 1
+    assert settled(shards=64, load_ms=100.0, most=16) == 16
+    # sqrt(load / cost of a task): sqrt(256 / 3) = 9.2; what a task costs is learnt from the changes on the way.
+    assert 7 <= settled(shards=64, load_ms=4.0, most=64) <= 13
+
+
+def of_batch(tasks_ms, rows, busy_ms):
+    busy_ns = (np.array(busy_ms) * 1e6).astype(np.int64)
+    return Measured(UUID(RUN), 0, 0, 2, 2, 500.0, np.array(tasks_ms), np.array(rows), busy_ns)
+
+
+def test_what_a_task_takes_anyway_is_no_work():
+    quiet = of_batch([25.0, 20.0], [5, 5, 0], [0.3, 0.15, 0])
+    assert quiet.work_ms == pytest.approx([0.25, 0.2])
+    assert quiet.load_ms == pytest.approx([0.3, 0.15, 0])
+
+
+def test_work_that_was_not_booked_is_shared_as_what_was_else_by_rows():
+    assert of_batch([130.0, 50.0], [5, 5, 0], [3, 1, 0]).load_ms == pytest.approx([90.0, 30.0, 0.0])
+    assert of_batch([130.0, 50.0], [5, 3, 0], [0, 0, 0]).load_ms == pytest.approx([75.0, 45.0, 0.0])
+    assert of_batch([], [0, 0], [0, 0]).load_ms.tolist() == [0.0, 0.0]
+
+
+def test_regions_are_forgotten_in_the_order_in_which_they_were_last_measured():
+    planner = Planner()
+    for number in range(MOST_REGIONS + 10):
+        planner.plan(Measured(UUID(int=number), 0, 0, 1, 1, 1.0, np.array([1.0]), np.ones(1, int), np.ones(1, int)))
+    assert len(planner._regions) == MOST_REGIONS
+
+
+@pytest.fixture
+def folder():
+    path = Path(tempfile.mkdtemp(prefix="penstock-"))
+    yield path
+    assert not path.exists(), "the sidecar left its folder behind"
+
+
+def start(folder, token=TOKEN):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "penstock.sidecar", str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    process.stdin.write(token + "\n")
+    process.stdin.flush()
+    return process
+
+
+def connect(folder):
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(20)
+    connection.connect(str(folder / "driver.sock"))
+    return Client(connection)
+
+
+def test_the_process_serves_one_connection_and_ends_with_it(folder):
+    process = start(folder)
+    assert process.stdout.readline() == "ready\n"
+    mode = stat.S_IMODE((folder / "driver.sock").stat().st_mode)
+    assert mode == 0o600
+    client = connect(folder)
+    assert hello(client).kind == Kind.WELCOME
+    assert client.ask(measured()).kind == Kind.PLANNED
+    client.connection.close()
+    assert process.wait(20) == 0
+    process.stdin.close()
+
+
+def test_the_process_ends_with_its_driver(folder):
+    process = start(folder)
+    assert process.stdout.readline() == "ready\n"
+    client = connect(folder)
+    hello(client)
+    process.stdin.close()
+    assert process.wait(20) == 0
+
+
+def test_the_process_ends_with_a_driver_that_is_killed(folder):
+    # A driver that starts a sidecar, tells its id, and waits.
+    driver = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import subprocess, sys, time\n"
+            "p = subprocess.Popen([sys.executable, '-m', 'penstock.sidecar', sys.argv[1]], stdin=subprocess.PIPE,"
+            " stdout=subprocess.PIPE, text=True)\n"
+            "p.stdin.write('a' * 64 + '\\n'); p.stdin.flush(); p.stdout.readline()\n"
+            "print(p.pid, flush=True); time.sleep(60)",
+            str(folder),
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    sidecar = int(driver.stdout.readline())
+    driver.send_signal(signal.SIGKILL)
+    driver.wait(20)
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{sidecar}").exists() and time.monotonic() < deadline:
+        if Path(f"/proc/{sidecar}/stat").read_text().split()[2] == "Z":
+            break
+        time.sleep(0.05)
+    else:
+        assert not Path(f"/proc/{sidecar}").exists(), f"{os.getpid()}: sidecar {sidecar} outlived its driver"
+    deadline = time.monotonic() + 20
+    while folder.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("token", ["", "short"])
+def test_the_process_wants_a_token(folder, token):
+    process = start(folder, token)
+    assert process.wait(20) == 2
+    assert "the driver starts this process" in process.stderr.read()
+    process.stdin.close()
+    folder.rmdir()
