@@ -22,8 +22,8 @@ final class Sidecar(command: Seq[String], remedy: String, pause: Int => Long = S
     extends AutoCloseable {
   private case class Question(
       kind: FrameKind,
-      head: ObjectNode,
-      body: Array[Byte],
+      head: () => ObjectNode,
+      body: () => Array[Byte],
       answer: Either[String, SidecarFrame] => Unit
   )
 
@@ -43,13 +43,15 @@ final class Sidecar(command: Seq[String], remedy: String, pause: Int => Long = S
   thread.start()
 
   /**
-   * Asks a question.
+   * Asks a question, whose parts are made on the sidecar's thread.
    *
    * @param answer
    *   gets the answer, or why there is none, on another thread
    */
-  def ask(kind: FrameKind, head: ObjectNode, body: Array[Byte])(answer: Either[String, SidecarFrame] => Unit): Unit =
-    if (!questions.offer(Question(kind, head, body, answer))) answer(Left(Sidecar.Late))
+  def ask(kind: FrameKind, head: => ObjectNode, body: => Array[Byte])(
+      answer: Either[String, SidecarFrame] => Unit
+  ): Unit =
+    if (!questions.offer(Question(kind, () => head, () => body, answer))) answer(Left(Sidecar.Late))
 
   private def run(): Unit = {
     try while (!closed) Option(questions.poll(Sidecar.PollMs, TimeUnit.MILLISECONDS)).foreach(serve)
@@ -65,7 +67,7 @@ final class Sidecar(command: Seq[String], remedy: String, pause: Int => Long = S
         try {
           val running = process.getOrElse(SidecarProcess.start(command, clock))
           process = Some(running)
-          val answer = running.ask(question.kind, question.head, question.body)
+          val answer = running.ask(question.kind, question.head(), question.body())
           failures = 0
           Right(answer)
         } catch { case NonFatal(e) => Left(failed(e)) }

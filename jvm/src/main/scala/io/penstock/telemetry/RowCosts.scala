@@ -1,16 +1,18 @@
 package io.penstock.telemetry
 
 /**
- * Learns what a row of each shard costs, from batch to batch. A shard's own mean counts as far as it can be told from
- * noise: it is drawn towards the mean of all shards by the share of its variance that is noise (James and Stein's
- * estimator with DerSimonian and Laird's moments). Where all shards cost the same, the answer is the same number for
- * all, so that noise moves nothing. For one thread.
+ * Learns what a row of each shard costs against the typical row, from batch to batch. A shard's own cost counts as far as it
+ * can be told from noise: by a t statistic with the shard's own variance between batches, moderated by that of all shards
+ * (Smyth 2004), its distance from the median is drawn in (James and Stein's positive part). A pause that hits a shard once
+ * makes its variance as large as its distance, so it counts for nothing. Where all shards cost the same the answer is that,
+ * so that noise moves nothing. For one thread.
  */
 final class RowCosts(shardCount: Int) {
+  // Sums over the batches in which a shard had rows; recent ones weigh more.
   private val rows = new Array[Double](shardCount)
-  private val busyNs = new Array[Double](shardCount)
-  private var noise = 0.0
-  private var batches = 0
+  private val cost = new Array[Double](shardCount)
+  private val squares = new Array[Double](shardCount)
+  private val batches = new Array[Double](shardCount)
 
   /**
    * Learns from one batch.
@@ -21,79 +23,64 @@ final class RowCosts(shardCount: Int) {
    *   time of each shard
    */
   def learn(batchRows: Array[Long], batchBusyNs: Array[Long]): Unit = if (batchBusyNs.exists(_ > 0L)) {
-    learnNoise(batchRows, batchBusyNs)
-    var s = 0
-    while (s < shardCount) {
-      if (batchRows(s) > 0L) {
-        rows(s) = RowCosts.Keep * rows(s) + batchRows(s)
-        busyNs(s) = RowCosts.Keep * busyNs(s) + batchBusyNs(s)
-      }
-      s += 1
-    }
-    batches += 1
-  }
-
-  /**
-   * Variance of a single row's cost, as seen in how far batches are from what was learnt before. By the median: pauses and
-   * compilation hit a few shards hard.
-   */
-  private def learnNoise(batchRows: Array[Long], batchBusyNs: Array[Long]): Unit = {
-    val squares = Array.newBuilder[Double]
+    val unitNs = unit(batchRows, batchBusyNs)
     var s = 0
     while (s < shardCount) {
       val r = batchRows(s).toDouble
-      if (r > 0.0 && rows(s) > 0.0) {
-        val innovation = batchBusyNs(s) / r - busyNs(s) / rows(s)
-        squares += innovation * innovation * r * rows(s) / (r + rows(s))
+      if (r > 0.0) {
+        val c = batchBusyNs(s) / unitNs
+        if (rows(s) > 0.0) {
+          val innovation = c / r - cost(s) / rows(s)
+          squares(s) = RowCosts.Keep * squares(s) + innovation * innovation * r * rows(s) / (r + rows(s))
+          batches(s) = RowCosts.Keep * batches(s) + 1
+        }
+        rows(s) = RowCosts.Keep * rows(s) + r
+        cost(s) = RowCosts.Keep * cost(s) + c
       }
       s += 1
     }
-    val seen = squares.result()
-    if (seen.nonEmpty) {
-      java.util.Arrays.sort(seen)
-      val now = seen(seen.length / 2) / RowCosts.MedianOfSquare
-      noise = if (noise == 0.0) now else RowCosts.Keep * noise + (1 - RowCosts.Keep) * now
+  }
+
+  /** What the typical row cost in a batch, in ns: how fast the machine was must not be taken for what shards cost. */
+  private def unit(batchRows: Array[Long], batchBusyNs: Array[Long]): Double = {
+    val ratios = Array.newBuilder[Double]
+    var s = 0
+    while (s < shardCount) {
+      if (batchRows(s) > 0L && batchBusyNs(s) > 0L && cost(s) > 0.0)
+        ratios += batchBusyNs(s) / (batchRows(s) * cost(s) / rows(s))
+      s += 1
     }
+    RowCosts.median(ratios.result()).getOrElse(batchBusyNs.sum.toDouble / math.max(1L, batchRows.sum))
   }
 
   /**
-   * Cost of a row of each shard, relative to the mean row.
+   * Cost of a row of each shard, relative to the typical row: that of the shard in the middle.
    *
    * @return
-   *   None while nothing was learnt, or where no shard's rows can be told from another's
+   *   None where no shard's rows can be told from another's
    */
   def relative: Option[Array[Double]] = {
-    val allRows = rows.sum
-    val mean = busyNs.sum / allRows
-    // With one batch there is no telling what is noise.
-    if (batches < 2 || !(mean > 0.0)) None
-    else {
-      val spread = variance(mean, allRows)
-      Option.when(spread > RowCosts.LeastSpread * RowCosts.LeastSpread * mean * mean) {
-        Array.tabulate(shardCount) { s =>
-          if (rows(s) == 0.0) 1.0
-          else 1.0 + (busyNs(s) / rows(s) / mean - 1.0) * spread / (spread + noise / rows(s))
-        }
-      }
-    }
+    val typical = RowCosts.median((0 until shardCount).filter(rows(_) > 0.0).map(s => cost(s) / rows(s)).toArray)
+    val known = (0 until shardCount).filter(s => batches(s) >= RowCosts.FewestBatches)
+    val pooled = RowCosts.median(known.map(s => squares(s) / batches(s)).toArray)
+    for {
+      center <- typical if center > 0.0
+      common <- pooled
+      costs <- told(known, center, common)
+    } yield costs
   }
 
-  /** Variance of the shards' true costs: what is left of the variance of their means without noise. */
-  private def variance(mean: Double, allRows: Double): Double = {
-    var distances = 0.0
-    var squares = 0.0
-    var known = 0
-    var s = 0
-    while (s < shardCount) {
-      if (rows(s) > 0.0) {
-        val d = busyNs(s) / rows(s) - mean
-        distances += rows(s) * d * d
-        squares += rows(s) * rows(s)
-        known += 1
-      }
-      s += 1
+  private def told(known: Seq[Int], center: Double, common: Double): Option[Array[Double]] = {
+    val found = Array.fill(shardCount)(1.0)
+    known.foreach { s =>
+      val variance = (RowCosts.PriorBatches * common + squares(s)) / (RowCosts.PriorBatches + batches(s))
+      val distance = cost(s) / rows(s) - center
+      // Of t squared, so that no variance at all is no division by zero.
+      val noise = RowCosts.Threshold * RowCosts.Threshold * variance / rows(s)
+      val told = if (distance * distance <= noise) 0.0 else distance * (1.0 - noise / (distance * distance))
+      if (math.abs(told) > RowCosts.LeastDistance * center) found(s) = 1.0 + told / center
     }
-    if (known < 2) 0.0 else math.max(0.0, (distances - (known - 1) * noise) / (allRows - squares / allRows))
+    Option.when(found.exists(_ != 1.0))(found)
   }
 }
 
@@ -102,9 +89,20 @@ object RowCosts {
   /** What is left of a batch's weight when the next has come. */
   private val Keep = 0.9
 
-  /** Median of the square of a standard normal variable. */
-  private val MedianOfSquare = 0.4549
+  /** The variance of all shards counts as so many batches of a shard's own. */
+  private val PriorBatches = 4.0
 
-  /** Shards whose costs differ by less, as a standard deviation over the mean, are taken for equal. */
-  private val LeastSpread = 0.05
+  /** Batches after a shard's first, by weight, before its variance is known. */
+  private val FewestBatches = 1.8
+
+  /** A distance of so many standard errors, or fewer, is noise. */
+  private val Threshold = 2.5
+
+  /** A smaller distance, over the median, is not worth a move. */
+  private val LeastDistance = 0.05
+
+  private def median(values: Array[Double]): Option[Double] = {
+    java.util.Arrays.sort(values)
+    Option.when(values.nonEmpty)(values(values.length / 2))
+  }
 }

@@ -17,6 +17,8 @@ import io.penstock.routing.{Binder, Binding, Load}
  *   rows of each shard, over all inputs
  * @param load
  *   what they are expected to cost, in thousandths of a mean row's cost
+ * @param beforeOverMean
+ *   load of the busiest task over the mean, had the binding of the batch before stayed; None where there was none
  * @param moved
  *   shards that change task against the batch before
  * @param atNs
@@ -29,6 +31,7 @@ final case class Decision(
     proposed: Binding,
     rows: Array[Long],
     load: Array[Long],
+    beforeOverMean: Option[Double],
     moved: Int,
     micros: Long,
     atNs: Long,
@@ -80,10 +83,11 @@ final class RegionBarrier(
       val missing = inputs.values.asScala.map(i => math.max(0, i.maps - i.counts.reported)).sum
       val load = Load.expected(rows, costs)
       val proposed = new Binding(tasks, binder.bind(load, tasks, previous))
+      val before = previous.map(p => Load.busiestOverMean(Load.ofTasks(load, p, math.max(tasks, p.max + 1))))
       val moved = previous.fold(0)(p => Load.moved(Some(p), proposed.taskOf))
       val micros = (System.nanoTime() - start) / 1000
       val binding = if (observe) Binding.identity(shards) else proposed
-      val decision = Decision(binding, proposed, rows, load, moved, micros, start, missing)
+      val decision = Decision(binding, proposed, rows, load, before, moved, micros, start, missing)
       decided = Some(decision)
       // The counts have served: a batch that is long done must not hold them.
       inputs.clear()

@@ -10,12 +10,15 @@ import io.penstock.routing.{Binding, Epoch, Placement}
 /**
  * One batch of a run, as routed: what its report shows.
  *
+ * @param theta
+ *   busiest task over mean that is aimed at
  * @param state
  *   what there is to tell of the run's state when the report is read
  */
 final class BatchRouting(
     val spec: BatchSpec,
     val mode: Mode,
+    val theta: Double,
     val epoch: Epoch,
     val state: () => StateReport,
     makeRegions: BatchRouting => Seq[RegionRouting]

@@ -32,11 +32,18 @@ object ReportSchema {
       true,
       "the same, each row weighted with what its shard's rows have cost so far"
     )
-    .add("achievedOverMean", DoubleType, true, "the same of the time that tasks took, waiting for input left out")
+    .add("beforeOverMean", DoubleType, true, "what that would have been, had the binding of the batch before stayed")
+    .add(
+      "achievedOverMean",
+      DoubleType,
+      true,
+      "time of the task that took longest over the mean, waiting for input left out"
+    )
     .add("busyMs", LongType, true, "that time, over all tasks")
     .add("heavyKeys", ArrayType(key), true, s"the keys with most of the busy time, at most $MostKeys")
     .add("shardsMoved", IntegerType, true, "shards that change task against the batch before")
     .add("decisionMicros", LongType, true, "time to bind shards to tasks")
+    .add("decision", StringType, true, "what was decided in words, and what keeps the batch from being balanced better")
     .add("reason", StringType, true, "why it is not routed")
 
   val store: StructType =

@@ -8,8 +8,9 @@ import org.apache.spark.sql.execution.{CollectMetricsExec, SparkPlan}
 import org.apache.spark.sql.penstock.lease.StateReport
 import org.apache.spark.sql.types._
 
+import io.penstock.conf.Mode
 import io.penstock.metrics.{Metrics, Place}
-import io.penstock.routing.Load
+import io.penstock.routing.{BindingOutcome, Load}
 import io.penstock.state.format.SnapshotLag
 
 /** What a batch's report tells, once the batch has run. */
@@ -58,14 +59,31 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       decision.map(_.rows.sum).orNull,
       overMean(_.rows).orNull,
       overMean(_.load).orNull,
+      decision.flatMap(_.beforeOverMean).orNull,
       Option.when(busyNs.nonEmpty)(Load.busiestOverMean(busyNs)).orNull,
       Option.when(busyNs.nonEmpty)(busyNs.sum / 1000000L).orNull,
       heavyKeys(r),
       decision.map(_.moved).orNull,
       decision.map(_.micros).orNull,
+      decision.map(outcome(r, _)).orNull,
       r.reason.orNull
     )
     new GenericRowWithSchema(values.toArray, ReportSchema.region)
+  }
+
+  private def outcome(r: RegionRouting, d: Decision): String = {
+    val load = Load.ofTasks(d.load, d.proposed.taskOf, d.proposed.tasks)
+    val busyNs = r.load.tasks.map(_.busyNs.sum).sum
+    val heaviest = r.load.tasks.flatMap(_.heavyKeys).maxByOption(_.busyNs).filter(_ => busyNs > 0)
+    val words = BindingOutcome(
+      d.beforeOverMean,
+      Load.busiestOverMean(load),
+      d.moved,
+      d.proposed.tasks,
+      if (d.load.sum == 0L) 0.0 else d.load.max.toDouble / d.load.sum,
+      heaviest.map(k => (k.text, k.busyNs.toDouble / busyNs))
+    ).inWords(batch.theta)
+    if (batch.mode == Mode.Observe) s"observe: $words" else words
   }
 
   /** The keys with most of the region's time. */

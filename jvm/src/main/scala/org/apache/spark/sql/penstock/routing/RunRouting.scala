@@ -50,7 +50,14 @@ final private[routing] class RunRouting(
       // First, because it refuses a checkpoint that cannot be continued, to which nothing must be written.
       val opened = leases.open(session, spec)
       val epoch = epochOf(batchId, shards, regions)
-      val routing = new BatchRouting(spec, settings.mode, epoch, () => leases.report(runId), routed(_, regions, opened))
+      val routing = new BatchRouting(
+        spec,
+        settings.mode,
+        settings.theta,
+        epoch,
+        () => leases.report(runId),
+        routed(_, regions, opened)
+      )
       current = Some(routing)
       routing.regions.foreach(tell)
       routing

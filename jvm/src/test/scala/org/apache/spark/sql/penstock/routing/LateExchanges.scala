@@ -38,6 +38,7 @@ abstract class LateExchanges extends AnyFunSuite with LocalSpark {
     new BatchRouting(
       batch,
       mode,
+      1.05,
       Epoch(3, 0, shards, SortedMap(region -> tasks)),
       () => StateReport.Empty,
       b =>

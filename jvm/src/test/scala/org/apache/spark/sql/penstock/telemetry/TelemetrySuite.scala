@@ -77,6 +77,7 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
     assert(first.getAs[Double]("busiestOverMean") < 1.3)
     assert(last.getAs[Double]("busiestOverMean") > 1.5, last)
     assert(last.getAs[Double]("expectedOverMean") > 1.3, last)
+    assert(last.getAs[String]("decision").contains(s"one key is the limit: $slowKey has "), last)
   }
 
   Seq[(String, Dataset[Long] => DataFrame)](
