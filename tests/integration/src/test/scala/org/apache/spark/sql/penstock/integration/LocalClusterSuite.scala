@@ -20,8 +20,6 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     Seq(
       AggregationCases.appendMode,
       DeduplicationCases.thenAggregationByLess,
-      SessionWindowCases.appendMode,
-      StreamJoinCases.fullOuter,
       StreamJoinCases.fullOuterNewestFormat,
       GroupsWithStateCases.eventTime,
       TransformWithStateCases.eventTimers,

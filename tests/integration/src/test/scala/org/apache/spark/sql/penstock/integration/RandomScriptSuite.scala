@@ -5,7 +5,7 @@ import org.apache.spark.sql.penstock.integration.harness._
 
 /** A few queries under random scripts. Another seed makes other scripts. */
 class RandomScriptSuite extends OperatorMatrixSuite {
-  private val scriptsPerCase = Brief.orElse(1, 3)
+  private val scriptsPerCase = Brief.orElse(1, 2)
 
   for {
     operatorCase <- Seq(
