@@ -9,8 +9,9 @@ from importlib.metadata import version
 
 from penstock.api.configure import configure
 from penstock.api.errors import PenstockError
+from penstock.api.reports import decisions, status
 from penstock.api.running import set_option
 
 __version__ = version("penstock")
 
-__all__ = ["PenstockError", "__version__", "configure", "set_option"]
+__all__ = ["PenstockError", "__version__", "configure", "decisions", "set_option", "status"]
