@@ -4,10 +4,10 @@ package io.penstock.routing
 object Load {
 
   /**
-   * What the rows of each shard will cost, in thousandths of a mean row's cost.
+   * What the rows of each shard will cost, in thousandths of a typical row's cost.
    *
    * @param costs
-   *   of a row of each shard over the mean row's; None where all cost the same
+   *   of a row of each shard over the typical row's; None where all cost the same
    */
   def expected(rows: Array[Long], costs: Option[Array[Double]]): Array[Long] = costs match {
     case None => rows.map(_ * 1000L)

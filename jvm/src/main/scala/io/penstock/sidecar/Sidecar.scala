@@ -1,6 +1,7 @@
 package io.penstock.sidecar
 
-import java.util.concurrent.{Executors, LinkedBlockingQueue, ThreadFactory, TimeUnit}
+import java.util.concurrent.atomic.AtomicBoolean
+import java.util.concurrent.{Executors, LinkedBlockingQueue, ThreadFactory}
 
 import scala.util.control.NonFatal
 
@@ -40,7 +41,7 @@ final class Sidecar(command: Seq[String], remedy: String, pause: Int => Long = S
   private var told = Set.empty[String]
 
   private val thread = Sidecar.daemons("penstock-sidecar").newThread(() => run())
-  thread.start()
+  private val started = new AtomicBoolean
 
   /**
    * Asks a question, whose parts are made on the sidecar's thread.
@@ -50,11 +51,13 @@ final class Sidecar(command: Seq[String], remedy: String, pause: Int => Long = S
    */
   def ask(kind: FrameKind, head: => ObjectNode, body: => Array[Byte])(
       answer: Either[String, SidecarFrame] => Unit
-  ): Unit =
+  ): Unit = {
+    if (started.compareAndSet(false, true)) thread.start()
     if (!questions.offer(Question(kind, () => head, () => body, answer))) answer(Left(Sidecar.Late))
+  }
 
   private def run(): Unit = {
-    try while (!closed) Option(questions.poll(Sidecar.PollMs, TimeUnit.MILLISECONDS)).foreach(serve)
+    try while (!closed) serve(questions.take())
     catch { case _: InterruptedException => () }
     process.foreach(_.close())
     process = None
@@ -105,7 +108,6 @@ object Sidecar {
 
   private val MostWaiting = 64
   private val MostTold = 16
-  private val PollMs = 1000L
   private val CloseMs = 5000L
   private val LongestPauseMs = 60000L
 

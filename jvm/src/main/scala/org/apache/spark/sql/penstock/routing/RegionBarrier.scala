@@ -16,9 +16,9 @@ import io.penstock.routing.{Binder, Binding, Load}
  * @param rows
  *   rows of each shard, over all inputs
  * @param load
- *   what they are expected to cost, in thousandths of a mean row's cost
- * @param beforeOverMean
- *   load of the busiest task over the mean, had the binding of the batch before stayed; None where there was none
+ *   what they are expected to cost, in thousandths of a typical row's cost
+ * @param previous
+ *   task of each shard in the batch before; None where there was none
  * @param moved
  *   shards that change task against the batch before
  * @param atNs
@@ -31,12 +31,28 @@ final case class Decision(
     proposed: Binding,
     rows: Array[Long],
     load: Array[Long],
-    beforeOverMean: Option[Double],
+    previous: Option[Array[Int]],
     moved: Int,
     micros: Long,
     atNs: Long,
     incomplete: Int
-)
+) {
+
+  /** Rows of the busiest task over the mean, as proposed. */
+  def busiestOverMean: Double = overMean(rows, proposed.taskOf, proposed.tasks)
+
+  /** Load of the busiest task over the mean, as proposed. */
+  def expectedOverMean: Double = overMean(load, proposed.taskOf, proposed.tasks)
+
+  /** The same, had the binding of the batch before stayed. */
+  def beforeOverMean: Option[Double] = previous.map(p => overMean(load, p, math.max(proposed.tasks, p.max + 1)))
+
+  /** Share of the load that the heaviest shard has. */
+  def heaviestShard: Double = load.max.toDouble / math.max(1L, load.sum)
+
+  private def overMean(ofShards: Array[Long], taskOf: Array[Int], tasks: Int): Double =
+    Load.busiestOverMean(Load.ofTasks(ofShards, taskOf, tasks))
+}
 
 /**
  * Driver side of the barrier of one region in one batch: collects the counts of its exchanges, and decides once. A stage
@@ -47,7 +63,7 @@ final case class Decision(
  * @param previous
  *   task of each shard in the batch before
  * @param costs
- *   of a row of each shard over the mean row's; None where rows are taken to cost the same
+ *   of a row of each shard over the typical row's; None where rows are taken to cost the same
  * @param observe
  *   whether tasks run by shard, whatever is decided
  */
@@ -83,11 +99,10 @@ final class RegionBarrier(
       val missing = inputs.values.asScala.map(i => math.max(0, i.maps - i.counts.reported)).sum
       val load = Load.expected(rows, costs)
       val proposed = new Binding(tasks, binder.bind(load, tasks, previous))
-      val before = previous.map(p => Load.busiestOverMean(Load.ofTasks(load, p, math.max(tasks, p.max + 1))))
       val moved = previous.fold(0)(p => Load.moved(Some(p), proposed.taskOf))
       val micros = (System.nanoTime() - start) / 1000
       val binding = if (observe) Binding.identity(shards) else proposed
-      val decision = Decision(binding, proposed, rows, load, before, moved, micros, start, missing)
+      val decision = Decision(binding, proposed, rows, load, previous, moved, micros, start, missing)
       decided = Some(decision)
       // The counts have served: a batch that is long done must not hold them.
       inputs.clear()

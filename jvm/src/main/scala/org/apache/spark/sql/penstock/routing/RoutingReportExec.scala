@@ -12,6 +12,7 @@ import io.penstock.conf.Mode
 import io.penstock.metrics.{Metrics, Place}
 import io.penstock.routing.{BindingOutcome, Load}
 import io.penstock.state.format.SnapshotLag
+import io.penstock.telemetry.KeyLoad
 
 /** What a batch's report tells, once the batch has run. */
 private[routing] trait RoutingReport {
@@ -47,9 +48,10 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
 
   private def region(r: RegionRouting): Row = {
     val decision = r.barrier.decision
-    def overMean(ofShards: Decision => Array[Long]) =
-      decision.map(d => Load.busiestOverMean(Load.ofTasks(ofShards(d), d.proposed.taskOf, d.proposed.tasks)))
-    val busyNs = r.load.tasks.map(_.workNs).toArray
+    val tasks = r.load.tasks
+    val workNs = tasks.map(_.workNs).toArray
+    val keys = tasks.flatMap(_.heavyKeys).sortBy(k => (-k.busyNs, k.hash)).take(ReportSchema.MostKeys)
+    val bookedNs = math.max(1L, tasks.map(_.busyNs.sum).sum).toDouble
     val values: Seq[Any] = Seq(
       r.spec.region,
       r.names.mkString(" + "),
@@ -57,44 +59,37 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       batch.epoch.tasks(r.spec.region),
       r.tasksReason.orNull,
       decision.map(_.rows.sum).orNull,
-      overMean(_.rows).orNull,
-      overMean(_.load).orNull,
+      decision.map(_.busiestOverMean).orNull,
+      decision.map(_.expectedOverMean).orNull,
       decision.flatMap(_.beforeOverMean).orNull,
-      Option.when(busyNs.nonEmpty)(Load.busiestOverMean(busyNs)).orNull,
-      Option.when(busyNs.nonEmpty)(busyNs.sum / 1000000L).orNull,
-      heavyKeys(r),
+      Option.when(workNs.nonEmpty)(Load.busiestOverMean(workNs)).orNull,
+      Option.when(workNs.nonEmpty)(workNs.sum / 1000000L).orNull,
+      keys.map(key(_, bookedNs, decision)),
       decision.map(_.moved).orNull,
       decision.map(_.micros).orNull,
-      decision.map(outcome(r, _)).orNull,
+      decision.map(outcome(_, keys.headOption.map(k => (k.text, k.busyNs / bookedNs)))).orNull,
       r.reason.orNull
     )
     new GenericRowWithSchema(values.toArray, ReportSchema.region)
   }
 
-  private def outcome(r: RegionRouting, d: Decision): String = {
-    val load = Load.ofTasks(d.load, d.proposed.taskOf, d.proposed.tasks)
-    val busyNs = r.load.tasks.map(_.busyNs.sum).sum
-    val heaviest = r.load.tasks.flatMap(_.heavyKeys).maxByOption(_.busyNs).filter(_ => busyNs > 0)
+  private def outcome(d: Decision, heaviestKey: Option[(String, Double)]): String = {
     val words = BindingOutcome(
       d.beforeOverMean,
-      Load.busiestOverMean(load),
+      d.expectedOverMean,
       d.moved,
       d.proposed.tasks,
-      if (d.load.sum == 0L) 0.0 else d.load.max.toDouble / d.load.sum,
-      heaviest.map(k => (k.text, k.busyNs.toDouble / busyNs))
+      d.heaviestShard,
+      heaviestKey
     ).inWords(batch.theta)
     if (batch.mode == Mode.Observe) s"observe: $words" else words
   }
 
-  /** The keys with most of the region's time. */
-  private def heavyKeys(r: RegionRouting): Seq[Row] = {
-    val busyNs = math.max(1L, r.load.tasks.map(_.busyNs.sum).sum).toDouble
-    val rows = math.max(1L, r.barrier.decision.fold(0L)(_.rows.sum)).toDouble
-    r.load.tasks.flatMap(_.heavyKeys).sortBy(k => (-k.busyNs, k.hash)).take(ReportSchema.MostKeys).map { k =>
-      val values =
-        Array[Any](k.text, k.shard, k.busyNs / busyNs, k.busyErrorNs / busyNs, k.rows / rows, k.rowsError / rows)
-      new GenericRowWithSchema(values, ReportSchema.key)
-    }
+  private def key(k: KeyLoad, bookedNs: Double, decision: Option[Decision]): Row = {
+    val rows = math.max(1L, decision.fold(0L)(_.rows.sum)).toDouble
+    val values =
+      Array[Any](k.text, k.shard, k.busyNs / bookedNs, k.busyErrorNs / bookedNs, k.rows / rows, k.rowsError / rows)
+    new GenericRowWithSchema(values, ReportSchema.key)
   }
 }
 
