@@ -9,7 +9,7 @@ from penstock.planning.discretization import discretize
 from penstock.planning.fit_decreasing import Counts, fit_decreasing
 from penstock.planning.key_routing import KeyPlan, KeyStatistics
 from penstock.planning.load import Loads, Placement, loads
-from penstock.planning.mixed import DEFAULT_BETA, limit_of, value_of
+from penstock.planning.mixed import DEFAULT_BETA, limit_of, more_given_up, value_of
 from penstock.planning.sorting import Keys
 
 
@@ -148,7 +148,8 @@ def mixed_compact(records: CompactStatistics, theta: float, table: int, beta: fl
         over = plan.table_size(records) - table
         if over <= 0 or back == len(entries):
             return plan
-        back = max(back + 1, int(np.searchsorted(given_up, min(over, given_up[-1]))))
+        wanted = more_given_up(int(given_up[back]), over, int(given_up[-1]))
+        back = max(back + 1, int(np.searchsorted(given_up, wanted)))
 
 
 def _coded(value: Loads) -> tuple[Loads, NDArray[np.int64]]:
@@ -162,7 +163,8 @@ def _plan(
     start = records.current.copy()
     start[moved_back] = records.home[moved_back]
     load = loads(start, records.cost * records.count, records.destinations)
-    fit = fit_decreasing(start, records.cost, priority, records.count, load, limit_of(load, theta))
+    limit = limit_of(load, theta, float(records.cost.max()))
+    fit = fit_decreasing(start, records.cost, priority, records.count, load, limit)
     taken = np.bincount(fit.record, weights=fit.keys, minlength=len(start)).astype(np.int32)
     stayed = records.count[moved_back] - taken[moved_back]
     return CompactPlan(

@@ -2,7 +2,7 @@
 
 A plan keeps every load below ``(1 + theta)`` times the mean, with a small routing table, or with little state that
 moves, or with little state that moves and a table that is small enough. Too small a load is left alone, as in the
-paper.
+paper. Where one key alone costs more, no load needs to be below its cost: nothing is moved for it.
 
 Where a perfect balance exists, no load is more than theta or `longest_first.bound` above the mean, whichever is more.
 The paper proves that (Theorem 1) of placing all keys by falling cost, not of its own algorithms: here that is done when
@@ -25,19 +25,20 @@ _ROUNDING = 1e-12
 
 def min_table(keys: KeyStatistics, theta: float) -> KeyPlan:
     """Give up the whole table, then move the most expensive keys: the table stays small, more state moves."""
-    return _plan(keys, theta, keys.table, keys.cost.astype(np.float32))
+    return _guaranteed(keys, theta, _plan(keys, theta, keys.table, keys.cost.astype(np.float32)))
 
 
 def min_migration(keys: KeyStatistics, theta: float, beta: float = DEFAULT_BETA) -> KeyPlan:
     """Keep the table, and move what is expensive for the size of its state (MinMig)."""
-    return _plan(keys, theta, np.empty(0, dtype=np.int64), value_of(keys.cost, keys.memory, beta))
+    plan = _plan(keys, theta, np.empty(0, dtype=np.int64), value_of(keys.cost, keys.memory, beta))
+    return _guaranteed(keys, theta, plan)
 
 
 def mixed(keys: KeyStatistics, theta: float, table: int, beta: float = DEFAULT_BETA) -> KeyPlan:
     """Give up as few entries as make the new table small enough, those with the smallest state first.
 
-    The number of entries to give up follows from how much the table was too large. That number need not grow in the
-    paper, which may go on for ever; here it does, and ends with the whole table.
+    Each trial gives up as many more as its table was too large. In the paper that number replaces the one before, need
+    not grow, and the algorithm may go on for ever; here it grows by half at least, and ends with the whole table.
 
     Parameters
     ----------
@@ -60,15 +61,18 @@ def mixed(keys: KeyStatistics, theta: float, table: int, beta: float = DEFAULT_B
     while True:
         plan = _plan(keys, theta, entries[:back], value)
         over = plan.table_size(keys) - table
-        if over <= 0 or back == len(entries):
+        if back == len(entries):
+            return _guaranteed(keys, theta, plan)
+        if over <= 0 and _within_bound(keys, theta, plan.load):
             return plan
-        back = min(max(back + 1, over), len(entries))
+        back = more_given_up(back, over, len(entries))
 
 
 def mixed_brute_force(keys: KeyStatistics, theta: float, table: int, beta: float = DEFAULT_BETA) -> KeyPlan:
     """Try every number of entries to give up, and take the plan that moves least (Mixed-BF)."""
     entries, value = _smallest_first(keys), value_of(keys.cost, keys.memory, beta)
     plans = [_plan(keys, theta, entries[:back], value) for back in range(len(entries) + 1)]
+    plans[-1] = _guaranteed(keys, theta, plans[-1])
 
     def merit(plan: KeyPlan) -> tuple[int, float, float]:
         too_large = max(0, plan.table_size(keys) - table)
@@ -88,9 +92,14 @@ def value_of(cost: Loads, memory: Loads, beta: float) -> NDArray[np.float32]:
     return _default_value(cost, memory) if beta == DEFAULT_BETA else _any_value(cost, memory, beta)
 
 
-def limit_of(load: Loads, theta: float) -> float:
-    """Give the largest load that is accepted (L_max)."""
-    return (1.0 + theta) * float(load.mean()) * (1.0 + _ROUNDING)
+def limit_of(load: Loads, theta: float, largest: float = 0.0) -> float:
+    """Give the largest load that is accepted (L_max): never less than the largest cost of a key."""
+    return max((1.0 + theta) * float(load.mean()), largest) * (1.0 + _ROUNDING)
+
+
+def more_given_up(back: int, over: int, entries: int) -> int:
+    """Give the number of entries of the next trial, after one whose table was so much too large."""
+    return min(back + max(1, over, back // 2), entries)
 
 
 @compiled
@@ -116,13 +125,26 @@ def _plan(keys: KeyStatistics, theta: float, moved_back: NDArray[np.int64], prio
         start[moved_back] = keys.home[moved_back]
         load = loads(start, keys.cost, keys.destinations)
     ones = np.ones(len(start), dtype=np.int32)
-    fit = fit_decreasing(start, keys.cost, priority, ones, load, limit_of(load, theta))
-    destination, load = start.copy(), fit.load
+    limit = limit_of(load, theta, float(keys.cost.max()))
+    fit = fit_decreasing(start, keys.cost, priority, ones, load, limit)
+    destination = start.copy()
     destination[fit.record] = fit.destination
-    if imbalance(load) - 1.0 > max(theta, bound(keys.destinations)):
-        # Only for this is the bound proved; it moves nearly everything, so it is the last resort.
-        other = longest_first(keys.cost, keys.destinations)
-        other_load = loads(other, keys.cost, keys.destinations)
-        if imbalance(other_load) < imbalance(load):
-            destination, load = other, other_load
-    return KeyPlan(destination, load, len(moved_back), fit.fallbacks)
+    return KeyPlan(destination, fit.load, len(moved_back), fit.fallbacks)
+
+
+def _within_bound(keys: KeyStatistics, theta: float, load: Loads) -> bool:
+    """Say whether placing all keys by falling cost could not be proved to be better."""
+    least = max(float(load.mean()), float(keys.cost.max()))
+    return float(load.max()) <= (1.0 + max(theta, bound(keys.destinations))) * least * (1.0 + _ROUNDING)
+
+
+def _guaranteed(keys: KeyStatistics, theta: float, plan: KeyPlan) -> KeyPlan:
+    """Place all keys by falling cost where a plan is not as balanced as that is proved to be, and it is better."""
+    if _within_bound(keys, theta, plan.load):
+        return plan
+    # It moves nearly everything, so it is the last resort.
+    destination = longest_first(keys.cost, keys.destinations)
+    load = loads(destination, keys.cost, keys.destinations)
+    if imbalance(load) >= imbalance(plan.load):
+        return plan
+    return KeyPlan(destination, load, plan.moved_back, plan.fallbacks)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from penstock.planning.key_routing import KeyStatistics
 from penstock.planning.load import imbalance, loads
 from penstock.planning.longest_first import bound
-from penstock.planning.mixed import min_migration, min_table, mixed, mixed_brute_force
+from penstock.planning.mixed import min_migration, min_table, mixed, mixed_brute_force, more_given_up
 
 ROUNDING = 1e-9
 
@@ -95,6 +95,33 @@ def test_a_plan_says_what_it_leads_to(keys, theta):
 def test_mixed_keeps_to_the_table_or_gave_up_all_entries(keys, theta, table):
     plan = mixed(keys, theta, table)
     assert plan.table_size(keys) <= table or plan.moved_back == len(keys.table)
+
+
+def test_nothing_moves_for_a_key_that_costs_more_than_may_be():
+    """It would be in vain: the largest load cannot fall below that key's cost."""
+    keys = statistics([20, 4, 6, 5], [1] * 4, [0, 1, 1, 2], [0, 1, 1, 2], 3)
+    for plan in plans(keys, 0.08):
+        assert plan.migrated(keys) == 0
+
+
+def test_one_key_that_is_too_much_does_not_fill_the_table():
+    """Fang et al., figure 8 with 40 instances: the most frequent key alone costs twice the mean."""
+    random = np.random.default_rng(1)
+    cost = random.permutation(np.arange(1, 10_001) ** -0.85)
+    home = random.integers(0, 40, len(cost))
+    keys = statistics(cost, cost, home, home, 40)
+    assert cost.max() > 1.5 * cost.sum() / 40
+    for plan in (min_table(keys, 0.08), mixed(keys, 0.08, 3000)):
+        assert plan.load.max() == pytest.approx(cost.max())
+        assert plan.table_size(keys) < 500
+
+
+def test_a_table_that_cannot_be_small_enough_is_found_out_soon():
+    back, trials = 0, 0
+    while back < 10_000:
+        back, trials = more_given_up(back, 1, 10_000), trials + 1
+    assert back == 10_000
+    assert trials < 30
 
 
 @settings(max_examples=50)
