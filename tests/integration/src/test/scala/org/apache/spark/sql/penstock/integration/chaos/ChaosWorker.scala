@@ -66,6 +66,6 @@ object ChaosWorker {
       scenario.operatorCase,
       run.checkpoint,
       TaskFaults.inject(faults)
-    ).play(actions, from, run.observer, Set.empty)
+    ).play(actions, from, run.observer, Set.empty, Map.empty)
   }
 }

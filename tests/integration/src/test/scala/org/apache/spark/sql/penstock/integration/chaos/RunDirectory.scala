@@ -21,6 +21,7 @@ final class RunDirectory(val root: Path) {
   private val scenarioFile = root.resolve("scenario.json")
   private val positionFile = root.resolve("position")
   private val freshFile = root.resolve("started-afresh")
+  private val redoneFile = root.resolve("done-again")
   private val startsFile = root.resolve("starts")
   private val errorFile = root.resolve("error")
 
@@ -41,6 +42,14 @@ final class RunDirectory(val root: Path) {
     if (Files.exists(freshFile)) Files.readAllLines(freshFile).asScala.map(_.toInt).toSet else Set.empty
 
   /**
+   * Triggers whose batch a later run had to finish, and the batches. This is part of the answer as well: a run knows of each
+   * input only what it has seen itself, and the watermark that several inputs agree on may come later.
+   */
+  def doneAgain: Map[Int, Long] =
+    if (!Files.exists(redoneFile)) Map.empty
+    else Files.readAllLines(redoneFile).asScala.map(_.split(' ')).map(line => line(0).toInt -> line(1).toLong).toMap
+
+  /**
    * The trigger to begin with: that at which the run before ended, or the next one if its batch was committed all the same.
    *
    * @param next
@@ -49,8 +58,10 @@ final class RunDirectory(val root: Path) {
   def resumeAt(next: Int => Int): Int =
     position.fold(0) { case (trigger, committedBefore) =>
       val at = if (newestCommit > committedBefore) next(trigger) else trigger
-      val isPending = QueryRun.logged(checkpoint, "offsets").lastOption.exists(_ > newestCommit)
-      if (!isPending) Files.writeString(freshFile, s"$at\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND)
+      QueryRun.logged(checkpoint, "offsets").lastOption.filter(_ > newestCommit) match {
+        case Some(pending) => append(redoneFile, s"$at $pending")
+        case None => append(freshFile, at.toString)
+      }
       at
     }
 
@@ -92,6 +103,9 @@ final class RunDirectory(val root: Path) {
   }
 
   private def newestCommit: Long = QueryRun.committed(checkpoint).lastOption.getOrElse(-1L)
+
+  private def append(file: Path, line: String): Unit =
+    Files.writeString(file, s"$line\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND): Unit
 
   /** A process may end in the middle of a write. */
   private def write(file: Path, text: String): Unit = {

@@ -66,13 +66,13 @@ final class ScenarioRunner(application: classic.SparkSession, workers: Workers, 
 
   /** Compares every batch; scenarios whose inputs give no rows have only none to give. */
   private def difference(scenario: Scenario, run: RunDirectory): Option[String] = {
-    val expected = reference(scenario, run.startedAfresh)
+    val expected = reference(scenario, run)
     def rows(result: RunResult) = result.batches.valuesIterator.flatten.flatten
     if (rows(expected).isEmpty) rows(run.result).nextOption().map(row => s"no rows expected, found $row")
     else BatchComparison.difference(expected, run.result, scenario.operatorCase.equivalence)
   }
 
-  private def reference(scenario: Scenario, startingAt: Set[Int]): RunResult = {
+  private def reference(scenario: Scenario, run: RunDirectory): RunResult = {
     val checkpoint = Files.createTempDirectory(directory, "reference")
     try
       new QueryRun(
@@ -80,7 +80,7 @@ final class ScenarioRunner(application: classic.SparkSession, workers: Workers, 
         Engine.stock(scenario.operatorCase.stock, 3),
         scenario.operatorCase,
         checkpoint
-      ).play(scenario.script, startingAt)
+      ).play(scenario.script, run.startedAfresh, run.doneAgain)
     finally Utils.deleteRecursively(checkpoint.toFile)
   }
 }

@@ -66,9 +66,9 @@ final class QueryRun(
   private var scriptedRun = -1
 
   /** Plays a script from the query's first start and returns what it gave. */
-  def play(script: Seq[Step], startingAt: Set[Int] = Set.empty): RunResult = {
+  def play(script: Seq[Step], startingAt: Set[Int] = Set.empty, doneAgain: Map[Int, Long] = Map.empty): RunResult = {
     val deliveries = new Deliveries
-    play(Script.actions(script), 0, deliveries, startingAt)
+    play(Script.actions(script), 0, deliveries, startingAt, doneAgain)
     RunResult(deliveries.byBatch, progress.toSeq)
   }
 
@@ -79,8 +79,16 @@ final class QueryRun(
    *   the trigger to begin with, where a run before this one broke off: the query's start takes its place
    * @param startingAt
    *   triggers whose place a start of the query takes as well
+   * @param doneAgain
+   *   triggers whose batch, which is told, a further run does again
    */
-  def play(actions: IndexedSeq[Action], from: Int, observer: RunObserver, startingAt: Set[Int]): Unit = {
+  def play(
+      actions: IndexedSeq[Action],
+      from: Int,
+      observer: RunObserver,
+      startingAt: Set[Int],
+      doneAgain: Map[Int, Long]
+  ): Unit = {
     var query: StreamingQuery = null
     try {
       actions.zipWithIndex.foreach {
@@ -97,6 +105,11 @@ final class QueryRun(
             // Not before: the query would begin a batch, and be stopped in the middle of it.
             if (trigger == Action.Tick) clock.skip()
             if (index >= from) query = start(observer)
+          }
+          if (doneAgain.get(index).exists(QueryRun.committed(checkpoint).lastOption.contains)) {
+            stop(query)
+            QueryRun.loseNewestCommit(checkpoint)
+            query = start(observer)
           }
         case (Action.LoseNewestCommit, _) =>
           stop(query)
