@@ -12,6 +12,9 @@ from importlib import import_module
 
 from penstock.api.errors import PenstockError
 
+EXTRAS = {"matplotlib": "pictures"}
+"""What to install for a package that is missing, where it is not `pyspark`."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand.
@@ -59,7 +62,8 @@ def _add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: 
 
 
 def _refuse(command: str, package: str | None) -> int:
+    extra = EXTRAS.get(package or "", "pyspark")
     raise PenstockError(
         "PENSTOCK_MISSING_PACKAGE",
-        f"`penstock {command}` needs the package {package}, which is not installed. pip install 'penstock[pyspark]'.",
+        f"`penstock {command}` needs the package {package}, which is not installed. pip install 'penstock[{extra}]'.",
     )
