@@ -38,11 +38,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _add(commands, name)
     parsed = parser.parse_args(given)
     try:
-        status: int = parsed.run(parsed)
+        status: int = _run(parsed, given)
     except PenstockError as error:
         print(error, file=sys.stderr)
         return 2
     return status
+
+
+def _run(parsed: argparse.Namespace, given: Sequence[str]) -> int:
+    try:
+        return int(parsed.run(parsed))
+    except ModuleNotFoundError as error:
+        # An option of the command needs it.
+        if error.name not in EXTRAS:
+            raise
+        return _refuse(given[0], error.name)
 
 
 def _add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str) -> None:

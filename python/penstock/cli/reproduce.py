@@ -11,7 +11,8 @@ from pathlib import Path
 
 from penstock.api.errors import PenstockError
 from penstock.benchmarks import machine
-from penstock.reproduction import elasticutor, fang, page, picture
+from penstock.charts import picture
+from penstock.reproduction import elasticutor, fang, page
 from penstock.reproduction.effort import BRIEF, Effort
 
 PAPERS = {"fang": fang.reproduce, "elasticutor": elasticutor.reproduce}

@@ -31,16 +31,24 @@ class Batch:
         Of each row, in any unit.
     memory
         Size of each key's state after the batch; shape ``(keys,)``, of all keys.
+    rows
+        How many rows each one stands for; 1 where there is none.
     """
 
     key: NDArray[np.int64]
     cost: Loads
     memory: Loads
+    rows: Loads | None = None
 
     @cached_property
     def cost_by_key(self) -> Loads:
         """Sum of the costs of each key's rows, shape ``(keys,)``."""
         return loads(self.key, self.cost, len(self.memory))
+
+    def rows_by(self, group: NDArray[np.int64] | Placement, groups: int) -> Loads:
+        """Sum of the rows of each group of keys, given the group of each key; shape ``(groups,)``."""
+        rows = np.ones(len(self.key)) if self.rows is None else self.rows
+        return loads(group[self.key], rows, groups)
 
 
 @dataclass(frozen=True)
@@ -206,7 +214,7 @@ class Hybrid:
     def loads(self, batch: Batch) -> Loads:
         """See `Policy`."""
         shards = len(self._cost_per_row)
-        rows = np.bincount(self._shard[batch.key], minlength=shards)
+        rows = batch.rows_by(self._shard, shards)
         known = self._cost_per_row[np.isfinite(self._cost_per_row)]
         per_row = np.where(np.isfinite(self._cost_per_row), self._cost_per_row, known.mean() if len(known) else 1.0)
         task = longest_first(rows * per_row, self._setting.tasks)
@@ -223,7 +231,7 @@ class Hybrid:
         own = np.flatnonzero(pins.pinned)
         self._shard = self._home.copy()
         self._shard[own] = setting.shards + np.arange(len(own))
-        rows = np.bincount(self._shard[batch.key], minlength=len(self._cost_per_row))
+        rows = batch.rows_by(self._shard, len(self._cost_per_row))
         cost = loads(self._shard, batch.cost_by_key, len(self._cost_per_row))
         self._cost_per_row = np.where(rows > 0, cost / np.maximum(rows, 1), np.nan)
         return Step(float(batch.memory[before != pins.pinned].sum()), len(own))

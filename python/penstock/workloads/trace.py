@@ -53,6 +53,8 @@ class Trace:
         After each row, of its key; None where they are not known.
     hashes
         Spark's hash of each key, shape ``(keys,)``.
+    rows
+        How many rows of the query each one stands for; 1 where there is none.
     """
 
     time_s: NDArray[np.float64]
@@ -60,6 +62,7 @@ class Trace:
     cost: Loads
     state_bytes: Loads | None
     hashes: Hashes
+    rows: Loads | None = None
 
     def batches(self, interval_s: float) -> Iterator[Batch]:
         """Cut into batches of so much time; there is none for a time without rows."""
@@ -70,12 +73,13 @@ class Trace:
             if start == end:
                 continue
             key = self.key[start:end]
+            rows = None if self.rows is None else self.rows[start:end]
             if self.state_bytes is None:
-                memory = memory + np.bincount(key, minlength=len(memory))
+                memory = memory + np.bincount(key, rows, len(memory))
             else:
                 memory = memory.copy()
                 memory[key] = self.state_bytes[start:end]
-            yield Batch(key, self.cost[start:end], memory)
+            yield Batch(key, self.cost[start:end], memory, rows)
 
 
 def read(path: Path, columns: Columns) -> Trace:

@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from penstock import cli
-from penstock.reproduction import hash_ring, picture
+from penstock.charts import picture
+from penstock.charts.chart import Chart, Line
+from penstock.reproduction import hash_ring
 from penstock.reproduction.effort import BRIEF, Effort
 from penstock.reproduction.elasticutor import assignment, executors
 from penstock.reproduction.elasticutor import reproduce as elasticutor
-from penstock.reproduction.experiment import Chart, Claim, Erratum, Experiment, Line, Reproduction
+from penstock.reproduction.experiment import Claim, Erratum, Experiment, Reproduction
 from penstock.reproduction.fang import example, intervals, plans, table
 from penstock.reproduction.fang import reproduce as fang
 from penstock.reproduction.page import page

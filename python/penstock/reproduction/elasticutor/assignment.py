@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.benchmarks.planners import assign as time_of_assignments
+from penstock.charts.chart import Chart, Line
 from penstock.planning import cores
 from penstock.planning.allocation import allocate
 from penstock.planning.cores import Counts, Demand
 from penstock.planning.load import Loads
 from penstock.reproduction.effort import Effort
-from penstock.reproduction.experiment import Chart, Claim, Experiment, Line
+from penstock.reproduction.experiment import Claim, Experiment
 
 NODES, CORES_OF_A_NODE, EXECUTORS_OF_AN_OPERATOR = 32, 8, 8
 PERIOD_S = 5.0

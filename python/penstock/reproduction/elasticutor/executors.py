@@ -7,13 +7,14 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.charts.chart import Chart, Line
 from penstock.planning.allocation import allocate
 from penstock.planning.load import Loads, loads
 from penstock.planning.longest_first import longest_first
 from penstock.planning.refinement import refine
 from penstock.planning.spark_hash import hash_ints
 from penstock.reproduction.effort import Effort
-from penstock.reproduction.experiment import Chart, Claim, Experiment, Line
+from penstock.reproduction.experiment import Claim, Experiment
 
 KEYS, SKEW, CORES, EXECUTORS, SHARDS = 10_000, 0.5, 256, 32, 256
 THETA = 1.2

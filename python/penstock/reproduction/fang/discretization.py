@@ -7,10 +7,11 @@ from typing import TypeVar
 
 import numpy as np
 
+from penstock.charts.chart import Chart, Line
 from penstock.planning import compact, mixed
 from penstock.planning.key_routing import KeyStatistics
 from penstock.reproduction.effort import Effort
-from penstock.reproduction.experiment import Chart, Claim, Experiment, Line
+from penstock.reproduction.experiment import Claim, Experiment
 from penstock.reproduction.fang.intervals import TABLE, THETA, Intervals, mixed_planner
 
 DEGREES = range(9)

@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from penstock.charts.chart import Chart, Line
 from penstock.planning.key_routing import KeyStatistics
 from penstock.planning.load import Loads, imbalance
 from penstock.reproduction import hash_ring
 from penstock.reproduction.effort import Effort
-from penstock.reproduction.experiment import Chart, Claim, Experiment, Line
+from penstock.reproduction.experiment import Claim, Experiment
 from penstock.reproduction.fang.intervals import (
     INSTANCES,
     KEYS,

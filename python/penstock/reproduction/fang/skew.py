@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from penstock.charts.chart import Chart, Line
 from penstock.planning.load import Loads, loads
 from penstock.reproduction import hash_ring
 from penstock.reproduction.effort import Effort
-from penstock.reproduction.experiment import Chart, Claim, Experiment, Line
+from penstock.reproduction.experiment import Claim, Experiment
 from penstock.reproduction.fang.intervals import INSTANCES, KEYS, Intervals
 
 TIMES = 50

@@ -2,8 +2,9 @@
 
 from statistics import fmean
 
+from penstock.charts.chart import Chart, Line
 from penstock.reproduction.effort import Effort
-from penstock.reproduction.experiment import Chart, Claim, Experiment, Line
+from penstock.reproduction.experiment import Claim, Experiment
 from penstock.reproduction.fang.intervals import (
     INSTANCES,
     KEYS,

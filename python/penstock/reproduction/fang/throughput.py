@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from statistics import fmean
 
+from penstock.charts.chart import Chart, Line
 from penstock.planning.load import Placement, imbalance, loads
 from penstock.reproduction.effort import Effort
-from penstock.reproduction.experiment import Chart, Claim, Experiment, Line
+from penstock.reproduction.experiment import Claim, Experiment
 from penstock.reproduction.fang.intervals import INSTANCES, KEYS, Intervals, mixed_planner, readj_planner
 
 CHANGES = (0.0, 0.3, 0.5, 1.0, 1.5, 2.0)

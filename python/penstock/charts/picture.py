@@ -1,4 +1,4 @@
-"""Pictures of experiments, as PNG."""
+"""Pictures of charts, as PNG."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from penstock.reproduction.experiment import Chart
+from penstock.charts.chart import Chart
 
 WIDTH_INCHES, HEIGHT_INCHES, DOTS_PER_INCH = 5.2, 3.6, 96
 MARKED_POINTS = 20

@@ -1,0 +1,1 @@
+"""Curves over a common axis, and pictures of them."""
