@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "static,hybrid,refine,mixed,ideal"
 DEFAULT_INTERVAL_S = 60.0
-LEAST = {"tasks": 1, "shards": 1, "table": 0}
+LEAST = {"tasks": 1, "workers": 1, "shards": 1, "table": 0}
 OF_TRACES = ("interval", "time", "key", "cost", "state")
 OF_EVENT_LOGS = ("query",)
 
@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("trace", type=Path, metavar="TRACE", help="Parquet, CSV if it is named .csv, event log")
     parser.add_argument("--tasks", type=int, default=8, metavar="N", help="tasks side by side; default 8")
+    parser.add_argument("--workers", type=int, default=1, metavar="W", help="that hybrid has; divides N; default 1")
     parser.add_argument("--policy", default=DEFAULT, metavar="A,B", help=f"which, or all; default {DEFAULT}")
     parser.add_argument("--interval", type=float, metavar="SECONDS", help="of a batch; default 60")
     parser.add_argument("--shards", type=int, default=256, metavar="S", help="of refine and hybrid; default 256")
@@ -68,7 +69,9 @@ def run(arguments: argparse.Namespace) -> int:
     trace = event_log.read(arguments.trace, arguments.query) if is_log else _read(arguments)
     # A shard is a partition of an event log, or several.
     shards = max(arguments.shards, len(trace.hashes)) if is_log else arguments.shards
-    setting = Setting(trace.hashes, arguments.tasks, shards, arguments.theta, arguments.table)
+    setting = Setting(
+        trace.hashes, arguments.tasks, shards, arguments.theta, arguments.table, workers=arguments.workers
+    )
     interval_s = 1.0 if is_log else arguments.interval or DEFAULT_INTERVAL_S
     found = {name: simulate(trace.batches(interval_s), policy(name, setting), time.perf_counter_ns) for name in names}
     print(_text(trace, found, arguments.tasks, ("tasks logged", "partitions") if is_log else ("rows", "keys")))
@@ -115,6 +118,8 @@ def _check(arguments: argparse.Namespace) -> None:
     for option, least in LEAST.items():
         if getattr(arguments, option) < least:
             raise _bad(option, getattr(arguments, option), f"{least} or more")
+    if arguments.tasks % arguments.workers:
+        raise _bad("workers", arguments.workers, f"a divisor of --tasks, which is {arguments.tasks}")
     if not arguments.theta > 1.0:
         raise _bad("theta", arguments.theta, "more than 1")
     if arguments.interval is not None and not 0 < arguments.interval < float("inf"):

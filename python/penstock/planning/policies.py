@@ -17,6 +17,7 @@ from penstock.planning.pinning import pin
 from penstock.planning.readj import readj_tuned
 from penstock.planning.refinement import refine
 from penstock.planning.spark_hash import Hashes, hash_ints, partition
+from penstock.planning.workers import Worth, place
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ class Setting:
         Entries that a routing table may have, and keys that may be pinned.
     beta
         Of MinMig and Mixed.
+    workers
+        Among which hybrid divides the tasks: shards move between workers by plan only. A divisor of `tasks`.
     """
 
     hashes: Hashes
@@ -75,6 +78,7 @@ class Setting:
     theta: float = 1.1
     table: int = 3000
     beta: float = mixed.DEFAULT_BETA
+    workers: int = 1
 
 
 @dataclass(frozen=True)
@@ -199,9 +203,10 @@ class RefinedShards:
 
 
 class Hybrid:
-    """Penstock on one worker: shards bound to tasks by this batch's rows and learnt costs, and pinned keys.
+    """Penstock: shards bound to tasks by this batch's rows and learnt costs, pinned keys, and shards between workers.
 
-    Binding moves no state: tasks of a worker share it. Pins do, from one shard of the worker to another.
+    Binding moves no state: tasks of a worker share it. Pins do, from one shard to another on the same worker, and so do
+    plans for workers, which here are made whenever a batch gains by them: costs of a trace are in any unit.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -209,15 +214,18 @@ class Hybrid:
         self._shard = self._home
         self._pinned: NDArray[np.bool_] = np.zeros(len(setting.hashes), dtype=np.bool_)
         self._setting = setting
-        self._cost_per_row: Loads = np.full(setting.shards + setting.table, np.nan)
+        shards = setting.shards + setting.table
+        self._cost_per_row: Loads = np.full(shards, np.nan)
+        self._worker: Placement = (np.arange(shards) % setting.workers).astype(np.int32)
+        self._key_worker: Placement = self._worker[self._home]
+        self._cores: Loads = np.full(setting.workers, setting.tasks / setting.workers)
 
     def loads(self, batch: Batch) -> Loads:
         """See `Policy`."""
-        shards = len(self._cost_per_row)
-        rows = batch.rows_by(self._shard, shards)
+        rows = batch.rows_by(self._shard, len(self._cost_per_row))
         known = self._cost_per_row[np.isfinite(self._cost_per_row)]
         per_row = np.where(np.isfinite(self._cost_per_row), self._cost_per_row, known.mean() if len(known) else 1.0)
-        task = longest_first(rows * per_row, self._setting.tasks)
+        task = self._bound(rows * per_row)
         return loads(task[self._shard], batch.cost_by_key, self._setting.tasks)
 
     def plan(self, batch: Batch) -> Step:
@@ -231,10 +239,30 @@ class Hybrid:
         own = np.flatnonzero(pins.pinned)
         self._shard = self._home.copy()
         self._shard[own] = setting.shards + np.arange(len(own))
+        # A pinned key begins where its home shard is, and keeps its worker while it is pinned.
+        self._key_worker = np.where(pins.pinned & before, self._key_worker, self._worker[self._home])
+        self._worker[setting.shards : setting.shards + len(own)] = self._key_worker[own]
         rows = batch.rows_by(self._shard, len(self._cost_per_row))
         cost = loads(self._shard, batch.cost_by_key, len(self._cost_per_row))
         self._cost_per_row = np.where(rows > 0, cost / np.maximum(rows, 1), np.nan)
-        return Step(float(batch.memory[before != pins.pinned].sum()), len(own))
+        travelled = self._travel(cost, loads(self._shard, batch.memory, len(cost)))
+        self._key_worker = self._worker[self._shard]
+        return Step(float(batch.memory[before != pins.pinned].sum()) + travelled, len(own))
+
+    def _bound(self, weight: Loads) -> Placement:
+        each = self._setting.tasks // self._setting.workers
+        task: Placement = np.empty(len(weight), dtype=np.int32)
+        for worker in range(self._setting.workers):
+            own = np.flatnonzero(self._worker == worker)
+            task[own] = worker * each + longest_first(weight[own], each)
+        return task
+
+    def _travel(self, load: Loads, state: Loads) -> float:
+        """Move shards between workers; give the size of their state."""
+        worth = Worth(bytes_per_ms=float("inf"), move_ms=0.0, theta=self._setting.theta, window=1)
+        plan = place(self._worker, load, state, self._cores, worth)
+        self._worker = plan.worker
+        return float(state[plan.moves[:, 0]].sum())
 
 
 def policy(name: str, setting: Setting) -> Policy:

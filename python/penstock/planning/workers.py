@@ -1,0 +1,234 @@
+"""Which worker has which shards: few moves, each worth what its state takes to travel.
+
+Inside a worker the binder spreads shards over tasks in every batch, and moves nothing. Between workers state travels,
+so that a plan weighs what a batch gains, over some batches, against that: the cost that Elasticutor's assignment of
+cores (section 4.2) and Fang et al.'s migration (section 2.2) minimise, in time instead of bytes. Neither paper says
+when a move is not worth it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.planning.compiled import compiled
+from penstock.planning.load import Loads, Placement, loads
+
+LOST = -1
+"""Worker of a shard whose worker is gone."""
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What decides whether a move is worth its time.
+
+    Parameters
+    ----------
+    bytes_per_ms
+        At which state travels, above 0.
+    move_ms
+        What a move takes besides.
+    horizon
+        Batches over which a gain counts.
+    theta
+        Busiest worker over the mean that is left alone, above 1.
+    most
+        Moves in one plan.
+    window
+        Batches in a row in which the busiest worker must have been above theta.
+    """
+
+    bytes_per_ms: float = 100_000.0
+    move_ms: float = 1.0
+    horizon: int = 20
+    theta: float = 1.1
+    most: int = 16
+    window: int = 3
+
+
+@dataclass(frozen=True)
+class WorkerPlan:
+    """Where shards shall be.
+
+    Parameters
+    ----------
+    worker
+        Of each shard; shape ``(shards,)``.
+    moves
+        Rows of shard, worker before and after, the heaviest shard first; shape ``(moves, 3)``. Shards of lost workers
+        are among them.
+    delta_before, delta_after
+        Busiest worker over the mean, as it is and with the plan, lost workers' shards placed in both.
+    gain_ms
+        By how much a batch gets shorter.
+    cost_ms
+        What the moves take; shards of lost workers take nothing, since they are loaded in any case.
+    above
+        For how many batches in a row the busiest worker has been above theta.
+    reason
+        Why the moves are what they are.
+    """
+
+    worker: Placement
+    moves: NDArray[np.int64]
+    delta_before: float
+    delta_after: float
+    gain_ms: float
+    cost_ms: float
+    above: int
+    reason: str
+
+
+def place(worker: Placement, load: Loads, state_bytes: Loads, cores: Loads, worth: Worth, above: int = 0) -> WorkerPlan:
+    """Plan which shards move between workers after a batch.
+
+    A batch takes as long as the worker with most work for each of its cores. Each step makes the move from that worker
+    that is worth most by itself; of all steps as many are taken as are worth most together.
+
+    Parameters
+    ----------
+    worker
+        Of each shard, `LOST` where it is gone; shape ``(shards,)``.
+    load
+        Expected work of each shard in a batch, in ms, not negative; shape ``(shards,)``.
+    state_bytes
+        Of each shard; shape ``(shards,)``.
+    cores
+        Of each worker, above 0; shape ``(workers,)``.
+    worth
+        See there.
+    above
+        That of the plan before.
+
+    Returns
+    -------
+    WorkerPlan
+        Never worse than what was there: its gain over the horizon is at least its cost. Ties go to the lower shard and
+        the lower worker.
+    """
+    start = _placed(worker, load, cores)
+    mean = float(load.sum() / cores.sum())
+    before = _longest(start, load, cores)
+    above = above + 1 if before > worth.theta * mean * (1 + _ROUNDING) else 0
+    placed, reason = start, "balanced" if above == 0 else "within stabilisation window"
+    if above >= max(1, worth.window):
+        placed, reason = _weighed(start, load, state_bytes, cores, worth)
+    after = _longest(placed, load, cores)
+    moved = np.flatnonzero(placed != worker)
+    moved = moved[np.argsort(-load[moved], kind="stable")]
+    return WorkerPlan(
+        placed,
+        np.stack((moved, worker[moved].astype(np.int64), placed[moved].astype(np.int64)), axis=1),
+        before / mean if mean > 0 else 1.0,
+        after / mean if mean > 0 else 1.0,
+        before - after,
+        _cost_ms(start, placed, state_bytes, worth),
+        above,
+        reason,
+    )
+
+
+def _placed(worker: Placement, load: Loads, cores: Loads) -> Placement:
+    """Give shards of lost workers to others: the heaviest first, where the work for each core is least then."""
+    placed = worker.astype(np.int32)
+    lost = np.flatnonzero(placed == LOST)
+    if len(lost):
+        here = placed != LOST
+        work = loads(placed[here], load[here], len(cores))
+        for shard in lost[np.argsort(-load[lost], kind="stable")]:
+            to = int(np.argmin((work + load[shard]) / cores))
+            placed[shard] = to
+            work[to] += load[shard]
+    return placed
+
+
+def _weighed(start: Placement, load: Loads, state_bytes: Loads, cores: Loads, worth: Worth) -> tuple[Placement, str]:
+    cost_ms = state_bytes / worth.bytes_per_ms + worth.move_ms
+    limit = worth.theta * float(load.sum() / cores.sum())
+    work = loads(start, load, len(cores))
+    steps = _steps(start.copy(), load, cost_ms, cores, work, limit, float(worth.horizon), worth.most)
+    if len(steps) == 0:
+        return start, _why_nothing(start, load, cores)
+    best, best_worth, placed = start, 0.0, start.copy()
+    longest = _longest(start, load, cores)
+    for shard, to in steps:
+        placed[shard] = to
+        gained = (longest - _longest(placed, load, cores)) * worth.horizon
+        net = gained - _cost_ms(start, placed, state_bytes, worth)
+        if net > best_worth:
+            best, best_worth = placed.copy(), net
+    if best is start:
+        return start, "cost exceeds gain"
+    return best, f"{best_worth:.0f} ms gained over {worth.horizon} batches, the moves counted"
+
+
+def _why_nothing(start: Placement, load: Loads, cores: Loads) -> str:
+    """Tell a shard that no worker has room for from moves that are not worth it."""
+    work = loads(start, load, len(cores)) / cores
+    busiest = int(np.argmax(work))
+    heaviest = int(np.argmax(np.where(start == busiest, load, -1.0)))
+    others = np.delete(np.arange(len(cores)), busiest)
+    helps = [
+        max(work[busiest] - load[shard] / cores[busiest], work[to] + load[shard] / cores[to]) < work[busiest]
+        for shard in np.flatnonzero(start == busiest)
+        for to in others
+        if load[shard] > 0
+    ]
+    if any(helps):
+        return "cost exceeds gain"
+    share = load[heaviest] / float(load.sum())
+    return f"one shard is the limit: {heaviest} has {share:.0%} of the work"
+
+
+def _longest(placed: Placement, load: Loads, cores: Loads) -> float:
+    return float((loads(placed, load, len(cores)) / cores).max())
+
+
+def _cost_ms(start: Placement, placed: Placement, state_bytes: Loads, worth: Worth) -> float:
+    moved = start != placed
+    return float(state_bytes[moved].sum()) / worth.bytes_per_ms + worth.move_ms * int(moved.sum())
+
+
+@compiled
+def _steps(
+    placed: Placement,
+    load: Loads,
+    cost_ms: Loads,
+    cores: Loads,
+    work: Loads,
+    limit: float,
+    horizon: float,
+    most: int,
+) -> NDArray[np.int64]:
+    """Give the moves one after the other, as rows of shard and worker; `placed` and `work` are changed."""
+    made = np.empty((most, 2), dtype=np.int64)
+    count = 0
+    while count < most:
+        busiest = 0
+        for worker in range(1, len(cores)):
+            if work[worker] / cores[worker] > work[busiest] / cores[busiest]:
+                busiest = worker
+        longest = work[busiest] / cores[busiest]
+        if longest <= limit:
+            break
+        best, best_shard, best_worker = 0.0, -1, -1
+        for shard in range(len(placed)):
+            if placed[shard] != busiest or load[shard] <= 0:
+                continue
+            left = (work[busiest] - load[shard]) / cores[busiest]
+            for worker in range(len(cores)):
+                if worker == busiest:
+                    continue
+                shorter = longest - max(left, (work[worker] + load[shard]) / cores[worker])
+                net = horizon * shorter - cost_ms[shard]
+                if shorter > 0 and net > best:
+                    best, best_shard, best_worker = net, shard, worker
+        if best_shard < 0:
+            break
+        work[busiest] -= load[best_shard]
+        work[best_worker] += load[best_shard]
+        placed[best_shard] = best_worker
+        made[count, 0], made[count, 1] = best_shard, best_worker
+        count += 1
+    return made[:count].copy()
