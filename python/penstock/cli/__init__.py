@@ -50,9 +50,9 @@ def _run(parsed: argparse.Namespace, given: Sequence[str]) -> int:
         return int(parsed.run(parsed))
     except ModuleNotFoundError as error:
         # An option of the command needs it.
-        if error.name not in EXTRAS:
+        if _package(error) not in EXTRAS:
             raise
-        return _refuse(given[0], error.name)
+        return _refuse(given[0], _package(error))
 
 
 def _add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str) -> None:
@@ -60,7 +60,7 @@ def _add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: 
     try:
         module = import_module(f"{__name__}.{name}")
     except ModuleNotFoundError as error:
-        lacking = error.name
+        lacking = _package(error)
         command = commands.add_parser(name, help=f"(not available: {lacking} is not installed)")
         command.add_argument("arguments", nargs=argparse.REMAINDER)
         command.set_defaults(run=lambda _: _refuse(name, lacking))
@@ -71,8 +71,12 @@ def _add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: 
     command.set_defaults(run=module.run)
 
 
-def _refuse(command: str, package: str | None) -> int:
-    extra = EXTRAS.get(package or "", "pyspark")
+def _package(error: ModuleNotFoundError) -> str:
+    return (error.name or "").partition(".")[0]
+
+
+def _refuse(command: str, package: str) -> int:
+    extra = EXTRAS.get(package, "pyspark")
     raise PenstockError(
         "PENSTOCK_MISSING_PACKAGE",
         f"`penstock {command}` needs the package {package}, which is not installed. pip install 'penstock[{extra}]'.",

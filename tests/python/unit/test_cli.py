@@ -1,5 +1,7 @@
 """The command line and the settings that it lists."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import penstock
@@ -47,3 +49,17 @@ def test_unknown_commands_are_refused():
     with pytest.raises(SystemExit) as caught:
         cli.main(["no-such-command"])
     assert caught.value.code == 2
+
+
+@pytest.mark.parametrize(
+    "arguments", [["reproduce", "fang", "--out", "out"], ["simulate", "trace.csv", "--png", "picture.png"]]
+)
+def test_pictures_are_refused_without_their_package(arguments):
+    """In a process of its own: modules that are imported stay so."""
+    code = "import sys; sys.modules['matplotlib'] = None; from penstock.cli import main; sys.exit(main(sys.argv[1:]))"
+    completed = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert completed.returncode == 2
+    assert "needs the package matplotlib" in completed.stderr
+    assert "pip install 'penstock[pictures]'" in completed.stderr
