@@ -4,6 +4,8 @@ Prints for every batch its input rows, the tasks of the stateful stage, how many
 mean, and milliseconds. At the end it compares every row of every batch's answer; exit status 1 where one differs.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import os
@@ -11,8 +13,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +24,9 @@ import pyarrow.parquet as pq
 from penstock.api.errors import PenstockError
 from penstock.workloads import flights
 from penstock.workloads.flights import Batch
+
+if TYPE_CHECKING:
+    from penstock.charts.chart import Chart
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, default=Path("data/flights.parquet"), help="default: %(default)s")
     parser.add_argument("--batches", type=int, default=6, help="default: %(default)s")
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="default: all, here %(default)s")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every batch of every run here")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write one page with the runs over time here")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -54,14 +63,28 @@ def run(arguments: argparse.Namespace) -> int:
             "PENSTOCK_NO_DATA",
             f"{arguments.data} does not exist. Run this in a checkout of the project, or name the file with --data.",
         )
+    if arguments.html:
+        # Not after all the work.
+        from penstock.charts import html  # noqa: PLC0415
     with tempfile.TemporaryDirectory(prefix="penstock-demo-") as folder:
         work = Path(folder)
         flights.split(arguments.data, work / "source", arguments.batches)
         compared = variants(arguments.cores)
+        measured: dict[str, list[Batch]] = {}
         for variant in compared:
             print(f"\n{variant.title}", flush=True)
-            print_table(measure(variant, work, arguments.cores))
-        return report(work, compared)
+            measured[variant.title] = measure(variant, work, arguments.cores)
+            print_table(measured[variant.title])
+        verdict, equal = judge(work, compared)
+    print(f"\n{verdict}")
+    if arguments.json:
+        runs = {title: [asdict(batch) for batch in batches] for title, batches in measured.items()}
+        arguments.json.write_text(json.dumps({"equal": equal, "verdict": verdict, "runs": runs}, indent=1) + "\n")
+    if arguments.html:
+        notes = ["Sessions of departures by airport, two months of US flights.", verdict]
+        header, rows = ("run", "batches", "median ms", "longest ms", "busiest over mean"), summary(measured)
+        arguments.html.write_text(html.page("Penstock beside plain Spark", notes, header, rows, charts(measured)))
+    return 0 if equal else 1
 
 
 def measure(variant: Variant, work: Path, cores: int) -> list[Batch]:
@@ -80,13 +103,42 @@ def print_table(batches: list[Batch]) -> None:
     print(f"{'batch':>7}{'rows':>10}{'tasks':>7}{'busiest/mean':>14}{'ms':>8}")
     for b in batches:
         print(f"{b.batch:>7}{b.rows:>10,}{b.tasks:>7}{b.busiest_over_mean:>14.3f}{b.ms:>8,}")
-    warm = batches[1:] or batches
-    ms, balance = (statistics.median(v) for v in zip(*((b.ms, b.busiest_over_mean) for b in warm), strict=True))
+    ms, balance = (
+        statistics.median(v) for v in zip(*((b.ms, b.busiest_over_mean) for b in warm(batches)), strict=True)
+    )
     print(f" median{'':>17}{balance:>14.3f}{ms:>8,.0f}", flush=True)
 
 
-def report(work: Path, compared: tuple[Variant, ...]) -> int:
-    """Compare the answers of all variants with the first one's, batch by batch and row by row."""
+def warm(batches: list[Batch]) -> list[Batch]:
+    """Give all but the first, which warms up."""
+    return batches[1:] or batches
+
+
+def summary(measured: Mapping[str, list[Batch]]) -> list[list[str]]:
+    """Give a row for each run: its name, batches, median and longest milliseconds, median balance."""
+    rows = []
+    for title, batches in measured.items():
+        ms = [b.ms for b in warm(batches)]
+        balance = statistics.median(b.busiest_over_mean for b in warm(batches))
+        rows.append([title, str(len(batches)), f"{statistics.median(ms):,.0f}", f"{max(ms):,.0f}", f"{balance:.3f}"])
+    return rows
+
+
+def charts(measured: Mapping[str, list[Batch]]) -> list[Chart]:
+    """Draw the runs over their batches: time, and balance."""
+    from penstock.charts.chart import Chart, Line  # noqa: PLC0415
+
+    def lines(value: str) -> list[Line]:
+        return [Line(t, [b.batch for b in bs], [float(getattr(b, value)) for b in bs]) for t, bs in measured.items()]
+
+    return [
+        Chart("batch", "ms", lines("ms")),
+        Chart("batch", "rows of the busiest task over the mean", lines("busiest_over_mean")),
+    ]
+
+
+def judge(work: Path, compared: tuple[Variant, ...]) -> tuple[str, bool]:
+    """Compare the answers of all variants with the first one's, batch by batch and row by row; say what was found."""
     ours = answers(work, compared[0])
     rows = sum(t.num_rows for t in ours.values())
     differing = []
@@ -97,12 +149,9 @@ def report(work: Path, compared: tuple[Variant, ...]) -> int:
             for batch in sorted(ours.keys() | theirs.keys())
             if batch not in ours or batch not in theirs or not ours[batch].equals(theirs[batch])
         ]
-    print()
     if differing:
-        print(f"ANSWERS DIFFER from Penstock's in {', '.join(differing)}")
-        return 1
-    print(f"answers are equal: {rows:,} rows in {len(ours)} batches, each compared with both plain runs")
-    return 0
+        return f"ANSWERS DIFFER from Penstock's in {', '.join(differing)}", False
+    return f"answers are equal: {rows:,} rows in {len(ours)} batches, each compared with both plain runs", True
 
 
 def answers(work: Path, variant: Variant) -> dict[int, pa.Table]:
