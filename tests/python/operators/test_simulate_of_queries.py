@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from penstock import cli
 
 QUERY = """
@@ -25,20 +24,16 @@ spark.stop()
 """
 
 
-@pytest.mark.parametrize("rolling", ["true", "false"])
-def test_partitions_of_a_real_query_are_placed(rolling, tmp_path, capsys):
+def test_partitions_of_a_real_query_are_placed(tmp_path, capsys):
     logs = tmp_path / "logs"
     logs.mkdir()
     conf = {
         "spark.driver.host": "127.0.0.1",
         "spark.eventLog.dir": logs.as_uri(),
-        "spark.eventLog.rolling.enabled": rolling,
-        "spark.eventLog.compress": rolling,
     }
     command = [sys.executable, "-c", QUERY, str(tmp_path / "checkpoint"), *(f"{k}={v}" for k, v in conf.items())]
     subprocess.run(command, check=True, timeout=300, stdin=subprocess.DEVNULL, capture_output=True)
     (log,) = (path for path in logs.iterdir() if not path.name.startswith("."))
-    assert log.is_dir() == (rolling == "true")
     result = tmp_path / "result.json"
     assert cli.main(["simulate", str(log), "--tasks", "3", "--policy", "static", "--json", str(result)]) == 0
     # The source gives one batch in each run.
