@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from penstock.benchmarks.samples import Series
+from penstock.benchmarks.timing import timed
 from penstock.planning import compact, cores, mixed, refinement
 from penstock.planning.key_routing import KeyStatistics
 from penstock.workloads.key_costs import fluctuate, zipf
-
-Answer = TypeVar("Answer")
 
 INSTANCES = 15
 SKEW = 0.85
@@ -35,12 +33,12 @@ def plan(rounds: int, warm_up: int, keys: int | None) -> list[Series]:
         intervals = [_fluctuated(number, theta, seed) for seed in range(rounds + warm_up)]
 
         def exact(interval: KeyStatistics, theta: float = theta) -> dict[str, float]:
-            ms, found = _timed(lambda: mixed.mixed(interval, theta, TABLE))
+            ms, found = timed(lambda: mixed.mixed(interval, theta, TABLE))
             return {"planMs": ms, "imbalance": found.load.max() / found.load.mean()}
 
         def merged(interval: KeyStatistics, theta: float = theta) -> dict[str, float]:
             records, record_of = compact.merge(interval, DEGREE, 1 / 8, 1 / 8)
-            ms, found = _timed(lambda: compact.mixed_compact(records, theta, TABLE))
+            ms, found = timed(lambda: compact.mixed_compact(records, theta, TABLE))
             real = found.expanded(interval, record_of).load
             error = float(np.abs(found.load - real).max() / real.mean())
             return {"planMs": ms, "imbalance": real.max() / real.mean(), "error": error, "records": len(records.cost)}
@@ -62,7 +60,7 @@ def assign(rounds: int, warm_up: int) -> list[Series]:
         batches = []
         for seed in range(rounds + warm_up):
             current, capacity, demand = _demand(nodes, seed)
-            ms, ours = _timed(lambda c=current, n=capacity, d=demand: cores.assign(c, n, d))  # type: ignore[misc]
+            ms, ours = timed(lambda c=current, n=capacity, d=demand: cores.assign(c, n, d))  # type: ignore[misc]
             published = cores.assign_as_published(current, capacity, demand, ours.phi)
             batches.append({"planMs": ms, "cost": _over(ours.migrated_bytes, published.migrated_bytes)})
         made.append(Series({"call": f"{nodes} nodes"}, batches[warm_up:]))
@@ -76,15 +74,9 @@ def refine(rounds: int, warm_up: int) -> list[Series]:
         random = np.random.default_rng(seed)
         load = random.permutation(np.arange(1, SHARDS + 1, dtype=np.float64) ** -0.35)
         task = random.integers(0, TASKS, SHARDS).astype(np.int32)
-        ms, found = _timed(lambda t=task, w=load: refinement.refine(t, w, TASKS))  # type: ignore[misc]
+        ms, found = timed(lambda t=task, w=load: refinement.refine(t, w, TASKS))  # type: ignore[misc]
         batches.append({"planMs": ms, "imbalance": found.delta_after, "moves": len(found.moves)})
     return [Series({"call": f"{SHARDS} shards, {TASKS} tasks"}, batches[warm_up:])]
-
-
-def _timed(call: Callable[[], Answer]) -> tuple[float, Answer]:
-    begin = time.perf_counter_ns()
-    answer = call()
-    return (time.perf_counter_ns() - begin) / 1e6, answer
 
 
 def _fluctuated(keys: int, theta: float, seed: int) -> KeyStatistics:

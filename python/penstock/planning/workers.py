@@ -108,12 +108,13 @@ def place(worker: Placement, load: Loads, state_bytes: Loads, cores: Loads, wort
         the lower worker.
     """
     start = _placed(worker, load, cores)
+    cost_ms = state_bytes / worth.bytes_per_ms + worth.move_ms
     mean = float(load.sum() / cores.sum())
     before = _longest(start, load, cores)
     above = above + 1 if before > worth.theta * mean * (1 + _ROUNDING) else 0
     placed, reason = start, "balanced" if above == 0 else "within stabilisation window"
     if above >= max(1, worth.window):
-        placed, reason = _weighed(start, load, state_bytes, cores, worth)
+        placed, reason = _weighed(start, load, cost_ms, cores, worth)
     after = _longest(placed, load, cores)
     moved = np.flatnonzero(placed != worker)
     moved = moved[np.argsort(-load[moved], kind="stable")]
@@ -123,7 +124,7 @@ def place(worker: Placement, load: Loads, state_bytes: Loads, cores: Loads, wort
         before / mean if mean > 0 else 1.0,
         after / mean if mean > 0 else 1.0,
         before - after,
-        _cost_ms(start, placed, state_bytes, worth),
+        float(cost_ms[placed != start].sum()),
         above,
         reason,
     )
@@ -143,19 +144,18 @@ def _placed(worker: Placement, load: Loads, cores: Loads) -> Placement:
     return placed
 
 
-def _weighed(start: Placement, load: Loads, state_bytes: Loads, cores: Loads, worth: Worth) -> tuple[Placement, str]:
-    cost_ms = state_bytes / worth.bytes_per_ms + worth.move_ms
+def _weighed(start: Placement, load: Loads, cost_ms: Loads, cores: Loads, worth: Worth) -> tuple[Placement, str]:
     limit = worth.theta * float(load.sum() / cores.sum())
     work = loads(start, load, len(cores))
     steps = _steps(start.copy(), load, cost_ms, cores, work, limit, float(worth.horizon), worth.most)
     if len(steps) == 0:
-        return start, _why_nothing(start, load, cores)
+        return start, _why_nothing(start, load, cores, limit)
     best, best_worth, placed = start, 0.0, start.copy()
     longest = _longest(start, load, cores)
     for shard, to in steps:
         placed[shard] = to
         gained = (longest - _longest(placed, load, cores)) * worth.horizon
-        net = gained - _cost_ms(start, placed, state_bytes, worth)
+        net = gained - float(cost_ms[placed != start].sum())
         if net > best_worth:
             best, best_worth = placed.copy(), net
     if best is start:
@@ -163,31 +163,19 @@ def _weighed(start: Placement, load: Loads, state_bytes: Loads, cores: Loads, wo
     return best, f"{best_worth:.0f} ms gained over {worth.horizon} batches, the moves counted"
 
 
-def _why_nothing(start: Placement, load: Loads, cores: Loads) -> str:
-    """Tell a shard that no worker has room for from moves that are not worth it."""
-    work = loads(start, load, len(cores)) / cores
-    busiest = int(np.argmax(work))
-    heaviest = int(np.argmax(np.where(start == busiest, load, -1.0)))
-    others = np.delete(np.arange(len(cores)), busiest)
-    helps = [
-        max(work[busiest] - load[shard] / cores[busiest], work[to] + load[shard] / cores[to]) < work[busiest]
-        for shard in np.flatnonzero(start == busiest)
-        for to in others
-        if load[shard] > 0
-    ]
-    if any(helps):
+def _why_nothing(start: Placement, load: Loads, cores: Loads, limit: float) -> str:
+    """Tell a shard that no worker has room for from moves that are not worth it: those would be made for nothing."""
+    work = loads(start, load, len(cores))
+    busiest = int(np.argmax(work / cores))
+    if len(_steps(start.copy(), load, np.zeros(len(load)), cores, work, limit, 1.0, 1)):
         return "cost exceeds gain"
+    heaviest = int(np.argmax(np.where(start == busiest, load, -1.0)))
     share = load[heaviest] / float(load.sum())
     return f"one shard is the limit: {heaviest} has {share:.0%} of the work"
 
 
 def _longest(placed: Placement, load: Loads, cores: Loads) -> float:
     return float((loads(placed, load, len(cores)) / cores).max())
-
-
-def _cost_ms(start: Placement, placed: Placement, state_bytes: Loads, worth: Worth) -> float:
-    moved = start != placed
-    return float(state_bytes[moved].sum()) / worth.bytes_per_ms + worth.move_ms * int(moved.sum())
 
 
 @compiled

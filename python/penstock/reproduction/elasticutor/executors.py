@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 
 from penstock.charts.chart import Chart, Line
 from penstock.planning.allocation import allocate
-from penstock.planning.load import Loads, loads
+from penstock.planning.load import Loads, Placement, loads
 from penstock.planning.longest_first import longest_first
 from penstock.planning.refinement import refine
-from penstock.planning.spark_hash import hash_ints
+from penstock.planning.spark_hash import hash_ints, partition
 from penstock.reproduction.effort import Effort
 from penstock.reproduction.experiment import Claim, Experiment
 
 KEYS, SKEW, CORES, EXECUTORS, SHARDS = 10_000, 0.5, 256, 32, 256
 THETA = 1.2
-STEP_S, BALANCES_EVERY_S = 0.5, 0.5
-"""Shards are balanced twice a second (section 3.1)."""
+STEP_S = 0.5
+"""Shards are balanced twice a second (section 3.1), in every step."""
 CORES_EVERY_S = 1.0
 REPARTITIONS_AFTER_S = 15.0
 """The transient of the resource-centric approach, 10 to 20 s (section 5.1): taken from the paper."""
@@ -84,8 +84,11 @@ def proportional(load: Loads, cores: int) -> NDArray[np.int64]:
 
 def elastic(executors: int, shards: int) -> Executors:
     """Spread the keys over executors and their shards by hash."""
-    hashes = hash_ints(np.arange(KEYS, dtype=np.int32)).astype(np.int64)
-    return Executors(np.mod(hashes, executors * shards).astype(np.int32), executors, shards)
+    return Executors(_spread(executors * shards), executors, shards)
+
+
+def _spread(parts: int) -> Placement:
+    return partition(hash_ints(np.arange(KEYS, dtype=np.int32)), parts)
 
 
 def zipf(skew: float, seed: int) -> Loads:
@@ -96,8 +99,7 @@ def zipf(skew: float, seed: int) -> Loads:
 
 def static_busiest(cost: Loads) -> float:
     """Give the largest load of a core where keys are partitioned over the cores once and for all."""
-    hashes = hash_ints(np.arange(KEYS, dtype=np.int32)).astype(np.int64)
-    return float(loads(np.mod(hashes, CORES).astype(np.int32), cost, CORES).max() * CORES / cost.sum())
+    return float(loads(_spread(CORES), cost, CORES).max() * CORES / cost.sum())
 
 
 def dynamics(effort: Effort) -> Experiment:
@@ -114,7 +116,7 @@ def dynamics(effort: Effort) -> Experiment:
         method=(
             f"{KEYS:,} keys, Zipf {SKEW}, {CORES} cores, {EXECUTORS} executors of {SHARDS} shards; {seconds:.0f} s in "
             f"steps of {STEP_S} s. A saturated operator is as fast as its busiest core. Elasticutor balances shards "
-            f"every {BALANCES_EVERY_S} s and cores every {CORES_EVERY_S:.0f} s by the second before; the "
+            f"every {STEP_S} s and cores every {CORES_EVERY_S:.0f} s by the second before; the "
             f"resource-centric approach is in balance {REPARTITIONS_AFTER_S:.0f} s after a shuffle, which is the "
             "paper's measurement."
         ),
@@ -310,8 +312,7 @@ def _elasticutor(omega: int, seconds: float, seed: int) -> Sequence[float]:
 
 
 def _resource_centric(omega: int, seconds: float, seed: int) -> Sequence[float]:
-    hashes = hash_ints(np.arange(KEYS, dtype=np.int32)).astype(np.int64)
-    shard = np.mod(hashes, EXECUTORS * SHARDS).astype(np.int32)
+    shard = _spread(EXECUTORS * SHARDS)
     place = longest_first(loads(shard, zipf(SKEW, seed), EXECUTORS * SHARDS), CORES)
 
     def step(_: int, cost: Loads, __: Loads, since_s: float) -> float:

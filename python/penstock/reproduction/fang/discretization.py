@@ -1,12 +1,11 @@
 """Planning over records instead of keys: figure 11 of Fang et al."""
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import fmean
-from typing import TypeVar
 
 import numpy as np
 
+from penstock.benchmarks.timing import timed
 from penstock.charts.chart import Chart, Line
 from penstock.planning import compact, mixed
 from penstock.planning.key_routing import KeyStatistics
@@ -16,7 +15,6 @@ from penstock.reproduction.fang.intervals import TABLE, THETA, Intervals, mixed_
 
 DEGREES = range(9)
 CLOSE = 0.01
-Answer = TypeVar("Answer")
 
 
 def degrees(effort: Effort) -> Experiment:
@@ -24,7 +22,7 @@ def degrees(effort: Effort) -> Experiment:
     times = max(3, effort.intervals // 4)
     intervals = [_interval(effort.keys, effort.seed + i) for i in range(times + 1)]
     # The first plan is not counted: what is compiled is loaded with it.
-    exact_ms = fmean([_timed(lambda k=k: mixed.mixed(k, THETA, TABLE))[0] for k in intervals][1:])  # type: ignore[misc]
+    exact_ms = fmean([timed(lambda k=k: mixed.mixed(k, THETA, TABLE))[0] for k in intervals][1:])  # type: ignore[misc]
     columns = []
     for degree in DEGREES:
         found = [_compact(keys, degree) for keys in intervals][1:]
@@ -93,13 +91,7 @@ def _interval(keys: int, seed: int) -> KeyStatistics:
 
 def _compact(keys: KeyStatistics, degree: int) -> tuple[float, float, float, float]:
     smallest = float(keys.cost.min()), float(keys.memory.min())
-    merging_ms, (records, record_of) = _timed(lambda: compact.merge(keys, degree, *smallest))
-    planning_ms, plan = _timed(lambda: compact.mixed_compact(records, THETA, TABLE))
+    merging_ms, (records, record_of) = timed(lambda: compact.merge(keys, degree, *smallest))
+    planning_ms, plan = timed(lambda: compact.mixed_compact(records, THETA, TABLE))
     real = plan.expanded(keys, record_of).load
     return planning_ms, merging_ms, float(np.abs(plan.load - real).max() / real.mean()), len(records.cost)
-
-
-def _timed(call: Callable[[], Answer]) -> tuple[float, Answer]:
-    begin = time.perf_counter_ns()
-    answer = call()
-    return (time.perf_counter_ns() - begin) / 1e6, answer

@@ -1,12 +1,12 @@
 """Fang et al.'s synthetic workload, interval by interval, and a planner that is run between intervals."""
 
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean
 
+from penstock.benchmarks.timing import timed
 from penstock.planning import mixed
 from penstock.planning.key_routing import KeyPlan, KeyStatistics
 from penstock.planning.load import Placement, imbalance
@@ -99,9 +99,7 @@ def play(intervals: Intervals, planner: Planner, count: int) -> Sequence[Planned
     for _ in range(count):
         intervals.advance(current)
         statistics = intervals.statistics(current)
-        begin = time.perf_counter_ns()
-        plan = planner(statistics)
-        planning_ms = (time.perf_counter_ns() - begin) / 1e6
+        planning_ms, plan = timed(lambda s=statistics: planner(s))  # type: ignore[misc]
         made.append(
             Planned(
                 planning_ms,

@@ -1,10 +1,10 @@
 """What plans cost: figures 8, 9, 10, 12 and 15 of Fang et al."""
 
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from penstock.benchmarks.timing import timed
 from penstock.charts.chart import Chart, Line
 from penstock.planning.key_routing import KeyStatistics
 from penstock.planning.load import Loads, imbalance
@@ -14,6 +14,7 @@ from penstock.reproduction.experiment import Claim, Experiment
 from penstock.reproduction.fang.intervals import (
     INSTANCES,
     KEYS,
+    THETA,
     Intervals,
     Planned,
     Planner,
@@ -52,18 +53,8 @@ def instances(effort: Effort) -> Experiment:
 def tolerance(effort: Effort) -> Experiment:
     """Figure 9."""
     thetas = (0.02, 0.05, 0.08, 0.15, 0.3)
-    runs = {
-        f"{name}, w = {w}": {
-            theta: play(Intervals(window=w, seed=effort.seed), planner(theta), effort.intervals) for theta in thetas
-        }
-        for w in WINDOWS
-        for name, planner in (("Mixed", mixed_planner), ("MinTable", min_table_planner))
-    }
-    ratios = [
-        migrated(runs[f"MinTable, w = {w}"][theta]) / migrated(runs[f"Mixed, w = {w}"][theta])
-        for w in WINDOWS
-        for theta in thetas
-    ]
+    runs = _by_window(effort, thetas, lambda _, w: Intervals(window=w, seed=effort.seed), theta_of=lambda theta: theta)
+    ratios = [ratio for w in WINDOWS for ratio in _ratios(runs, w)]
     one, five = (np.mean([migrated(m) for m in runs[f"Mixed, w = {w}"].values()]) for w in WINDOWS)
     strict, loose = (migrated(runs["Mixed, w = 1"][theta]) for theta in (thetas[0], thetas[-1]))
     return Experiment(
@@ -193,16 +184,20 @@ def _one_more(planner: Planner, seed: int) -> tuple[float, float, float]:
     memory: Loads = intervals.costs.cost
     keys = KeyStatistics(intervals.costs.cost, memory, home, placed, INSTANCES + 1)
     planner(keys)
-    begin = time.perf_counter_ns()
-    plan = planner(keys)
-    took_ms = (time.perf_counter_ns() - begin) / 1e6
+    took_ms, plan = timed(lambda: planner(keys))
     return took_ms, imbalance(plan.load), plan.migrated(keys) / float(memory.sum())
 
 
-def _by_window(effort: Effort, values: Iterable[float], make: Callable[[float, int], Intervals]) -> Runs:
-    listed = list(values)
+def _by_window(
+    effort: Effort,
+    values: Sequence[float],
+    make: Callable[[float, int], Intervals],
+    theta_of: Callable[[float], float] = lambda _: THETA,
+) -> Runs:
     return {
-        f"{name}, w = {w}": {value: play(make(value, w), planner(), effort.intervals) for value in listed}
+        f"{name}, w = {w}": {
+            value: play(make(value, w), planner(theta_of(value)), effort.intervals) for value in values
+        }
         for w in WINDOWS
         for name, planner in (("Mixed", mixed_planner), ("MinTable", min_table_planner))
     }
@@ -218,8 +213,7 @@ def _method(effort: Effort) -> str:
 def _less_migrated(runs: Runs) -> list[Claim]:
     claims = []
     for w in WINDOWS:
-        ours, theirs = runs[f"Mixed, w = {w}"], runs[f"MinTable, w = {w}"]
-        ratios = [migrated(theirs[value]) / max(migrated(ours[value]), 1e-9) for value in ours]
+        ratios = _ratios(runs, w)
         claims.append(
             Claim(
                 f"Mixed moves less than MinTable, w = {w}",
@@ -229,6 +223,12 @@ def _less_migrated(runs: Runs) -> list[Claim]:
             )
         )
     return claims
+
+
+def _ratios(runs: Runs, window: int) -> list[float]:
+    """Give what MinTable moves over what Mixed does."""
+    ours, theirs = runs[f"Mixed, w = {window}"], runs[f"MinTable, w = {window}"]
+    return [migrated(theirs[value]) / max(migrated(ours[value]), 1e-9) for value in ours]
 
 
 def _soon(runs: Runs) -> Claim:
