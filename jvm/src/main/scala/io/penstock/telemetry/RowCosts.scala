@@ -4,15 +4,48 @@ package io.penstock.telemetry
  * Learns what a row of each shard costs against the typical row, from batch to batch. A shard's own cost counts as far as it
  * can be told from noise: by a t statistic with the shard's own variance between batches, moderated by that of all shards
  * (Smyth 2004), its distance from the median is drawn in (James and Stein's positive part). A pause that hits a shard once
- * makes its variance as large as its distance, so it counts for nothing. Where all shards cost the same the answer is that,
- * so that noise moves nothing. For one thread.
+ * makes its variance as large as its distance, so it counts for nothing. Shards above the median are compared by magnitude,
+ * since what costs a thousand typical rows in one batch and ten thousand in the next (the JIT compiler has come to the
+ * others' code) is expensive beyond doubt, however it varies. Where all shards cost the same the answer is that, so that
+ * noise moves nothing. For one thread.
  */
 final class RowCosts(shardCount: Int) {
   // Sums over the batches in which a shard had rows; recent ones weigh more.
   private val rows = new Array[Double](shardCount)
-  private val cost = new Array[Double](shardCount)
-  private val squares = new Array[Double](shardCount)
   private val batches = new Array[Double](shardCount)
+  private val byCost = new Spread(identity)
+  private val byMagnitude = new Spread(math.log1p)
+
+  /** Mean and variance between batches of each shard's cost of a row, on a scale. */
+  private class Spread(scale: Double => Double) {
+    private val sums = new Array[Double](shardCount)
+    private val squares = new Array[Double](shardCount)
+
+    def mean(s: Int): Double = sums(s) / rows(s)
+
+    /** To be called before `rows` has the batch's. */
+    def learn(s: Int, batchRows: Double, rowCost: Double): Unit = {
+      val value = scale(rowCost)
+      if (rows(s) > 0.0) {
+        val innovation = value - mean(s)
+        squares(s) = RowCosts.Keep * squares(s) + innovation * innovation * batchRows * rows(s) / (batchRows + rows(s))
+      }
+      sums(s) = RowCosts.Keep * sums(s) + batchRows * value
+    }
+
+    /** How much of a shard's distance from the median is no noise: 0 to 1. */
+    def told(known: Seq[Int]): Int => Double = {
+      val center = RowCosts.median((0 until shardCount).filter(rows(_) > 0.0).map(mean).toArray).getOrElse(0.0)
+      val common = RowCosts.median(known.map(s => squares(s) / batches(s)).toArray).getOrElse(0.0)
+      s => {
+        val variance = (RowCosts.PriorBatches * common + squares(s)) / (RowCosts.PriorBatches + batches(s))
+        val distance = mean(s) - center
+        // Of t squared, so that no variance at all is no division by zero.
+        val noise = RowCosts.Threshold * RowCosts.Threshold * variance / rows(s)
+        if (distance * distance <= noise) 0.0 else 1.0 - noise / (distance * distance)
+      }
+    }
+  }
 
   /**
    * Learns from one batch.
@@ -28,14 +61,11 @@ final class RowCosts(shardCount: Int) {
     while (s < shardCount) {
       val r = batchRows(s).toDouble
       if (r > 0.0) {
-        val c = batchBusyNs(s) / unitNs
-        if (rows(s) > 0.0) {
-          val innovation = c / r - cost(s) / rows(s)
-          squares(s) = RowCosts.Keep * squares(s) + innovation * innovation * r * rows(s) / (r + rows(s))
-          batches(s) = RowCosts.Keep * batches(s) + 1
-        }
+        val rowCost = batchBusyNs(s) / unitNs / r
+        byCost.learn(s, r, rowCost)
+        byMagnitude.learn(s, r, rowCost)
+        if (rows(s) > 0.0) batches(s) = RowCosts.Keep * batches(s) + 1
         rows(s) = RowCosts.Keep * rows(s) + r
-        cost(s) = RowCosts.Keep * cost(s) + c
       }
       s += 1
     }
@@ -46,8 +76,8 @@ final class RowCosts(shardCount: Int) {
     val ratios = Array.newBuilder[Double]
     var s = 0
     while (s < shardCount) {
-      if (batchRows(s) > 0L && batchBusyNs(s) > 0L && cost(s) > 0.0)
-        ratios += batchBusyNs(s) / (batchRows(s) * cost(s) / rows(s))
+      if (batchRows(s) > 0L && batchBusyNs(s) > 0L && rows(s) > 0.0 && byCost.mean(s) > 0.0)
+        ratios += batchBusyNs(s) / (batchRows(s) * byCost.mean(s))
       s += 1
     }
     RowCosts.median(ratios.result()).getOrElse(batchBusyNs.sum.toDouble / math.max(1L, batchRows.sum))
@@ -60,27 +90,21 @@ final class RowCosts(shardCount: Int) {
    *   None where no shard's rows can be told from another's
    */
   def relative: Option[Array[Double]] = {
-    val typical = RowCosts.median((0 until shardCount).filter(rows(_) > 0.0).map(s => cost(s) / rows(s)).toArray)
     val known = (0 until shardCount).filter(s => batches(s) >= RowCosts.FewestBatches)
-    val pooled = RowCosts.median(known.map(s => squares(s) / batches(s)).toArray)
-    for {
-      center <- typical if center > 0.0
-      common <- pooled
-      costs <- told(known, center, common)
-    } yield costs
+    RowCosts.median((0 until shardCount).filter(rows(_) > 0.0).map(byCost.mean).toArray)
+      .filter(typical => typical > 0.0 && known.nonEmpty)
+      .flatMap(found(known, _))
   }
 
-  private def told(known: Seq[Int], center: Double, common: Double): Option[Array[Double]] = {
-    val found = Array.fill(shardCount)(1.0)
+  private def found(known: Seq[Int], typical: Double): Option[Array[Double]] = {
+    val (cheaper, dearer) = (byCost.told(known), byMagnitude.told(known))
+    val costs = Array.fill(shardCount)(1.0)
     known.foreach { s =>
-      val variance = (RowCosts.PriorBatches * common + squares(s)) / (RowCosts.PriorBatches + batches(s))
-      val distance = cost(s) / rows(s) - center
-      // Of t squared, so that no variance at all is no division by zero.
-      val noise = RowCosts.Threshold * RowCosts.Threshold * variance / rows(s)
-      val told = if (distance * distance <= noise) 0.0 else distance * (1.0 - noise / (distance * distance))
-      if (math.abs(told) > RowCosts.LeastDistance * center) found(s) = 1.0 + told / center
+      val distance = byCost.mean(s) / typical - 1.0
+      val told = distance * (if (distance < 0.0) cheaper(s) else dearer(s))
+      if (math.abs(told) > RowCosts.LeastDistance) costs(s) = 1.0 + told
     }
-    Option.when(found.exists(_ != 1.0))(found)
+    Option.when(costs.exists(_ != 1.0))(costs)
   }
 }
 

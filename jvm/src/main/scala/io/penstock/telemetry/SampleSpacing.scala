@@ -24,20 +24,21 @@ final class SampleSpacing(seed: Long, budget: Double, timingNs: Long) {
     left == 0
   }
 
-  /** Rows that the row which is timed stands for: the sum of `weight x time` estimates the time of all rows. */
+  /** Rows that the row which is timed stands for. */
   def weight: Int = spacing
 
   /**
    * To be called with the time of each timed row.
    *
    * @return
-   *   the time to book: where a row stands for others, a pause that happened to fall on it does not count for all of them
+   *   the time to book for the row and those it stands for. Where a pause happened to fall on it, the pause is booked once
+   *   and not for all of them
    */
   def timed(ns: Long): Long = {
-    val booked = if (spacing == 1 || ns <= SampleSpacing.MostOverMean * meanNs) ns
-    else (SampleSpacing.MostOverMean * meanNs).toLong
+    val usual = math.min(ns.toDouble, SampleSpacing.MostOverMean * meanNs)
+    val booked = if (spacing == 1) ns else math.max(ns, (spacing * usual).toLong)
     samples += 1
-    meanNs += (booked - meanNs) / math.min(samples, SampleSpacing.Memory)
+    meanNs += (ns - meanNs) / math.min(samples, SampleSpacing.Memory)
     spacing = math.ceil(timingNs / (budget * math.max(meanNs, 1.0))).min(SampleSpacing.Widest).max(1.0).toInt
     left = if (spacing == 1) 1 else 1 + random.nextInt(2 * spacing - 1)
     booked
@@ -52,6 +53,6 @@ object SampleSpacing {
   /** Rows between two that are timed, on average, at most. */
   private val Widest = 4096.0
 
-  /** A row that stands for others counts for so many mean rows at most. */
+  /** What a row's time is multiplied by the rows it stands for: so many mean rows at most. */
   private val MostOverMean = 100
 }

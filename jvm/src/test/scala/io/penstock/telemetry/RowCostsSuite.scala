@@ -68,6 +68,21 @@ class RowCostsSuite extends AnyFunSuite {
     }
   }
 
+  test("a constant cost among rows that become a hundred times as fast, as the JIT compiler gets to them, is known") {
+    (1L to 50L).foreach { seed =>
+      val random = new java.util.Random(seed)
+      val costs = new RowCosts(12)
+      (1 to 7).foreach { batch =>
+        val typicalNs = 600000.0 / math.pow(2.2, batch.toDouble)
+        // Few rows are timed, each stands for many: what is seen of the cheap shards is noise mostly.
+        val busy =
+          Array.tabulate(12)(s => if (s == 3) 200000000L else (typicalNs * math.exp(2 * random.nextGaussian())).toLong)
+        costs.learn(Array.fill(12)(60L), busy)
+        if (batch >= 4) assert(costs.relative.exists(c => c(3) > 12 && c(3) == c.max), s"seed $seed, batch $batch")
+      }
+    }
+  }
+
   test("costs that change are followed") {
     val costs = new RowCosts(8)
     val rows = Array.fill(8)(100L)

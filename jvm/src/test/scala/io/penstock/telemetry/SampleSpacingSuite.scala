@@ -16,8 +16,7 @@ class SampleSpacingSuite extends AnyFunSuite {
     (0 until rows).foreach { row =>
       truth += cost(row)
       if (spacing.takes()) {
-        val weight = spacing.weight
-        estimated += weight * spacing.timed(cost(row))
+        estimated += spacing.timed(cost(row))
         timed += 1
       }
     }
@@ -53,6 +52,13 @@ class SampleSpacingSuite extends AnyFunSuite {
       val (ratio, _) = estimate(1000000, seed)(row => if (row == 500000) pauseNs else 200L)
       assert(ratio < 1.1, s"seed $seed")
     }
+  }
+
+  test("a few slow rows after many fast ones: where one is met, the others are timed one by one") {
+    val slowNs = 10000000L
+    val ratios = (1L to 200L).map(seed => estimate(10020, seed)(row => if (row < 10000) 1000L else slowNs)._1)
+    // Rows of 1 us are timed one in 20, so the first that is met may be any of the 20, or none.
+    assert(ratios.forall(_ < 1.05) && ratios.count(_ > 0.5) > 80 && ratios.max > 0.9, ratios)
   }
 
   test("rows that become slow are timed one by one again") {

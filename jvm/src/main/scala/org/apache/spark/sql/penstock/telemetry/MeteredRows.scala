@@ -42,7 +42,7 @@ final private class MeteredRows(
     if (timed != null) {
       val weight = spacing.weight
       val row = timed
-      val ns = weight * spacing.timed(System.nanoTime() - sinceNs)
+      val ns = spacing.timed(System.nanoTime() - sinceNs)
       meter.book(timedHash, ns, if (isInput) weight.toLong else 0L)(text.of(row))
       timed = null
     }
