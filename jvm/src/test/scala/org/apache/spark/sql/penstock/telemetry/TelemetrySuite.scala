@@ -76,7 +76,7 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
     // Rows alone would be balanced to 1.05; by cost, the slow key is the limit, and its task gets little else.
     assert(first.getAs[Double]("busiestOverMean") < 1.3)
     assert(last.getAs[Double]("busiestOverMean") > 1.5, last)
-    assert(last.getAs[Double]("expectedOverMean") > 1.3, last)
+    assert(last.getAs[Double]("expectedOverMean") > 1.1, last)
     assert(last.getAs[String]("decision").contains(s"one key is the limit: $slowKey has "), last)
   }
 
@@ -103,7 +103,7 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
 
 private object TelemetrySuite {
   val slowKey = 3L
-  val slowNs = 10000000L
+  val slowNs = 30000000L
 
   /** Slow enough for every row to be timed, so that what is booked is exact. */
   val usualNs = 50000L
