@@ -4,10 +4,10 @@ package io.penstock.telemetry
  * Learns what a row of each shard costs against the typical row, from batch to batch. A shard's own cost counts as far as it
  * can be told from noise: by a t statistic with the shard's own variance between batches, moderated by that of all shards
  * (Smyth 2004), its distance from the median is drawn in (James and Stein's positive part). A pause that hits a shard once
- * makes its variance as large as its distance, so it counts for nothing. Shards above the median are compared by magnitude,
- * since what costs a thousand typical rows in one batch and ten thousand in the next (the JIT compiler has come to the
- * others' code) is expensive beyond doubt, however it varies. Where all shards cost the same the answer is that, so that
- * noise moves nothing. For one thread.
+ * makes its variance as large as its distance, so it counts for nothing. Above the median that is done by magnitude: what
+ * costs a thousand typical rows in one batch and ten thousand in the next (the JIT compiler has come to the others' code) is
+ * expensive beyond doubt, however it varies, and what hardly differs from noise is hardly dearer. Where all shards cost the
+ * same the answer is that, so that noise moves nothing. For one thread.
  */
 final class RowCosts(shardCount: Int) {
   // Sums over the batches in which a shard had rows; recent ones weigh more.
@@ -33,16 +33,18 @@ final class RowCosts(shardCount: Int) {
       sums(s) = RowCosts.Keep * sums(s) + batchRows * value
     }
 
-    /** How much of a shard's distance from the median is no noise: 0 to 1. */
-    def told(known: Seq[Int]): Int => Double = {
-      val center = RowCosts.median((0 until shardCount).filter(rows(_) > 0.0).map(mean).toArray).getOrElse(0.0)
+    def center: Double = RowCosts.median((0 until shardCount).filter(rows(_) > 0.0).map(mean).toArray).getOrElse(0.0)
+
+    /** A shard's mean, drawn in to the center as far as its distance may be noise. */
+    def drawnIn(known: Seq[Int]): Int => Double = {
+      val middle = center
       val common = RowCosts.median(known.map(s => squares(s) / batches(s)).toArray).getOrElse(0.0)
       s => {
         val variance = (RowCosts.PriorBatches * common + squares(s)) / (RowCosts.PriorBatches + batches(s))
-        val distance = mean(s) - center
+        val distance = mean(s) - middle
         // Of t squared, so that no variance at all is no division by zero.
         val noise = RowCosts.Threshold * RowCosts.Threshold * variance / rows(s)
-        if (distance * distance <= noise) 0.0 else 1.0 - noise / (distance * distance)
+        if (distance * distance <= noise) middle else middle + distance * (1.0 - noise / (distance * distance))
       }
     }
   }
@@ -91,20 +93,21 @@ final class RowCosts(shardCount: Int) {
    */
   def relative: Option[Array[Double]] = {
     val known = (0 until shardCount).filter(s => batches(s) >= RowCosts.FewestBatches)
-    RowCosts.median((0 until shardCount).filter(rows(_) > 0.0).map(byCost.mean).toArray)
-      .filter(typical => typical > 0.0 && known.nonEmpty)
-      .flatMap(found(known, _))
+    Option.when(known.nonEmpty && byCost.center > 0.0 && byMagnitude.center > 0.0)(found(known))
+      .filter(_.exists(_ != 1.0))
   }
 
-  private def found(known: Seq[Int], typical: Double): Option[Array[Double]] = {
-    val (cheaper, dearer) = (byCost.told(known), byMagnitude.told(known))
+  private def found(known: Seq[Int]): Array[Double] = {
+    val (byCosts, byMagnitudes) = (byCost.drawnIn(known), byMagnitude.drawnIn(known))
+    val (typical, typicalMagnitude) = (byCost.center, byMagnitude.center)
     val costs = Array.fill(shardCount)(1.0)
     known.foreach { s =>
-      val distance = byCost.mean(s) / typical - 1.0
-      val told = distance * (if (distance < 0.0) cheaper(s) else dearer(s))
-      if (math.abs(told) > RowCosts.LeastDistance) costs(s) = 1.0 + told
+      val told =
+        if (byCost.mean(s) < typical) byCosts(s) / typical
+        else math.max(1.0, math.expm1(byMagnitudes(s)) / math.expm1(typicalMagnitude))
+      if (math.abs(told - 1.0) > RowCosts.LeastDistance) costs(s) = told
     }
-    Option.when(costs.exists(_ != 1.0))(costs)
+    costs
   }
 }
 
