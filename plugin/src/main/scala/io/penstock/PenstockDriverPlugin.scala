@@ -7,6 +7,7 @@ import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
 import org.apache.spark.sql.penstock.commit.DriverMetrics
 import org.apache.spark.sql.penstock.shims.RealTimeMode
 import org.apache.spark.sql.penstock.state.ExecutorMetrics
+import org.apache.spark.sql.penstock.ui.PenstockTab
 import org.apache.spark.{SPARK_VERSION, SparkContext}
 
 import io.penstock.conf.{ApplicationSetup, Mode, Settings, SparkVersions}
@@ -36,10 +37,16 @@ class PenstockDriverPlugin extends DriverPlugin {
     DriverMetrics.register(context.metricRegistry())
     if (sc.isLocal) ExecutorMetrics.register(context.metricRegistry())
     plan(conf.getAll.toMap)
+    showStatus(sc, Settings.application(Settings.Mode, conf.getAll.toMap))
     shipJar(sc, context)
     if (!sc.isLocal) ExecutorStarts.watch(sc)
     Collections.emptyMap()
   }
+
+  private def showStatus(sc: SparkContext, mode: Mode): Unit =
+    log.info(PenstockTab.attach(sc, mode).fold(
+      "Penstock: no status for `penstock top`, because spark.ui.enabled=false"
+    )(url => s"Penstock: status at $url, for `penstock top`"))
 
   /** Planning is the sidecar's, which is started when a query first asks for a plan. */
   private def plan(conf: Map[String, String]): Unit = if (Settings.application(Settings.Mode, conf) != Mode.Off) {

@@ -14,7 +14,7 @@ import org.apache.spark.sql.penstock.telemetry.RegionLoad
 import io.penstock.conf.{Mode, QuerySettings, TasksChoice}
 import io.penstock.control.{Measured, Planner}
 import io.penstock.routing.{Binder, Epoch, TaskCountPolicy}
-import io.penstock.telemetry.{RowCosts, TaskLoad}
+import io.penstock.telemetry.{RowCosts, ShardsMeasured, TaskLoad}
 
 /** A region as the rule found it. */
 final private[routing] case class PlannedRegion(spec: RegionSpec, names: Seq[String], route: Route)
@@ -87,15 +87,30 @@ final private[routing] class RunRouting(
     val load = new RegionLoad(
       batch.spec.shardCount,
       if (settings.mode == Mode.Observe) batch.spec.shardCount else batch.epoch.tasks(id),
-      load => if (plans) barrier.decision.foreach(d => Planner.current.learn(measured(batch, id, d, load)))
+      load => barrier.decision.foreach(ended(batch, id, _, load, plans))
     )
     session.sparkContext.register(load)
     val tasksReason = Option.when(plans)(Planner.current.plan(runId, id).fold(identity, _.reason))
     new RegionRouting(batch, r.spec, r.names, reason, opened(id), leases, barrier, load, tasksReason)
   }
 
-  private def measured(batch: BatchRouting, region: Long, decision: Decision, load: RegionLoad): Measured = {
-    val tasks = load.tasks
+  /** All tasks of a region have reported. */
+  private def ended(batch: BatchRouting, region: Long, decision: Decision, load: RegionLoad, plans: Boolean): Unit = {
+    val busyNs = TaskLoad.busyOfShards(load.tasks, decision.rows.length)
+    val binding = decision.binding
+    session.sparkContext.listenerBus.post(
+      ShardsMeasured(runId, region, batch.spec.batchId, binding.tasks, binding.taskOf, decision.rows, busyNs)
+    )
+    if (plans) Planner.current.learn(measured(batch, region, decision, load, busyNs))
+  }
+
+  private def measured(
+      batch: BatchRouting,
+      region: Long,
+      decision: Decision,
+      load: RegionLoad,
+      busyNs: Array[Long]
+  ): Measured = {
     Measured(
       runId,
       region,
@@ -103,9 +118,9 @@ final private[routing] class RunRouting(
       decision.binding.tasks,
       cores,
       (System.nanoTime() - decision.atNs) / 1e6,
-      tasks.map(_.workNs / 1e6),
+      load.tasks.map(_.workNs / 1e6),
       decision.rows,
-      TaskLoad.busyOfShards(tasks, decision.rows.length)
+      busyNs
     )
   }
 

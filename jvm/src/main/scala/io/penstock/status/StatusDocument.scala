@@ -1,0 +1,62 @@
+package io.penstock.status
+
+import io.penstock.telemetry.ShardsMeasured
+import org.json4s.JsonAST._
+import org.json4s.JsonDSL._
+import org.json4s.jackson.JsonMethods
+
+/**
+ * What the driver tells of its queries, as JSON: PROTOCOL.md, section 10.
+ *
+ * @param penstock
+ *   version
+ * @param spark
+ *   version
+ * @param mode
+ *   of the application
+ */
+final case class StatusDocument(
+    penstock: String,
+    spark: String,
+    applicationId: String,
+    applicationName: String,
+    mode: String
+) {
+
+  /** @param runs in the order in which they started */
+  def json(runs: Seq[RunHistory], question: StatusQuestion, timeMs: Long): JObject =
+    ("version" -> StatusDocument.Version) ~
+      ("penstock" -> penstock) ~
+      ("spark" -> spark) ~
+      ("application" -> (("id" -> applicationId) ~ ("name" -> applicationName))) ~
+      ("mode" -> mode) ~
+      ("timeMs" -> timeMs) ~
+      ("queries" -> runs.reverse.filter(question.asks).map(run(_, question.batches)))
+
+  private def run(run: RunHistory, batches: Int): JObject =
+    ("id" -> run.id.toString) ~
+      ("runId" -> run.runId.toString) ~
+      ("name" -> orNull(run.name)) ~
+      ("startedAt" -> run.startedAt) ~
+      ("ended" -> run.ended) ~
+      ("exception" -> orNull(run.exception.map(_.linesIterator.nextOption().getOrElse("")))) ~
+      ("batches" -> run.batches.takeRight(batches).map(progress => JsonMethods.parse(progress.json))) ~
+      ("regions" -> run.regions.values.map(shards))
+
+  private def shards(s: ShardsMeasured): JObject =
+    ("region" -> s.region) ~
+      ("batch" -> s.batchId) ~
+      ("tasks" -> s.tasks) ~
+      ("taskOf" -> s.taskOf.toSeq) ~
+      ("rows" -> s.rows.toSeq) ~
+      ("busyNs" -> s.busyNs.toSeq)
+
+  // A field without a value is left out by json4s, and one of another type is not null.
+  private def orNull(text: Option[String]): JValue = text.fold[JValue](JNull)(JString(_))
+}
+
+object StatusDocument {
+
+  /** Of the section of PROTOCOL.md. */
+  val Version = 1
+}

@@ -1,0 +1,40 @@
+package io.penstock.status
+
+/**
+ * What somebody wants to know of the driver's queries.
+ *
+ * @param batches
+ *   how many of each run's newest ones
+ * @param query
+ *   id, run id or name of the only query that is asked for
+ */
+final case class StatusQuestion(batches: Int, query: Option[String]) {
+  def asks(run: RunHistory): Boolean =
+    query.forall(q => q == run.id.toString || q == run.runId.toString || run.name.contains(q))
+}
+
+object StatusQuestion {
+
+  /** Batches that are told where nobody says how many. */
+  val UsualBatches = 20
+
+  /**
+   * Reads the parameters of a request.
+   *
+   * @throws java.lang.IllegalArgumentException
+   *   naming the parameter, its value and what is allowed
+   */
+  def of(parameters: Map[String, String]): StatusQuestion = {
+    parameters.keys.find(k => k != "batches" && k != "query").foreach { key =>
+      throw new IllegalArgumentException(s"$key is no parameter; allowed: batches, query")
+    }
+    val batches = parameters.get("batches").map { text =>
+      text.toIntOption.filter(n => n >= 0 && n <= StatusListener.MostBatches).getOrElse(
+        throw new IllegalArgumentException(
+          s"batches=$text is not allowed; allowed: an integer from 0 to ${StatusListener.MostBatches}"
+        )
+      )
+    }
+    StatusQuestion(batches.getOrElse(UsualBatches), parameters.get("query"))
+  }
+}

@@ -1,0 +1,32 @@
+package io.penstock.telemetry
+
+import java.util.UUID
+
+import org.apache.spark.scheduler.SparkListenerEvent
+
+/**
+ * Posted on Spark's listener bus when the tasks of a region have ended that a batch bound at the barrier: any
+ * `SparkListener` gets it in `onOtherEvent`. Event logs leave it out. The arrays are shared: listeners must not change them.
+ *
+ * @param region
+ *   id of its first stateful operator
+ * @param tasks
+ *   N
+ * @param taskOf
+ *   task of each shard
+ * @param rows
+ *   of each shard, over all inputs
+ * @param busyNs
+ *   time of each shard's rows, estimated from those that were timed
+ */
+final case class ShardsMeasured(
+    runId: UUID,
+    region: Long,
+    batchId: Long,
+    tasks: Int,
+    taskOf: Array[Int],
+    rows: Array[Long],
+    busyNs: Array[Long]
+) extends SparkListenerEvent {
+  override def logEvent: Boolean = false
+}

@@ -1,0 +1,92 @@
+package org.apache.spark.sql.penstock.ui
+
+import scala.jdk.CollectionConverters._
+import scala.xml.Node
+
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.penstock.routing.RoutingReportExec
+import org.apache.spark.sql.streaming.StreamingQueryProgress
+import org.apache.spark.ui.{UIUtils, WebUIPage}
+
+import io.penstock.status.{RunHistory, StatusDocument, StatusListener, StatusQuestion}
+import jakarta.servlet.http.HttpServletRequest
+import org.json4s.JValue
+
+/** What was decided for each query, newest batches first; its JSON is PROTOCOL.md, section 10. */
+final private[ui] class StatusPage(tab: PenstockTab, document: => StatusDocument, listener: StatusListener)
+    extends WebUIPage("") {
+  import StatusPage._
+
+  // Spark answers with 400 and the message where this throws an IllegalArgumentException.
+  override def renderJson(request: HttpServletRequest): JValue = {
+    // A parameter that is given twice counts as its first value.
+    val parameters = request.getParameterMap.asScala.map { case (key, values) => key -> values.head }.toMap
+    document.json(listener.runs, StatusQuestion.of(parameters), System.currentTimeMillis())
+  }
+
+  override def render(request: HttpServletRequest): Seq[Node] = {
+    val runs = listener.runs.reverse
+    val content =
+      <div>
+        <p>
+          Mode <strong>{document.mode}</strong>. The same as JSON:
+          <a href={UIUtils.prependBaseUri(request, "/penstock/json/")}>/penstock/json</a>; in a terminal:
+          <code>penstock top</code>.
+        </p>
+        {if (runs.isEmpty) <p>No streaming query was started yet.</p> else runs.flatMap(run)}
+      </div>
+    UIUtils.headerSparkPage(request, "Penstock", content, tab)
+  }
+
+  private def run(run: RunHistory): Seq[Node] = {
+    val state = if (!run.ended) "running" else run.exception.fold("ended")(_ => "failed")
+    val lines = run.batches.reverseIterator.take(StatusQuestion.UsualBatches).flatMap(linesOf).toSeq
+    <h4>{run.name.getOrElse(run.id.toString)} <small>{state}, run {run.runId.toString}</small></h4> ++
+      UIUtils.listingTable[Line](
+        Headers,
+        line => <tr>{line.map(cell => <td>{cell}</td>)}</tr>,
+        lines,
+        fixedWidth = false
+      )
+  }
+
+  private def linesOf(progress: StreamingQueryProgress): Seq[Line] =
+    Option(progress.observedMetrics.get(RoutingReportExec.Name)).toSeq.flatMap { report =>
+      val start = Seq(progress.batchId.toString, progress.durationMs.get("triggerExecution").toString)
+      val regions = report.getAs[scala.collection.Seq[Row]]("regions").toSeq
+      if (regions.isEmpty) Seq(start ++ Seq.fill(Headers.size - start.size - 1)("") :+ text(report, "reason"))
+      else regions.map(region => start ++ of(region))
+    }
+
+  private def of(region: Row): Line = {
+    val key = region.getAs[scala.collection.Seq[Row]]("heavyKeys").headOption
+      .fold("")(k => f"${k.getAs[String]("key")} (${100 * k.getAs[Double]("busyShare")}%.0f %%)")
+    val decision = if (region.getAs[Boolean]("routed")) text(region, "decision") else text(region, "reason")
+    Seq(text(region, "operators"), text(region, "tasks"), text(region, "rows")) ++
+      Seq("beforeOverMean", "expectedOverMean", "achievedOverMean").map(ratio(region, _)) ++
+      Seq(text(region, "shardsMoved"), key, decision)
+  }
+
+  private def text(row: Row, field: String): String = Option(row.getAs[Any](field)).fold("")(_.toString)
+
+  private def ratio(row: Row, field: String): String =
+    Option(row.getAs[java.lang.Double](field)).fold("")(value => f"$value%.2f")
+}
+
+private object StatusPage {
+  type Line = Seq[String]
+
+  val Headers: Seq[String] = Seq(
+    "Batch",
+    "ms",
+    "Operators",
+    "Tasks",
+    "Rows",
+    "Imbalance before",
+    "expected",
+    "achieved",
+    "Shards moved",
+    "Heaviest key",
+    "Decision"
+  )
+}

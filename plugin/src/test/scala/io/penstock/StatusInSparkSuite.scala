@@ -1,0 +1,70 @@
+package io.penstock
+
+import java.net.URI
+import java.net.http.HttpResponse.BodyHandlers
+import java.net.http.{HttpClient, HttpRequest, HttpResponse}
+import java.nio.file.Files
+
+import org.apache.spark.sql.SparkSession
+
+import org.json4s.JsonAST._
+import org.json4s.jackson.JsonMethods
+import org.scalatest.BeforeAndAfterAll
+import org.scalatest.funsuite.AnyFunSuite
+
+/** The tab of Spark's UI, and its JSON, of queries that run. */
+class StatusInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
+  private lazy val spark = SparkSession.builder().master("local[2]").appName("status")
+    .config(
+      "spark.ui.port",
+      "0"
+    ).config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+    .config("spark.plugins", "io.penstock.PenstockPlugin").config("spark.penstock.shards", "8").getOrCreate()
+
+  override def afterAll(): Unit = spark.stop()
+
+  private def get(path: String): HttpResponse[String] = {
+    val client = HttpClient.newBuilder().followRedirects(HttpClient.Redirect.NORMAL).build()
+    client.send(
+      HttpRequest.newBuilder(URI.create(spark.sparkContext.uiWebUrl.get + path)).build(),
+      BodyHandlers.ofString()
+    )
+  }
+
+  /** Events reach listeners a little later than the query's own thread is told. */
+  private def eventually[T](what: => Option[T]): T = {
+    val until = System.nanoTime() + 60000000000L
+    Iterator.continually { Thread.sleep(50); what }.takeWhile(_ => System.nanoTime() < until).flatten.nextOption()
+      .getOrElse(fail("it did not come within a minute"))
+  }
+
+  test("a query's batches, decisions and shards are told as JSON, and shown") {
+    val query = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 100).load()
+      .groupBy("value").count().writeStream.outputMode("update").format("noop").queryName("counts & more")
+      .option("checkpointLocation", Files.createTempDirectory("penstock-status").toString).start()
+    try {
+      val told = eventually {
+        val document = JsonMethods.parse(get("/penstock/json?batches=3").body())
+        assert(document \ "application" \ "id" == JString(spark.sparkContext.applicationId))
+        Some(document \ "queries").map(_(0))
+          .filter(q => (q \ "batches").children.size == 3 && (q \ "regions").children.nonEmpty)
+      }
+      assert(told \ "name" == JString("counts & more") && told \ "runId" == JString(query.runId.toString))
+      val region = (told \ "regions")(0)
+      assert((region \ "taskOf").children.size == 8 && (region \ "tasks") == JInt(2))
+      val JArray(rows) = region \ "rows": @unchecked
+      assert(rows.map(_.asInstanceOf[JInt].num.toLong).sum > 0)
+      val report = (told \ "batches")(2) \ "observedMetrics" \ "penstock"
+      val JString(decision) = (report \ "regions")(0) \ "decision": @unchecked
+      val page = get("/penstock").body()
+      Seq("counts &amp; more", query.runId.toString, "running").foreach(text => assert(page.contains(text), page))
+      assert(decision.nonEmpty && page.contains("Imbalance before"))
+    } finally query.stop()
+    eventually(Option.when(get("/penstock").body().contains("ended, run"))(()))
+  }
+
+  test("a wrong question is refused with what is allowed") {
+    val refused = get("/penstock/json/?batches=all")
+    assert(refused.statusCode() == 400 && refused.body().contains("an integer from 0 to 100"), refused.body())
+  }
+}

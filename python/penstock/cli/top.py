@@ -1,0 +1,69 @@
+"""Watch the queries of an application that runs: throughput, balance, shards, heavy keys, decisions.
+
+Asks Spark's UI server on the driver. Ends with Ctrl-C; where the driver no longer answers, it says so and asks again.
+"""
+
+import argparse
+import time
+
+from penstock.api.errors import PenstockError
+from penstock.monitor.document import fetch, read
+
+DEFAULT_URL = "http://localhost:4040"
+MOST_BATCHES = 100
+LEAST_INTERVAL_S, MOST_INTERVAL_S = 0.1, 3600.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("url", nargs="?", default=DEFAULT_URL, metavar="URL", help=f"Spark's UI; default {DEFAULT_URL}")
+    parser.add_argument("--query", metavar="NAME", help="name, id or run id of the only query to watch")
+    parser.add_argument(
+        "--batches", type=int, default=40, metavar="N", help="in the small pictures; 1 to 100, default 40"
+    )
+    parser.add_argument("--interval", type=float, default=1.0, metavar="SECONDS", help="between looks; default 1")
+    parser.add_argument("--once", action="store_true", help="look once")
+    parser.add_argument("--json", action="store_true", help="print what the driver tells, once")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Look, and look again."""
+    _check(arguments)
+    text = fetch(arguments.url, arguments.batches, arguments.query)
+    status = read(text)
+    if arguments.json:
+        print(text)
+        return 0
+    # Not for `--json`: it takes a while to import.
+    from rich.console import Console, Group, RenderableType  # noqa: PLC0415
+    from rich.live import Live  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    from penstock.monitor.view import view  # noqa: PLC0415
+
+    if arguments.once:
+        Console().print(view(status))
+        return 0
+    newest: RenderableType = view(status)
+    with Live(newest, screen=True, auto_refresh=False) as live:
+        try:
+            while True:
+                time.sleep(arguments.interval)
+                try:
+                    newest = view(read(fetch(arguments.url, arguments.batches, arguments.query)))
+                    live.update(newest, refresh=True)
+                except PenstockError as error:
+                    live.update(Group(Text(error.detail, style="red"), newest), refresh=True)
+        except KeyboardInterrupt:
+            return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    for name, is_allowed, allowed in (
+        ("batches", 1 <= arguments.batches <= MOST_BATCHES, f"1 to {MOST_BATCHES}"),
+        ("interval", LEAST_INTERVAL_S <= arguments.interval <= MOST_INTERVAL_S, "0.1 to 3600 seconds"),
+    ):
+        if not is_allowed:
+            raise PenstockError(
+                "PENSTOCK_INVALID_ARGUMENT", f"--{name} {getattr(arguments, name)} is not allowed; allowed: {allowed}."
+            )

@@ -1,0 +1,230 @@
+"""What a driver tells of its queries: PROTOCOL.md, section 10."""
+
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from penstock.api.errors import PenstockError
+
+VERSION = 1
+TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True)
+class HeavyKey:
+    """A key with much of a region's time.
+
+    ``busy_share_error`` and what else is told of it: ``docs/progress.md``.
+    """
+
+    key: str
+    shard: int
+    busy_share: float
+    busy_share_error: float
+
+
+@dataclass(frozen=True)
+class Region:
+    """What was decided for a region in a batch; None where the driver had nothing to tell."""
+
+    region: int
+    operators: str
+    routed: bool
+    tasks: int
+    tasks_reason: str | None
+    before: float | None
+    expected: float | None
+    achieved: float | None
+    shards_moved: int | None
+    decision_micros: int | None
+    heavy_keys: tuple[HeavyKey, ...]
+    decision: str
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch that ran."""
+
+    batch: int
+    duration_ms: int
+    rows: int
+    rows_per_second: float
+    state_rows: int
+    state_bytes: int
+    reason: str | None
+    """Why Penstock leaves the query alone."""
+    regions: tuple[Region, ...]
+
+
+@dataclass(frozen=True)
+class Shards:
+    """The shards of a region in its newest batch: a number for each shard in every tuple."""
+
+    region: int
+    batch: int
+    tasks: int
+    task_of: tuple[int, ...]
+    rows: tuple[int, ...]
+    busy_ns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A run of a query."""
+
+    run_id: str
+    name: str
+    """Its id where it has no name."""
+    ended: bool
+    exception: str | None
+    batches: tuple[Batch, ...]
+    shards: tuple[Shards, ...]
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a driver told."""
+
+    penstock: str
+    spark: str
+    application: str
+    mode: str
+    queries: tuple[Query, ...]
+
+
+def fetch(url: str, batches: int, query: str | None = None) -> str:
+    """Ask a driver for its status.
+
+    Parameters
+    ----------
+    url
+        Of Spark's UI on the driver, such as ``http://localhost:4040``.
+    batches
+        How many of each run's newest batches are told.
+    query
+        Id, run id or name of the only query that is told.
+
+    Returns
+    -------
+    str
+        The JSON.
+
+    Raises
+    ------
+    PenstockError
+        ``PENSTOCK_INVALID_URL``, ``PENSTOCK_NO_STATUS`` where nothing answers there, or something else than Penstock.
+    """
+    if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
+        raise PenstockError(
+            "PENSTOCK_INVALID_URL", f"{url} is no URL of a Spark UI. Allowed: http://HOST:PORT or https://HOST:PORT."
+        )
+    parameters = urllib.parse.urlencode({"batches": batches, **({"query": query} if query else {})})
+    try:
+        with urllib.request.urlopen(f"{url.rstrip('/')}/penstock/json/?{parameters}", timeout=TIMEOUT_S) as answer:  # noqa: S310 - checked
+            text: str = answer.read().decode("utf-8")
+    except urllib.error.HTTPError as error:
+        why = (
+            "that application runs without Penstock"
+            if error.code == HTTPStatus.NOT_FOUND
+            else f"it answered with {error}"
+        )
+        raise PenstockError("PENSTOCK_NO_STATUS", f"There is no status at {url}: {why}. {_REMEDY}") from error
+    except (OSError, ValueError) as error:
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        raise PenstockError("PENSTOCK_NO_STATUS", f"Nothing answers at {url}: {reason}. {_REMEDY}") from error
+    return text
+
+
+_REMEDY = (
+    "Give the URL of Spark's UI on the driver (SparkContext.uiWebUrl, 4040 is its usual port) of an application with "
+    "spark.plugins=io.penstock.PenstockPlugin and spark.ui.enabled=true."
+)
+
+
+def read(text: str) -> Status:
+    """Read a status.
+
+    Raises
+    ------
+    PenstockError
+        ``PENSTOCK_NO_STATUS`` where it is none, or one of another version.
+    """
+    try:
+        told = json.loads(text)
+        version = told["version"]
+        if version == VERSION:
+            return _status(told)
+    except (ValueError, KeyError, TypeError) as error:
+        raise PenstockError(
+            "PENSTOCK_NO_STATUS", f"What came is no status of Penstock: {error!r}. {_REMEDY}"
+        ) from error
+    raise PenstockError(
+        "PENSTOCK_NO_STATUS",
+        f"The application's status has version {version}, this command reads {VERSION}. Install the Penstock of the "
+        "application here.",
+    )
+
+
+def _status(told: dict[str, Any]) -> Status:
+    return Status(
+        told["penstock"],
+        told["spark"],
+        told["application"]["name"],
+        told["mode"],
+        tuple(map(_query, told["queries"])),
+    )
+
+
+def _query(told: dict[str, Any]) -> Query:
+    return Query(
+        told["runId"],
+        told["name"] or told["id"],
+        told["ended"],
+        told["exception"],
+        tuple(map(_batch, told["batches"])),
+        tuple(map(_shards, told["regions"])),
+    )
+
+
+def _batch(progress: dict[str, Any]) -> Batch:
+    state = progress.get("stateOperators", [])
+    report = progress.get("observedMetrics", {}).get("penstock", {})
+    return Batch(
+        progress["batchId"],
+        progress["durationMs"].get("triggerExecution", 0),
+        progress.get("numInputRows", 0),
+        progress.get("processedRowsPerSecond", 0.0),
+        sum(operator["numRowsTotal"] for operator in state),
+        sum(operator["memoryUsedBytes"] for operator in state),
+        report.get("reason"),
+        tuple(map(_region, report.get("regions") or [])),
+    )
+
+
+def _region(told: dict[str, Any]) -> Region:
+    keys = (HeavyKey(k["key"], k["shard"], k["busyShare"], k["busyShareError"]) for k in told.get("heavyKeys") or [])
+    return Region(
+        told["region"],
+        told["operators"],
+        told["routed"],
+        told["tasks"],
+        told.get("tasksReason"),
+        told.get("beforeOverMean"),
+        told.get("expectedOverMean"),
+        told.get("achievedOverMean"),
+        told.get("shardsMoved"),
+        told.get("decisionMicros"),
+        tuple(keys),
+        told.get("decision") or told.get("reason") or "",
+    )
+
+
+def _shards(told: dict[str, Any]) -> Shards:
+    arrays = {name: tuple(map(int, told[name])) for name in ("taskOf", "rows", "busyNs")}
+    if len({len(array) for array in arrays.values()}) != 1 or not all(0 <= t < told["tasks"] for t in arrays["taskOf"]):
+        raise ValueError(f"shards of region {told['region']} do not fit each other")
+    return Shards(told["region"], told["batch"], told["tasks"], arrays["taskOf"], arrays["rows"], arrays["busyNs"])

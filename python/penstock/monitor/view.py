@@ -1,0 +1,163 @@
+"""A driver's status as it looks in a terminal."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from penstock.monitor.document import Batch, Query, Region, Shards, Status
+
+LEVELS = "▁▂▃▄▅▆▇█"
+COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "red", "bright_cyan", "bright_magenta")
+MOST_SHARDS = 1024
+"""In a map; of more, neighbours are drawn as one."""
+MOST_TASKS = 16
+"""Bars of tasks, the busiest."""
+BAR_CELLS = 24
+KIB = 1024
+
+
+def view(status: Status) -> RenderableType:
+    """Draw a status.
+
+    Returns
+    -------
+    rich.console.RenderableType
+        A line on the application, and a panel for each query, those that run first.
+    """
+    head = Text.assemble(
+        (status.application, "bold"),
+        f"  Spark {status.spark}, Penstock {status.penstock}, mode ",
+        (status.mode, "bold"),
+    )
+    queries = sorted(status.queries, key=lambda query: query.ended)
+    return Group(head, *(map(_query, queries) if queries else [Text("No streaming query was started yet.")]))
+
+
+def _query(query: Query) -> RenderableType:
+    state = "failed" if query.exception else "ended" if query.ended else "running"
+    title = f"[bold]{escape(query.name)}[/bold] {state}"
+    return Panel(Group(*_lines(query)), title=title, title_align="left", border_style="dim" if query.ended else "")
+
+
+def _lines(query: Query) -> Iterator[RenderableType]:
+    if query.exception:
+        yield Text(query.exception, style="red")
+    if not query.batches:
+        yield Text("No batch has run yet.")
+        return
+    newest = query.batches[-1]
+    yield _throughput(query.batches)
+    if newest.reason:
+        yield Text(f"Penstock leaves it alone: {newest.reason}")
+    of_region = {shards.region: shards for shards in query.shards}
+    for region in newest.regions:
+        yield from _region(region, of_region.get(region.region), newest.batch)
+
+
+def _throughput(batches: Sequence[Batch]) -> Table:
+    newest = batches[-1]
+    table = Table.grid(padding=(0, 2))
+    table.add_row(
+        f"batch {newest.batch}",
+        f"{newest.rows_per_second:,.0f} rows/s",
+        Text(sparkline([batch.rows_per_second for batch in batches]), style="green"),
+        f"{newest.duration_ms:,} ms a batch",
+        Text(sparkline([batch.duration_ms for batch in batches]), style="yellow"),
+        f"state {newest.state_rows:,} rows, {bytes_in_words(newest.state_bytes)}",
+    )
+    return table
+
+
+def _region(region: Region, shards: Shards | None, batch: int) -> Iterator[RenderableType]:
+    tasks = f"{region.tasks} task{'' if region.tasks == 1 else 's'}"
+    moved = f"{region.shards_moved or 0} shards moved" if region.routed else "not routed"
+    line = Text.assemble((region.operators, "bold"), f"  {tasks}, {moved}")
+    if region.decision_micros is not None:
+        line.append(f", bound in {region.decision_micros / 1000:.1f} ms")
+    yield line
+    if region.expected is not None:
+        yield _imbalance(region)
+    yield Text(region.decision)
+    if region.tasks_reason:
+        yield Text(region.tasks_reason, style="dim")
+    if region.heavy_keys:
+        keys = (f"{k.key} {k.busy_share:.1%} (shard {k.shard})" for k in region.heavy_keys)
+        yield Text("heavy keys by time: " + ", ".join(keys))
+    if shards is not None:
+        if shards.batch != batch:
+            yield Text(f"shards of batch {shards.batch}:", style="dim")
+        yield _tasks(shards)
+        yield shard_map(shards)
+
+
+def _imbalance(region: Region) -> Text:
+    line = Text("busiest task over the mean: ")
+    if region.before is not None:
+        line.append(f"{region.before:.2f} as it was, ", style="dim")
+    line.append(f"{region.expected:.2f} expected", style="bold")
+    if region.achieved is not None:
+        line.append(f", {region.achieved:.2f} achieved")
+    return line
+
+
+def _tasks(shards: Shards) -> Table:
+    load = load_of_tasks(shards)
+    busiest = sorted(range(shards.tasks), key=lambda task: (-load[task], task))[:MOST_TASKS]
+    most = max(1, *load)
+    table = Table.grid(padding=(0, 1))
+    for task in sorted(busiest):
+        cells = round(BAR_CELLS * load[task] / most)
+        bar = Text("█" * cells, style=colour(task)).append("░" * (BAR_CELLS - cells), style="dim")
+        table.add_row(f"task {task}", bar, f"{load[task] / 1e6:,.0f} ms")
+    if shards.tasks > MOST_TASKS:
+        table.add_row("", Text(f"and {shards.tasks - MOST_TASKS} tasks with less", style="dim"))
+    return table
+
+
+def load_of_tasks(shards: Shards) -> list[int]:
+    """Time of each task's rows in ns."""
+    load = [0] * shards.tasks
+    for task, busy_ns in zip(shards.task_of, shards.busy_ns, strict=True):
+        load[task] += busy_ns
+    return load
+
+
+def shard_map(shards: Shards) -> Text:
+    """Draw a cell for each shard, in its task's colour and as high as its load."""
+    each = -(-len(shards.task_of) // MOST_SHARDS)
+    starts = range(0, len(shards.task_of), each)
+    loads = [sum(shards.busy_ns[start : start + each]) for start in starts]
+    text = Text("shards ")
+    for start, level in zip(starts, sparkline(loads), strict=True):
+        text.append(level, style=colour(shards.task_of[start]))
+    return text
+
+
+def colour(task: int) -> str:
+    """Of a task, everywhere."""
+    return COLOURS[task % len(COLOURS)]
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Draw values as blocks, from 0 to the largest.
+
+    Returns
+    -------
+    str
+        A character for each value; a blank for 0.
+    """
+    most = max(values, default=0)
+    return "".join(LEVELS[min(7, int(8 * v / most))] if v > 0 else " " for v in values)
+
+
+def bytes_in_words(count: float) -> str:
+    """Write a size with a binary unit."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < KIB:
+            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
+        count /= KIB
+    return f"{count:,.1f} TiB"
