@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--batches", type=int, default=40, metavar="N", help="in the small pictures; 1 to 100, default 40"
     )
     parser.add_argument("--interval", type=float, default=1.0, metavar="SECONDS", help="between looks; default 1")
-    parser.add_argument("--once", action="store_true", help="look once")
+    parser.add_argument("--once", action="store_true", help="look once, as where the output is no terminal")
     parser.add_argument("--json", action="store_true", help="print what the driver tells, once")
 
 
@@ -41,11 +41,12 @@ def run(arguments: argparse.Namespace) -> int:
 
     from penstock.monitor.view import view  # noqa: PLC0415
 
-    if arguments.once:
-        Console().print(view(status))
-        return 0
+    console = Console()
     newest: RenderableType = view(status)
-    with Live(newest, screen=True, auto_refresh=False) as live:
+    if arguments.once or not console.is_terminal:
+        console.print(newest)
+        return 0
+    with Live(newest, console=console, screen=True, auto_refresh=False) as live:
         try:
             while True:
                 time.sleep(arguments.interval)

@@ -25,7 +25,7 @@ def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSessi
     builder = (
         SparkSession.builder.master("local[2]")
         .appName("penstock-python-operators")
-        .config("spark.ui.enabled", "false")
+        .config("spark.ui.port", "0")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.memory", "2g")

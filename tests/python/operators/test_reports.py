@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import penstock
 import pytest
 from harness import PENSTOCK, STOCK, Engine, events, write_events
+from penstock.monitor import document as monitor
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +34,18 @@ def start(engine: Engine, application: SparkSession, folder: Path) -> StreamingQ
     )
 
 
+def watched(application: SparkSession, query: StreamingQuery, batches: int) -> monitor.Query:
+    """What `penstock top` reads of a query; events reach the driver's status a little later than its caller."""
+    url = application.sparkContext.uiWebUrl
+    assert url is not None
+    until = time.monotonic() + 60
+    while True:
+        (told,) = monitor.read(monitor.fetch(url, 100, query.runId)).queries
+        if len(told.batches) == batches or time.monotonic() > until:
+            return told
+        time.sleep(0.1)
+
+
 def test_status_and_decisions_of_a_query(application: SparkSession, tmp_path: Path) -> None:
     query = start(Engine(PENSTOCK.provider, PENSTOCK.partitions, NO_EMPTY_BATCHES), application, tmp_path)
     try:
@@ -53,6 +67,12 @@ def test_status_and_decisions_of_a_query(application: SparkSession, tmp_path: Pa
         assert table.iloc[-1]["heaviestKey"] == region["heavyKeys"][0]["key"]
         assert table.iloc[-1]["decision"] == region["decision"]
         assert 0 < table.iloc[-1]["heaviestKeyShare"] <= 1
+        told = watched(application, query, batches=3)
+        assert [batch.batch for batch in told.batches] == [0, 1, 2]
+        assert told.batches[-1].regions[0].decision == region["decision"]
+        (shards,) = told.shards
+        assert (shards.batch, shards.tasks, len(shards.task_of)) == (2, 2, PENSTOCK.partitions)
+        assert sum(shards.rows) == region["rows"]
     finally:
         query.stop()
 

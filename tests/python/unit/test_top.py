@@ -1,0 +1,236 @@
+"""`penstock top`: what a driver tells, read and drawn, over a real HTTP server."""
+
+import contextlib
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from penstock.api.errors import PenstockError
+from penstock.cli import main
+from penstock.monitor.document import Shards, fetch, read
+from penstock.monitor.view import LEVELS, bytes_in_words, load_of_tasks, shard_map, sparkline, view
+from rich.console import Console
+
+TOLD = (Path(__file__).parent / "data" / "status.json").read_text()
+"""What a driver told of a query that ran on it."""
+
+
+class Driver:
+    """Answers as Spark's UI server does."""
+
+    def __init__(self) -> None:
+        self.answer = (200, TOLD)
+        self.asked: list[str] = []
+        driver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                driver.asked.append(self.path)
+                status, body = driver.answer
+                self.send_response(status)
+                self.end_headers()
+                self.wfile.write(body.encode())
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+
+@pytest.fixture
+def driver() -> Iterator[Driver]:
+    running = Driver()
+    thread = threading.Thread(target=running.server.serve_forever)
+    thread.start()
+    yield running
+    running.server.shutdown()
+    thread.join()
+    running.server.server_close()
+
+
+def drawn(text: str, width: int = 120) -> str:
+    console = Console(width=width, force_terminal=False)
+    with console.capture() as capture:
+        console.print(view(read(text)))
+    return capture.get()
+
+
+def changed(change: Any) -> str:
+    told = json.loads(TOLD)
+    change(told)
+    return json.dumps(told)
+
+
+def test_a_query_that_runs_is_drawn(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["top", driver.url, "--once", "--batches", "7", "--query", "late flights"]) == 0
+    out = capsys.readouterr().out
+    assert driver.asked == ["/penstock/json/?batches=7&query=late+flights"]
+    (query,) = json.loads(TOLD)["queries"]
+    newest = query["batches"][-1]
+    region = newest["observedMetrics"]["penstock"]["regions"][0]
+    for part in (
+        "late flights running",
+        f"batch {newest['batchId']}",
+        region["operators"],
+        f"{region['expectedOverMean']:.2f} expected",
+        f"{region['heavyKeys'][0]['key']} {region['heavyKeys'][0]['busyShare']:.1%}",
+        "task 0",
+        "task 1",
+    ):
+        assert part in out
+
+
+def test_json_is_what_the_driver_told(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["top", driver.url, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(TOLD)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ((404, "no"), "runs without Penstock"),
+        ((500, "no"), "500"),
+        ((200, "<html>"), "no status of Penstock"),
+        ((200, "[]"), "no status of Penstock"),
+        ((200, changed(lambda told: told.update(version=2))), "has version 2, this command reads 1"),
+        ((200, changed(lambda told: told.pop("queries"))), "no status of Penstock"),
+        ((200, changed(lambda told: told["queries"][0]["regions"][0]["rows"].pop())), "do not fit"),
+        ((200, changed(lambda told: told["queries"][0]["regions"][0].update(tasks=1))), "do not fit"),
+    ],
+)
+def test_what_is_no_status_is_refused(
+    driver: Driver, capsys: pytest.CaptureFixture[str], answer: tuple[int, str], reason: str
+) -> None:
+    driver.answer = answer
+    assert main(["top", driver.url, "--once"]) == 2
+    error = capsys.readouterr().err
+    assert "PENSTOCK_NO_STATUS" in error
+    assert reason in error
+
+
+def test_it_goes_on_looking_until_it_is_interrupted_also_where_the_driver_is_gone_for_a_while(driver: Driver) -> None:
+    terminal, its_end = pty.openpty()
+    seen = bytearray()
+
+    def watch() -> None:
+        # Reading fails where the other end is closed.
+        with contextlib.suppress(OSError):
+            while part := os.read(terminal, 65536):
+                seen.extend(part)
+
+    def shows(text: bytes) -> bool:
+        until = time.monotonic() + 60
+        while text not in seen and time.monotonic() < until and process.poll() is None:
+            time.sleep(0.02)
+        return text in seen
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    command = [sys.executable, "-c", "import sys; from penstock.cli import main; sys.exit(main(sys.argv[1:]))"]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200", "LINES": "50"}
+    process = subprocess.Popen(
+        [*command, "top", driver.url, "--interval", "0.1"], stdout=its_end, stderr=its_end, env=environment
+    )
+    try:
+        assert shows(b"late flights")
+        driver.answer = (500, "no")
+        assert shows(b"it answered with HTTP Error 500")
+        seen.clear()
+        driver.answer = (200, TOLD.replace("late flights", "early flights"))
+        assert shows(b"early flights")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(its_end)
+        watcher.join()
+        os.close(terminal)
+
+
+def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
+    stopped = Driver()
+    stopped.server.server_close()
+    assert main(["top", stopped.url]) == 2
+    error = capsys.readouterr().err
+    assert "PENSTOCK_NO_STATUS" in error
+    assert "spark.plugins=io.penstock.PenstockPlugin" in error
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "localhost:4040"])
+def test_only_http_is_asked(url: str) -> None:
+    with pytest.raises(PenstockError, match="Allowed: http://HOST:PORT"):
+        fetch(url, 1)
+
+
+@pytest.mark.parametrize("arguments", [["--batches", "0"], ["--batches", "101"], ["--interval", "0"]])
+def test_wrong_arguments(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["top", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert arguments[0] in error
+    assert "allowed:" in error
+
+
+def test_queries_without_a_batch_that_failed_or_are_left_alone_say_so() -> None:
+    def change(told: dict[str, Any]) -> None:
+        (query,) = told["queries"]
+        failed = {**query, "name": None, "ended": True, "exception": "[boom] it broke", "batches": [], "regions": []}
+        alone = json.loads(json.dumps(query))
+        alone["name"] = "[red]alone"
+        alone["batches"][-1]["observedMetrics"]["penstock"] = {"mode": "off", "reason": "its state is another's"}
+        told["queries"] = [failed, alone]
+
+    out = drawn(changed(change))
+    assert out.index("[red]alone running") < out.index(" failed")
+    assert "[boom] it broke" in out
+    assert "No batch has run yet." in out
+    assert "Penstock leaves it alone: its state is another's" in out
+    assert "No streaming query was started yet." in drawn(changed(lambda told: told.update(queries=[])))
+
+
+def test_shards_of_an_older_batch_are_told_as_such() -> None:
+    out = drawn(changed(lambda told: told["queries"][0]["regions"][0].update(batch=0)))
+    assert "shards of batch 0:" in out
+
+
+def test_load_of_tasks_and_map() -> None:
+    shards = Shards(0, 1, 2, (0, 1, 1, 0), (1, 1, 1, 1), (8, 1, 0, 4))
+    assert load_of_tasks(shards) == [12, 1]
+    drawing = shard_map(shards)
+    assert drawing.plain == "shards █▂ ▅"
+    assert len({span.style for span in drawing.spans}) == 2
+
+
+def test_a_map_of_many_shards_draws_neighbours_as_one() -> None:
+    count = 5000
+    shards = Shards(0, 1, 1, (0,) * count, (1,) * count, (1,) * count)
+    assert len(shard_map(shards).plain) - len("shards ") == 1000
+
+
+@given(st.lists(st.floats(0, 1e18), max_size=50))
+def test_a_sparkline_has_a_block_for_each_value_and_the_largest_is_full(values: list[float]) -> None:
+    line = sparkline(values)
+    assert len(line) == len(values)
+    assert all((cell == " ") == (value == 0) for cell, value in zip(line, values, strict=True))
+    if any(values):
+        assert line[values.index(max(values))] == LEVELS[-1]
+
+
+@pytest.mark.parametrize(
+    ("count", "words"), [(0, "0 B"), (1023, "1,023 B"), (1536, "1.5 KiB"), (2**31, "2.0 GiB"), (2**42, "4.0 TiB")]
+)
+def test_sizes(count: int, words: str) -> None:
+    assert bytes_in_words(count) == words
