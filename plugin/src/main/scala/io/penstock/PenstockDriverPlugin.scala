@@ -7,6 +7,7 @@ import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
 import org.apache.spark.sql.penstock.commit.DriverMetrics
 import org.apache.spark.sql.penstock.shims.RealTimeMode
 import org.apache.spark.sql.penstock.state.ExecutorMetrics
+import org.apache.spark.sql.penstock.telemetry.QueryMetrics
 import org.apache.spark.sql.penstock.ui.PenstockTab
 import org.apache.spark.{SPARK_VERSION, SparkContext}
 
@@ -36,6 +37,7 @@ class PenstockDriverPlugin extends DriverPlugin {
     }
     DriverMetrics.register(context.metricRegistry())
     if (sc.isLocal) ExecutorMetrics.register(context.metricRegistry())
+    sc.addSparkListener(new QueryMetrics(sc))
     plan(conf.getAll.toMap)
     showStatus(sc, Settings.application(Settings.Mode, conf.getAll.toMap))
     shipJar(sc, context)

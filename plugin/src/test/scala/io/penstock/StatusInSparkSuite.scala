@@ -19,6 +19,8 @@ class StatusInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
       "spark.ui.port",
       "0"
     ).config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+    .config("spark.metrics.conf.*.sink.prometheusServlet.class", "org.apache.spark.metrics.sink.PrometheusServlet")
+    .config("spark.metrics.conf.*.sink.prometheusServlet.path", "/metrics/prometheus")
     .config("spark.plugins", "io.penstock.PenstockPlugin").config("spark.penstock.shards", "8").getOrCreate()
 
   override def afterAll(): Unit = spark.stop()
@@ -36,6 +38,16 @@ class StatusInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
     val until = System.nanoTime() + 60000000000L
     Iterator.continually { Thread.sleep(50); what }.takeWhile(_ => System.nanoTime() < until).flatten.nextOption()
       .getOrElse(fail("it did not come within a minute"))
+  }
+
+  /** What Spark's metrics system has of a query, by name within its source. */
+  private def numbers(query: String): Map[String, Double] = {
+    val JObject(gauges) = JsonMethods.parse(get("/metrics/json").body()) \ "gauges": @unchecked
+    gauges.collect {
+      case (name, value) if name.contains(s".penstock.$query.") =>
+        val JDouble(number) = value \ "value": @unchecked
+        name.split(s"\\.penstock\\.$query\\.").last -> number
+    }.toMap
   }
 
   test("a query's batches, decisions and shards are told as JSON, and shown") {
@@ -59,7 +71,12 @@ class StatusInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
       val page = get("/penstock").body()
       Seq("counts &amp; more", query.runId.toString, "running").foreach(text => assert(page.contains(text), page))
       assert(decision.nonEmpty && page.contains("Imbalance before"))
+      val gauges = numbers("counts & more")
+      assert(gauges("region0.tasks") == 2 && gauges("region0.busiestOverMean") >= 1 && gauges("region0.rows") > 0)
+      val prometheus = get("/metrics/prometheus").body().linesIterator.filter(_.contains("region0_tasks_Value")).toSeq
+      assert(prometheus.size == 1 && prometheus.head.endsWith(" 2.0"), prometheus)
     } finally query.stop()
+    eventually(Option.when(numbers("counts & more").isEmpty)(()))
     eventually(Option.when(get("/penstock").body().contains("ended, run"))(()))
   }
 

@@ -16,6 +16,9 @@ object ProgressPage {
       |Busy time is measured: a row's shard and key are charged with what happens between the row and the next, on a sample of
       |rows that keeps the cost of measuring near 1 % of a task. Rows that are handed to another thread or process, as those of
       |Python operators are, are charged with the time of handing them over only. Attempts that failed do not count.
+      |
+      |While a query runs, the numbers of its regions are in Spark's metrics system too, of the newest batch:
+      |`driver.penstock.<name of the query, or its id>.region<region>.<field>`.
       |""".stripMargin
 
   def markdown: String = Seq(
