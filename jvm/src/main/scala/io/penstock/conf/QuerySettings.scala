@@ -20,6 +20,7 @@ final class QuerySettings private (values: Map[String, QuerySettings.Resolved]) 
   def shards: Int = apply(Settings.Shards)
   def theta: Double = apply(Settings.Theta)
   def binder: BinderChoice = apply(Settings.Binder)
+  def reportKeys: Boolean = apply(Settings.ReportKeys)
   def tasks: TasksChoice = apply(Settings.Tasks)
 
   /**

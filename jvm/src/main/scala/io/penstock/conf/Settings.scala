@@ -92,6 +92,18 @@ object Settings {
       "shards), `chaos(<seed>)` is another number in every batch, for tests."
   )
 
+  val ReportKeys: Setting[Boolean] = entry(
+    "report.keys",
+    Kind.boolean,
+    true,
+    Query,
+    NextBatch,
+    "-",
+    "0.1.0",
+    "Whether heavy keys are told by their values, in progress, logs and the UI. With `false`, for keys that are nobody " +
+      "else's business, by their 32-bit hash."
+  )
+
   val Python: Setting[String] = entry(
     "python",
     Kind.program,

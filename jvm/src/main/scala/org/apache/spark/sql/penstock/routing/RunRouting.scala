@@ -87,6 +87,7 @@ final private[routing] class RunRouting(
     val load = new RegionLoad(
       batch.spec.shardCount,
       if (settings.mode == Mode.Observe) batch.spec.shardCount else batch.epoch.tasks(id),
+      settings.reportKeys,
       load => barrier.decision.foreach(ended(batch, id, _, load, plans))
     )
     session.sparkContext.register(load)

@@ -5,15 +5,20 @@ import org.apache.spark.sql.catalyst.expressions.{Expression, ToPrettyString}
 import org.apache.spark.sql.internal.SQLConf
 
 /**
- * The key of a row as `show` would print it.
+ * What people are told of a row's key: what `show` would print.
  *
  * @param keys
  *   bound expressions
+ * @param shown
+ *   whether it may be told; else its hash is
  */
-final private class KeyText(keys: Seq[Expression]) {
+final private class KeyText(keys: Seq[Expression], shown: Boolean) {
   private val pretty = keys.map(ToPrettyString(_, Some(SQLConf.get.sessionLocalTimeZone)))
 
-  def of(row: InternalRow): String = pretty.map(_.eval(row)).mkString(", ").take(KeyText.MostChars)
+  def of(row: InternalRow, hash: Int): String =
+    if (shown) print(row) else f"hash $hash%08x"
+
+  private def print(row: InternalRow): String = pretty.map(_.eval(row)).mkString(", ").take(KeyText.MostChars)
 }
 
 private object KeyText {

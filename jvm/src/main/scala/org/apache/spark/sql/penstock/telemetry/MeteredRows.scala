@@ -11,11 +11,12 @@ final private class MeteredRows(
     keys: Seq[Expression],
     isInput: Boolean,
     hash: ShardHash,
-    meter: TaskMeter
+    meter: TaskMeter,
+    reportKeys: Boolean
 ) extends Iterator[InternalRow] {
   private val spacing = meter.spacing()
   private lazy val audible = meter.isOfThisThread
-  private lazy val text = new KeyText(keys)
+  private lazy val text = new KeyText(keys, reportKeys)
   private var owns = false
   private var timed: InternalRow = _
   private var timedHash = 0
@@ -41,9 +42,9 @@ final private class MeteredRows(
   private def close(): Unit = {
     if (timed != null) {
       val weight = spacing.weight
-      val row = timed
+      val (row, key) = (timed, timedHash)
       val ns = spacing.timed(System.nanoTime() - sinceNs)
-      meter.book(timedHash, ns, if (isInput) weight.toLong else 0L)(text.of(row))
+      meter.book(key, ns, if (isInput) weight.toLong else 0L)(text.of(row, key))
       timed = null
     }
     meter.leave()
@@ -69,5 +70,12 @@ object MeteredRows {
     metered(rows, keys, isInput = false, load)
 
   private def metered(rows: Iterator[InternalRow], keys: Seq[Expression], isInput: Boolean, load: RegionLoad) =
-    new MeteredRows(rows, keys, isInput, ShardHash(keys, load.shardCount), TaskMeter.of(TaskContext.get(), load))
+    new MeteredRows(
+      rows,
+      keys,
+      isInput,
+      ShardHash(keys, load.shardCount),
+      TaskMeter.of(TaskContext.get(), load),
+      load.reportKeys
+    )
 }

@@ -11,14 +11,20 @@ import io.penstock.telemetry.TaskLoad
  *
  * @param taskCount
  *   N
+ * @param reportKeys
+ *   whether heavy keys may be told by their values
  * @param whenComplete
  *   called once on the driver, on the scheduler's thread, when all tasks have reported
  */
-final class RegionLoad(val shardCount: Int, taskCount: Int, @transient private val whenComplete: RegionLoad => Unit)
-    extends PartitionAccumulator[TaskLoad] {
+final class RegionLoad(
+    val shardCount: Int,
+    taskCount: Int,
+    val reportKeys: Boolean,
+    @transient private val whenComplete: RegionLoad => Unit
+) extends PartitionAccumulator[TaskLoad] {
   private var isComplete = false
 
-  override protected def empty: RegionLoad = new RegionLoad(shardCount, taskCount, null)
+  override protected def empty: RegionLoad = new RegionLoad(shardCount, taskCount, reportKeys, null)
 
   override def merge(other: AccumulatorV2[(Int, TaskLoad), java.util.Map[Int, TaskLoad]]): Unit = {
     super.merge(other)

@@ -32,7 +32,7 @@ abstract class LateExchanges extends AnyFunSuite with LocalSpark {
     val spec = RegionSpec(region, single = false, Seq(OperatorLease(region, OperatorKind.WholeKey, Seq("default"))))
     val batch = BatchSpec(new UUID(1, 2), "nowhere", 7, shards, Seq(spec))
     val lease = state.open(spark, batch)(region)
-    val load = new RegionLoad(shards, tasks, _ => ())
+    val load = new RegionLoad(shards, tasks, reportKeys = true, _ => ())
     spark.sparkContext.register(load)
     val mode = if (observe) Mode.Observe else Mode.On
     new BatchRouting(

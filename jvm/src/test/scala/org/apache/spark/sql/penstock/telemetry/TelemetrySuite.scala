@@ -28,10 +28,15 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
     "spark.sql.streaming.noDataMicroBatches.enabled" -> "false"
   )
 
-  private def run(build: Dataset[Long] => DataFrame, batches: Int = 3): (RegionLoad, Seq[StreamingQueryProgress]) = {
+  private def run(
+      build: Dataset[Long] => DataFrame,
+      batches: Int = 3,
+      options: Map[String, String] = Map.empty
+  ): (RegionLoad, Seq[StreamingQueryProgress]) = {
     val in = MemoryStream[Long](Encoders.scalaLong, spark)
     val query = build(in.toDS()).writeStream
       .outputMode("update").format("noop")
+      .options(options)
       .option("checkpointLocation", java.nio.file.Files.createTempDirectory(scratch, "c").toString)
       .start()
     try {
@@ -93,6 +98,13 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
       assert(load.tasks.forall(_.totalNs > 0))
       assert(progress.last.observedMetrics.get("penstock") != null)
     }
+  }
+
+  test("keys that nobody shall see are told by their hash, in the report and in what was decided") {
+    val (load, progress) = run(withSlowKey, batches = 8, Map("penstock.report.keys" -> "false"))
+    val heaviest = load.tasks.flatMap(_.heavyKeys).maxBy(_.busyNs)
+    assert(heaviest.text == f"hash ${heaviest.hash}%08x" && heaviest.shard == shardOf(slowKey))
+    assert(progress.last.json.contains(s"one key is the limit: ${heaviest.text} has "), progress.last.json)
   }
 
   test("a task that is over leaves no meter behind") {
