@@ -12,6 +12,7 @@ from pathlib import Path
 from penstock.api.errors import PenstockError
 from penstock.benchmarks import machine
 from penstock.charts import picture
+from penstock.cli._options import invalid
 from penstock.reproduction import elasticutor, fang, page
 from penstock.reproduction.effort import BRIEF, Effort
 
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the page of a paper and its pictures."""
     if arguments.seed < 0:
-        raise PenstockError("PENSTOCK_INVALID_SETTING", f"--seed is {arguments.seed}; allowed: 0 or more.")
+        raise invalid("seed", arguments.seed, "0 or more")
     sizes = BRIEF if arguments.brief else Effort()
     effort = Effort(sizes.intervals, sizes.keys, sizes.adjustments, sizes.checks, arguments.seed)
     out: Path = arguments.out

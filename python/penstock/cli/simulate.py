@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.api.errors import PenstockError
+from penstock.cli._options import invalid
 
 if TYPE_CHECKING:
     from penstock.charts.chart import Chart
@@ -63,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     _check(arguments)
     names = list(POLICIES) if arguments.policy == "all" else arguments.policy.split(",")
     if unknown := [name for name in names if name not in POLICIES]:
-        raise _bad("policy", ",".join(unknown), f"{', '.join(POLICIES)}, or all")
+        raise invalid("policy", ",".join(unknown), f"{', '.join(POLICIES)}, or all")
     is_log = event_log.is_event_log(arguments.trace)
     _check_kind(arguments, OF_TRACES if is_log else OF_EVENT_LOGS, is_log)
     trace = event_log.read(arguments.trace, arguments.query) if is_log else _read(arguments)
@@ -117,17 +118,13 @@ def _charts(found: dict[str, Simulated], unit: str) -> list[Chart]:
 def _check(arguments: argparse.Namespace) -> None:
     for option, least in LEAST.items():
         if getattr(arguments, option) < least:
-            raise _bad(option, getattr(arguments, option), f"{least} or more")
+            raise invalid(option, getattr(arguments, option), f"{least} or more")
     if arguments.tasks % arguments.workers:
-        raise _bad("workers", arguments.workers, f"a divisor of --tasks, which is {arguments.tasks}")
+        raise invalid("workers", arguments.workers, f"a divisor of --tasks, which is {arguments.tasks}")
     if not arguments.theta > 1.0:
-        raise _bad("theta", arguments.theta, "more than 1")
+        raise invalid("theta", arguments.theta, "more than 1")
     if arguments.interval is not None and not 0 < arguments.interval < float("inf"):
-        raise _bad("interval", arguments.interval, "more than 0 seconds")
-
-
-def _bad(option: str, value: object, allowed: str) -> PenstockError:
-    return PenstockError("PENSTOCK_INVALID_SETTING", f"--{option} is {value}; allowed: {allowed}.")
+        raise invalid("interval", arguments.interval, "more than 0 seconds")
 
 
 def _text(trace: Trace, found: dict[str, Simulated], tasks: int, counted: tuple[str, str]) -> str:

@@ -7,6 +7,7 @@ import argparse
 import time
 
 from penstock.api.errors import PenstockError
+from penstock.cli._options import invalid
 from penstock.monitor.document import fetch, read
 
 DEFAULT_URL = "http://localhost:4040"
@@ -60,11 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    for name, is_allowed, allowed in (
-        ("batches", 1 <= arguments.batches <= MOST_BATCHES, f"1 to {MOST_BATCHES}"),
-        ("interval", LEAST_INTERVAL_S <= arguments.interval <= MOST_INTERVAL_S, "0.1 to 3600 seconds"),
-    ):
-        if not is_allowed:
-            raise PenstockError(
-                "PENSTOCK_INVALID_ARGUMENT", f"--{name} {getattr(arguments, name)} is not allowed; allowed: {allowed}."
-            )
+    if not 1 <= arguments.batches <= MOST_BATCHES:
+        raise invalid("batches", arguments.batches, f"1 to {MOST_BATCHES}")
+    if not LEAST_INTERVAL_S <= arguments.interval <= MOST_INTERVAL_S:
+        raise invalid("interval", arguments.interval, f"{LEAST_INTERVAL_S:g} to {MOST_INTERVAL_S:g} seconds")
