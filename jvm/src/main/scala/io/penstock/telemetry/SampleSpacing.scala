@@ -53,6 +53,6 @@ object SampleSpacing {
   /** Rows between two that are timed, on average, at most. */
   private val Widest = 4096.0
 
-  /** What a row's time is multiplied by the rows it stands for: so many mean rows at most. */
+  /** Before a time is multiplied, since its row stands for others, it is cut to so many mean rows. */
   private val MostOverMean = 100
 }
