@@ -139,10 +139,17 @@ def test_it_goes_on_looking_until_it_is_interrupted_also_where_the_driver_is_gon
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    command = [sys.executable, "-c", "import sys; from penstock.cli import main; sys.exit(main(sys.argv[1:]))"]
+    # Who runs tests in the background makes all that they start deaf to Ctrl-C; a shell in a terminal does not.
+    code = (
+        "import signal, sys; from penstock.cli import main; "
+        "signal.signal(signal.SIGINT, signal.default_int_handler); sys.exit(main(sys.argv[1:]))"
+    )
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200", "LINES": "50"}
     process = subprocess.Popen(
-        [*command, "top", driver.url, "--interval", "0.1"], stdout=its_end, stderr=its_end, env=environment
+        [sys.executable, "-c", code, "top", driver.url, "--interval", "0.1"],
+        stdout=its_end,
+        stderr=its_end,
+        env=environment,
     )
     try:
         assert shows(b"late flights")
