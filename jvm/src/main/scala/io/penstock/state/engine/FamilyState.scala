@@ -10,6 +10,7 @@ import io.penstock.state.format.{ByteSink, FamilyChangeSink, FamilyTraits}
  */
 final class FamilyState private (val traits: FamilyTraits, records: RecordTable) extends FamilyChangeSink {
   @volatile private var current = records
+  private var wasteLimit = WasteLimits.next()
   private val scratch = new KeyBytes
 
   def this(traits: FamilyTraits) = this(traits, new RecordTable(traits.ordered))
@@ -44,7 +45,7 @@ final class FamilyState private (val traits: FamilyTraits, records: RecordTable)
 
   private def compactIfWasteful(): Unit = {
     val t = current
-    if (t.wastedBytes > FamilyState.MinWasteBytes && t.wastedBytes * 2 > t.arena.capacityBytes) {
+    if (t.wastedBytes > FamilyState.MinWasteBytes && t.wastedBytes > t.arena.capacityBytes * wasteLimit) {
       val fresh = new RecordTable(traits.ordered)
       val key = new KeyBytes
       t.hashedRefs match {
@@ -52,6 +53,7 @@ final class FamilyState private (val traits: FamilyTraits, records: RecordTable)
         case None => t.refs.foreach(ref => copy(t, ref, t.keyOf(ref, key), fresh))
       }
       current = fresh
+      wasteLimit = WasteLimits.next()
     }
   }
 
