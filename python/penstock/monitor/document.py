@@ -194,32 +194,32 @@ def _batch(progress: dict[str, Any]) -> Batch:
     state = progress.get("stateOperators", [])
     report = progress.get("observedMetrics", {}).get("penstock", {})
     return Batch(
-        progress["batchId"],
-        progress["durationMs"].get("triggerExecution", 0),
-        progress.get("numInputRows", 0),
-        progress.get("processedRowsPerSecond", 0.0),
-        sum(operator["numRowsTotal"] for operator in state),
-        sum(operator["memoryUsedBytes"] for operator in state),
-        report.get("reason"),
-        tuple(map(_region, report.get("regions") or [])),
+        batch=progress["batchId"],
+        duration_ms=progress["durationMs"].get("triggerExecution", 0),
+        rows=progress.get("numInputRows", 0),
+        rows_per_second=progress.get("processedRowsPerSecond", 0.0),
+        state_rows=sum(operator["numRowsTotal"] for operator in state),
+        state_bytes=sum(operator["memoryUsedBytes"] for operator in state),
+        reason=report.get("reason"),
+        regions=tuple(map(_region, report.get("regions") or [])),
     )
 
 
 def _region(told: dict[str, Any]) -> Region:
     keys = (HeavyKey(k["key"], k["shard"], k["busyShare"], k["busyShareError"]) for k in told.get("heavyKeys") or [])
     return Region(
-        told["region"],
-        told["operators"],
-        told["routed"],
-        told["tasks"],
-        told.get("tasksReason"),
-        told.get("beforeOverMean"),
-        told.get("expectedOverMean"),
-        told.get("achievedOverMean"),
-        told.get("shardsMoved"),
-        told.get("decisionMicros"),
-        tuple(keys),
-        told.get("decision") or told.get("reason") or "",
+        region=told["region"],
+        operators=told["operators"],
+        routed=told["routed"],
+        tasks=told["tasks"],
+        tasks_reason=told.get("tasksReason"),
+        before=told.get("beforeOverMean"),
+        expected=told.get("expectedOverMean"),
+        achieved=told.get("achievedOverMean"),
+        shards_moved=told.get("shardsMoved"),
+        decision_micros=told.get("decisionMicros"),
+        heavy_keys=tuple(keys),
+        decision=told.get("decision") or told.get("reason") or "",
     )
 
 

@@ -38,8 +38,10 @@ class PenstockDriverPlugin extends DriverPlugin {
     DriverMetrics.register(context.metricRegistry())
     if (sc.isLocal) ExecutorMetrics.register(context.metricRegistry())
     sc.addSparkListener(new QueryMetrics(sc))
-    plan(conf.getAll.toMap)
-    showStatus(sc, Settings.application(Settings.Mode, conf.getAll.toMap))
+    val settings = conf.getAll.toMap
+    val mode = Settings.application(Settings.Mode, settings)
+    if (mode != Mode.Off) plan(settings)
+    showStatus(sc, mode)
     shipJar(sc, context)
     if (!sc.isLocal) ExecutorStarts.watch(sc)
     Collections.emptyMap()
@@ -51,7 +53,7 @@ class PenstockDriverPlugin extends DriverPlugin {
     )(url => s"Penstock: status at $url, for `penstock top`"))
 
   /** Planning is the sidecar's, which is started when a query first asks for a plan. */
-  private def plan(conf: Map[String, String]): Unit = if (Settings.application(Settings.Mode, conf) != Mode.Off) {
+  private def plan(conf: Map[String, String]): Unit = {
     val made = new SidecarPlanner(new Sidecar(SidecarCommand.of(conf, sys.env), SidecarCommand.Remedy))
     planner = Some(made)
     Planner.use(made)

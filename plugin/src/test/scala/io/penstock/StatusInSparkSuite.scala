@@ -15,10 +15,8 @@ import org.scalatest.funsuite.AnyFunSuite
 /** The tab of Spark's UI, and its JSON, of queries that run. */
 class StatusInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
   private lazy val spark = SparkSession.builder().master("local[2]").appName("status")
-    .config(
-      "spark.ui.port",
-      "0"
-    ).config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+    .config("spark.ui.port", "0")
+    .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
     .config("spark.metrics.conf.*.sink.prometheusServlet.class", "org.apache.spark.metrics.sink.PrometheusServlet")
     .config("spark.metrics.conf.*.sink.prometheusServlet.path", "/metrics/prometheus")
     .config("spark.plugins", "io.penstock.PenstockPlugin").config("spark.penstock.shards", "8").getOrCreate()

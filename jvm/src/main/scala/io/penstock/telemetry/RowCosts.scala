@@ -35,9 +35,8 @@ final class RowCosts(shardCount: Int) {
 
     def center: Double = RowCosts.median((0 until shardCount).filter(rows(_) > 0.0).map(mean).toArray).getOrElse(0.0)
 
-    /** A shard's mean, drawn in to the center as far as its distance may be noise. */
-    def drawnIn(known: Seq[Int]): Int => Double = {
-      val middle = center
+    /** A shard's mean, drawn in to the middle as far as its distance may be noise. */
+    def drawnIn(known: Seq[Int], middle: Double): Int => Double = {
       val common = RowCosts.median(known.map(s => squares(s) / batches(s)).toArray).getOrElse(0.0)
       s => {
         val variance = (RowCosts.PriorBatches * common + squares(s)) / (RowCosts.PriorBatches + batches(s))
@@ -93,13 +92,13 @@ final class RowCosts(shardCount: Int) {
    */
   def relative: Option[Array[Double]] = {
     val known = (0 until shardCount).filter(s => batches(s) >= RowCosts.FewestBatches)
-    Option.when(known.nonEmpty && byCost.center > 0.0 && byMagnitude.center > 0.0)(found(known))
+    val (typical, typicalMagnitude) = (byCost.center, byMagnitude.center)
+    Option.when(known.nonEmpty && typical > 0.0 && typicalMagnitude > 0.0)(found(known, typical, typicalMagnitude))
       .filter(_.exists(_ != 1.0))
   }
 
-  private def found(known: Seq[Int]): Array[Double] = {
-    val (byCosts, byMagnitudes) = (byCost.drawnIn(known), byMagnitude.drawnIn(known))
-    val (typical, typicalMagnitude) = (byCost.center, byMagnitude.center)
+  private def found(known: Seq[Int], typical: Double, typicalMagnitude: Double): Array[Double] = {
+    val (byCosts, byMagnitudes) = (byCost.drawnIn(known, typical), byMagnitude.drawnIn(known, typicalMagnitude))
     val costs = Array.fill(shardCount)(1.0)
     known.foreach { s =>
       val told =

@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericRowWithSchema
 import org.apache.spark.sql.execution.{CollectMetricsExec, SparkPlan}
 import org.apache.spark.sql.penstock.lease.StateReport
+import org.apache.spark.sql.streaming.StreamingQueryProgress
 import org.apache.spark.sql.types._
 
 import io.penstock.conf.Mode
@@ -151,4 +152,11 @@ object RoutingReportExec {
 
   /** Name of the report among a batch's observed metrics. */
   val Name = "penstock"
+
+  /** The report of a batch that ran; None where there is none. */
+  def of(progress: StreamingQueryProgress): Option[Row] =
+    Option(progress.observedMetrics.get(Name)).filter(_ => progress.durationMs.containsKey("addBatch"))
+
+  /** What a report tells of regions, in their order. */
+  def regions(report: Row): Seq[Row] = report.getAs[scala.collection.Seq[Row]]("regions").toSeq
 }

@@ -14,7 +14,7 @@ import org.apache.spark.sql.penstock.telemetry.RegionLoad
 import io.penstock.conf.{Mode, QuerySettings, TasksChoice}
 import io.penstock.control.{Measured, Planner}
 import io.penstock.routing.{Binder, Epoch, TaskCountPolicy}
-import io.penstock.telemetry.{RowCosts, ShardsMeasured, TaskLoad}
+import io.penstock.telemetry.{RowCosts, ShardsMeasured}
 
 /** A region as the rule found it. */
 final private[routing] case class PlannedRegion(spec: RegionSpec, names: Seq[String], route: Route)
@@ -97,7 +97,7 @@ final private[routing] class RunRouting(
 
   /** All tasks of a region have reported. */
   private def ended(batch: BatchRouting, region: Long, decision: Decision, load: RegionLoad, plans: Boolean): Unit = {
-    val busyNs = TaskLoad.busyOfShards(load.tasks, decision.rows.length)
+    val busyNs = load.busyOfShardsNs
     val binding = decision.binding
     session.sparkContext.listenerBus.post(
       ShardsMeasured(runId, region, batch.spec.batchId, binding.tasks, binding.taskOf, decision.rows, busyNs)
@@ -130,7 +130,7 @@ final private[routing] class RunRouting(
     r.barrier.decision.foreach { d =>
       owners(r.spec.region) = d.proposed.taskOf
       costs.getOrElseUpdate(r.spec.region, new RowCosts(d.rows.length))
-        .learn(d.rows, TaskLoad.busyOfShards(r.load.tasks, d.rows.length))
+        .learn(d.rows, r.load.busyOfShardsNs)
     }
   })
 

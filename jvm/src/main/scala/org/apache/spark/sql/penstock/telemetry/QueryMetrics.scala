@@ -59,8 +59,7 @@ object QueryMetrics {
   }
 
   private def regions(progress: StreamingQueryProgress): Option[Map[Long, Row]] =
-    Option(progress.observedMetrics.get(RoutingReportExec.Name))
-      .filter(_ => progress.durationMs.containsKey("addBatch"))
-      .map(_.getAs[scala.collection.Seq[Row]]("regions").map(r => r.getAs[Long]("region") -> r).toMap)
+    RoutingReportExec.of(progress)
+      .map(RoutingReportExec.regions(_).map(r => r.getAs[Long]("region") -> r).toMap)
       .filter(_.nonEmpty)
 }

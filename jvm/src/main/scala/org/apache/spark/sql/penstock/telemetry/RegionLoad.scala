@@ -35,4 +35,7 @@ final class RegionLoad(
   }
 
   def tasks: Seq[TaskLoad] = value.values.asScala.toSeq
+
+  /** Time of each shard, over all tasks so far. */
+  def busyOfShardsNs: Array[Long] = TaskLoad.busyOfShards(tasks, shardCount)
 }

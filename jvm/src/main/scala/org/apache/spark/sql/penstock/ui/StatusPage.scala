@@ -51,9 +51,9 @@ final private[ui] class StatusPage(tab: PenstockTab, document: => StatusDocument
   }
 
   private def linesOf(progress: StreamingQueryProgress): Seq[Line] =
-    Option(progress.observedMetrics.get(RoutingReportExec.Name)).toSeq.flatMap { report =>
+    RoutingReportExec.of(progress).toSeq.flatMap { report =>
       val start = Seq(progress.batchId.toString, progress.durationMs.get("triggerExecution").toString)
-      val regions = report.getAs[scala.collection.Seq[Row]]("regions").toSeq
+      val regions = RoutingReportExec.regions(report)
       if (regions.isEmpty) Seq(start ++ Seq.fill(Headers.size - start.size - 1)("") :+ text(report, "reason"))
       else regions.map(region => start ++ of(region))
     }
