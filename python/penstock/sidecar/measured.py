@@ -8,11 +8,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from penstock.planning.load import Loads
+from penstock.planning.load import Loads, Placement
+from penstock.planning.shard_policies import POLICIES
 from penstock.sidecar.frame import BrokenFrameError, Frame
 
 MOST_SHARDS = 1 << 16
 MOST_TASKS = 1 << 16
+MOST_THETA = 10.0
 TASK_MS = 30.0
 """What a task takes besides its rows, at most: beyond it, time is taken for work until batches show otherwise."""
 _NS_PER_MS = 1e6
@@ -20,6 +22,31 @@ _NS_PER_MS = 1e6
 
 class RefusedError(Exception):
     """A question that cannot be answered."""
+
+
+@dataclass(frozen=True)
+class Placing:
+    """What a policy that places shards between batches needs besides.
+
+    Parameters
+    ----------
+    policy
+        One of `shard_policies.POLICIES`.
+    theta
+        Largest load over the mean that is accepted, above 1.
+    tasks
+        Tasks that `task` speaks of: N, but in ``observe``, where as many ran as there are shards.
+    task
+        Of each shard, as it was proposed; shape ``(shards,)``.
+    state_bytes
+        Size of each shard's state, 0 where it is not known; shape ``(shards,)``.
+    """
+
+    policy: str
+    theta: float
+    tasks: int
+    task: Placement
+    state_bytes: Loads
 
 
 @dataclass(frozen=True)
@@ -42,6 +69,10 @@ class Measured:
         Of each shard; shape ``(shards,)``.
     busy_ns
         Time that its rows took, as far as it was booked to shards; shape ``(shards,)``.
+    plans_tasks
+        Whether N is to be planned.
+    placing
+        None where shards are bound at the barrier.
     """
 
     run: UUID
@@ -53,6 +84,8 @@ class Measured:
     tasks_ms: Loads
     rows: NDArray[np.int64]
     busy_ns: NDArray[np.int64]
+    plans_tasks: bool = True
+    placing: Placing | None = None
 
     @property
     def work_ms(self) -> Loads:
@@ -86,7 +119,8 @@ def of_frame(frame: Frame) -> Measured:
     head = frame.head
     shards = _whole(head, "shards", 1, MOST_SHARDS)
     tasks_ms = np.array([_number(value, "tasks_ms") for value in _list(head, "tasks_ms")])
-    rows, busy_ns = _columns(frame.body, shards, "rows", "busy_ns")
+    names = ["rows", "busy_ns", *(["task", "state_bytes"] if "placing" in head else [])]
+    rows, busy_ns, *places = _columns(frame.body, shards, *names)
     return Measured(
         _uuid(head),
         _whole(head, "region", 0, 1 << 62),
@@ -97,7 +131,23 @@ def of_frame(frame: Frame) -> Measured:
         tasks_ms,
         rows,
         busy_ns,
+        _truth(head, "plans_tasks"),
+        _placing(head["placing"], *places) if places else None,
     )
+
+
+def _placing(told: Any, task: NDArray[np.int64], state_bytes: NDArray[np.int64]) -> Placing:
+    if not isinstance(told, dict):
+        raise RefusedError(f"placing must be an object, found {told!r}")
+    policy, theta = told.get("policy"), _number(told.get("theta"), "theta")
+    if policy not in POLICIES:
+        raise RefusedError(f"policy must be one of {', '.join(POLICIES)}, found {policy!r}")
+    if not 1.0 < theta <= MOST_THETA:
+        raise RefusedError(f"theta must be above 1 and at most {MOST_THETA:.0f}, found {theta}")
+    tasks = _whole(told, "tasks", 1, MOST_TASKS)
+    if task.max() >= tasks:
+        raise RefusedError(f"column task has {task.max()}, and there are {tasks} tasks")
+    return Placing(policy, theta, tasks, task.astype(np.int32), state_bytes.astype(np.float64))
 
 
 def _columns(body: bytes, shards: int, *names: str) -> list[NDArray[np.int64]]:
@@ -137,8 +187,15 @@ def _whole(head: dict[str, Any], name: str, least: int, most: int) -> int:
 
 def _number(value: Any, name: str) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1e15:  # noqa: PLR2004
-        raise RefusedError(f"{name} must be a number of milliseconds, found {value!r}")
+        raise RefusedError(f"{name} must be a number from 0 to 10^15, found {value!r}")
     return float(value)
+
+
+def _truth(head: dict[str, Any], name: str) -> bool:
+    value = head.get(name)
+    if not isinstance(value, bool):
+        raise RefusedError(f"{name} must be true or false, found {value!r}")
+    return value
 
 
 def _list(head: dict[str, Any], name: str) -> list[Any]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from penstock.planning.forecast import Forecaster
+from penstock.planning.load import Placement
+from penstock.planning.shard_policies import ShardStatistics, place
 from penstock.planning.task_count import TaskCount, TaskOverhead, follow, learn
 from penstock.sidecar.measured import Measured
 
@@ -22,10 +24,13 @@ class Plan:
         N.
     reason
         Why so many.
+    task
+        Of each shard, below N; none where shards are bound at the barrier.
     """
 
     tasks: int
     reason: str
+    task: Placement | None = None
 
 
 @dataclass
@@ -43,6 +48,18 @@ class Planner:
 
     def plan(self, measured: Measured) -> Plan:
         """Learn from a batch of a region, and plan its next."""
+        placing = measured.placing
+        if measured.plans_tasks:
+            tasks, reason = self._tasks(measured)
+        else:
+            tasks, reason = (placing.tasks if placing else measured.tasks), "as it was"
+        if placing is None:
+            return Plan(tasks, reason)
+        last = ShardStatistics(placing.task, measured.load_ms, placing.state_bytes)
+        return Plan(tasks, reason, place(placing.policy, last, tasks, placing.theta))
+
+    def _tasks(self, measured: Measured) -> tuple[int, str]:
+        """Learn what tasks cost; give N, and why so many."""
         region = self._region(measured)
         load = measured.load_ms
         most = min(measured.most, len(load))
@@ -54,7 +71,7 @@ class Planner:
         # What was decided may not have come to be: a plan that was late, or another setting.
         region.count = TaskCount(measured.tasks, region.count.wanted, region.count.reason)
         region.count = follow(region.count, region.overhead, expected, most)
-        return Plan(region.count.tasks, region.count.reason)
+        return region.count.tasks, region.count.reason
 
     def _region(self, measured: Measured) -> _Region:
         key = (measured.run, measured.region)

@@ -6,7 +6,11 @@ import platform
 import socket
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+
 from penstock import __version__
+from penstock.planning.load import Placement
 from penstock.sidecar.frame import PREFIX_BYTES, BrokenFrameError, Frame, Kind, decode_prefix, decode_rest, encode
 from penstock.sidecar.measured import RefusedError, of_frame
 from penstock.sidecar.planner import Planner
@@ -73,7 +77,19 @@ def _answer(frame: Frame, planner: Planner) -> Frame:
         "tasks": plan.tasks,
         "reason": plan.reason,
     }
-    return Frame(Kind.PLANNED, frame.number, head)
+    return Frame(Kind.PLANNED, frame.number, head, b"" if plan.task is None else _column(plan.task))
+
+
+def _column(task: Placement) -> bytes:
+    batch = pa.record_batch([pa.array(task.astype(np.int64))], schema=_TASKS)
+    out = pa.BufferOutputStream()
+    with pa.ipc.new_stream(out, _TASKS) as writer:
+        writer.write_batch(batch)
+    body: bytes = out.getvalue().to_pybytes()
+    return body
+
+
+_TASKS = pa.schema([pa.field("task", pa.int64(), nullable=False)])
 
 
 def _receive(connection: socket.socket) -> Frame | None:

@@ -4,7 +4,8 @@ from uuid import UUID
 
 import numpy as np
 
-from penstock.sidecar.measured import Measured
+from penstock.planning.shard_policies import POLICIES
+from penstock.sidecar.measured import Measured, Placing
 from penstock.sidecar.planner import Planner
 
 
@@ -14,3 +15,6 @@ def warm_up() -> None:
     ones = np.ones(4, dtype=np.int64)
     for batch in range(3):
         planner.plan(Measured(UUID(int=0), 0, batch, 2, 2, 10.0, np.array([4.0, 6.0]), ones, ones))
+    for policy in POLICIES:
+        placing = Placing(policy, 1.1, 2, np.zeros(4, dtype=np.int32), np.ones(4))
+        planner.plan(Measured(UUID(int=0), 0, 3, 2, 2, 10.0, np.array([4.0, 6.0]), ones, ones, False, placing))

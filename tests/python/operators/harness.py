@@ -37,7 +37,7 @@ class Engine:
 
     def options(self, run: int) -> dict[str, str]:
         """Options of the query's n-th run: another random binding and number of tasks for each."""
-        return {f"penstock.{name}": f"chaos({SEED + run})" for name in ("binder", "tasks")} if self.chaos else {}
+        return {f"penstock.{name}": f"chaos({SEED + run})" for name in ("policy", "tasks")} if self.chaos else {}
 
     def session(self, application: SparkSession) -> SparkSession:
         session = application.newSession()

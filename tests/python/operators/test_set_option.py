@@ -47,9 +47,9 @@ def test_the_next_batch_has_the_number_of_tasks_that_was_set(application: SparkS
         assert [b.observedMetrics["penstock"].regions[0]["tasks"] for b in batches] == wanted
         assert refusal(query, "tasks", "many").error_class == "PENSTOCK_INVALID_SETTING"
         assert refusal(query, "task", 2).error_class == "PENSTOCK_UNKNOWN_SETTING"
-        binder = refusal(query, "penstock.binder", "static")
-        assert binder.error_class == "PENSTOCK_NOT_AT_RUN_TIME"
-        assert "penstock.binder=static" in binder.detail
+        policy = refusal(query, "penstock.policy", "static")
+        assert policy.error_class == "PENSTOCK_NOT_AT_RUN_TIME"
+        assert "penstock.policy=static" in policy.detail
     finally:
         query.stop()
     assert refusal(query, "tasks", 2).error_class == "PENSTOCK_NOT_RUNNING"

@@ -13,6 +13,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 import pytest
+from penstock.planning.shard_policies import POLICIES
 from penstock.sidecar.frame import PREFIX_BYTES, BrokenFrameError, Frame, Kind, decode_prefix, decode_rest, encode
 from penstock.sidecar.measured import Measured
 from penstock.sidecar.planner import MOST_REGIONS, Planner
@@ -30,7 +31,7 @@ def table(**columns):
     return sink.getvalue().to_pybytes()
 
 
-def measured(shards=4, rows=None, busy_ns=None, body=None, **head):
+def measured(shards=4, rows=None, busy_ns=None, body=None, task=None, **head):
     values = {
         "run": RUN,
         "region": 0,
@@ -40,10 +41,17 @@ def measured(shards=4, rows=None, busy_ns=None, body=None, **head):
         "most": 4,
         "stage_ms": 110.0,
         "tasks_ms": [100.0, 80.0],
+        "plans_tasks": True,
     }
     values.update(head)
-    columns = table(rows=rows or [10] * shards, busy_ns=busy_ns or [1000] * shards) if body is None else body
+    places = (
+        {"task": task or [s % 2 for s in range(shards)], "state_bytes": [100] * shards} if "placing" in head else {}
+    )
+    columns = table(rows=rows or [10] * shards, busy_ns=busy_ns or [1000] * shards, **places) if body is None else body
     return Frame(Kind.MEASURED, 5, {k: v for k, v in values.items() if v is not None}, columns)
+
+
+PLACING = {"policy": "refine", "theta": 1.1, "tasks": 2}
 
 
 class Client:
@@ -117,6 +125,32 @@ def test_welcome_then_plans(served):
     assert answer.head["reason"]
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_shards_are_placed_by_what_was_measured(served, policy):
+    client, _ = served
+    hello(client)
+    busy_ns = [40_000_000, 40_000_000, 10_000_000, 10_000_000]
+    answer = client.ask(
+        measured(placing=PLACING | {"policy": policy}, task=[0, 0, 1, 1], busy_ns=busy_ns, plans_tasks=False)
+    )
+    assert (answer.kind, answer.head["tasks"]) == (Kind.PLANNED, 2)
+    with pa.ipc.open_stream(answer.body) as stream:
+        placed = stream.read_all()
+    assert placed.schema == pa.schema([pa.field("task", pa.int64(), nullable=False)])
+    task = placed.column("task").to_pylist()
+    assert task[0] != task[1]
+    assert task[2] != task[3]
+
+
+def test_shards_are_placed_on_as_many_tasks_as_are_planned(served):
+    client, _ = served
+    hello(client)
+    answer = client.ask(measured(placing=PLACING | {"tasks": 4}, task=[3, 2, 1, 0], most=1))
+    assert answer.head["tasks"] == 1
+    with pa.ipc.open_stream(answer.body) as stream:
+        assert stream.read_all().column("task").to_pylist() == [0, 0, 0, 0]
+
+
 @pytest.mark.parametrize("token", ["", "f" * 64, "é" * 64, None, 5])
 def test_without_the_token_there_is_no_answer(served, token):
     client, ended = served
@@ -141,8 +175,20 @@ def test_a_question_before_the_token_is_no_hello(served):
         (measured(tasks=0), "tasks must be a whole number from 1"),
         (measured(tasks=True), "tasks must be"),
         (measured(most="many"), "most must be"),
-        (measured(stage_ms=-1), "stage_ms must be a number of milliseconds"),
-        (measured(tasks_ms=[1, "x"]), "tasks_ms must be a number of milliseconds, found 'x'"),
+        (measured(stage_ms=-1), "stage_ms must be a number from 0"),
+        (measured(tasks_ms=[1, "x"]), "tasks_ms must be a number from 0 to 10^15, found 'x'"),
+        (measured(plans_tasks=None), "plans_tasks must be true or false, found None"),
+        (measured(plans_tasks=1), "plans_tasks must be true or false, found 1"),
+        (measured(placing=[]), "placing must be an object, found []"),
+        (
+            measured(placing=PLACING | {"policy": "best"}),
+            "policy must be one of refine, mixed, minTable, minMig, found",
+        ),
+        (measured(placing=PLACING | {"theta": 1}), "theta must be above 1 and at most 10, found 1.0"),
+        (measured(placing=PLACING | {"theta": "1"}), "theta must be a number"),
+        (measured(placing=PLACING | {"tasks": 0}), "tasks must be a whole number from 1"),
+        (measured(placing=PLACING, task=[0, 1, 2, 0]), "column task has 2, and there are 2 tasks"),
+        (measured(placing=PLACING, body=table(rows=[1] * 4, busy_ns=[1] * 4)), "column task is missing"),
         (measured(tasks_ms={}), "tasks_ms must be a list"),
         (measured(shards=5, body=table(rows=[1] * 4, busy_ns=[1] * 4)), "column rows must have 5 numbers"),
         (measured(rows=[1, -1, 1, 1]), "column rows has a negative number"),

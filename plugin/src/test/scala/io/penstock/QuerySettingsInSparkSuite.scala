@@ -31,7 +31,7 @@ class QuerySettingsInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
 
   test("an unknown option: key, value, nearest key and all keys") {
     val text = failure(spark, "penstock.thetta" -> "1.1")
-    Seq("PENSTOCK_UNKNOWN_SETTING", "penstock.thetta=1.1", "Did you mean penstock.theta?", "penstock.binder")
+    Seq("PENSTOCK_UNKNOWN_SETTING", "penstock.thetta=1.1", "Did you mean penstock.theta?", "penstock.policy")
       .foreach(t => assert(text.contains(t)))
   }
 

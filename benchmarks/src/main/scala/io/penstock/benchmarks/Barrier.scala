@@ -17,8 +17,8 @@ object Barrier {
     val tasks = spark.sparkContext.defaultParallelism
     val sides = Seq(
       Side.hdfs(tasks).copy(name = "plain"),
-      Side.penstock("static", Shards, tasks, Map("penstock.binder" -> "static")),
-      Side.penstock("sticky", Shards, tasks, Map("penstock.binder" -> "sticky"))
+      Side.penstock("static", Shards, tasks, Map("penstock.policy" -> "static")),
+      Side.penstock("sticky", Shards, tasks, Map("penstock.policy" -> "hybrid"))
     )
     for (manager <- FileManager.named(args.text("file-manager", "local"))) {
       val starts = for (moving <- Seq(false, true); side <- sides if args.wants(side)) yield () => {

@@ -49,7 +49,7 @@ object Kind {
   val boolean: Kind[Boolean] = Kind("boolean", "true or false", _.toLowerCase.toBooleanOption, _.toString)
 
   /**
-   * One of several forms, each a plain word, a word with a seed or a number: `sticky`, `chaos(17)`, `16`. Case does not
+   * One of several forms, each a plain word, a word with a seed or a number: `hybrid`, `chaos(17)`, `16`. Case does not
    * matter.
    *
    * @param words
@@ -72,7 +72,7 @@ object Kind {
       number.fold("")(n => s", or ${n._1.allowed}")
     def read(text: String): Option[T] = {
       val t = text.toLowerCase
-      words.collectFirst { case (w, v) if w == t => v }.orElse(seeded.collectFirst {
+      words.collectFirst { case (w, v) if w.toLowerCase == t => v }.orElse(seeded.collectFirst {
         case (w, make) if t.startsWith(s"$w(") && t.endsWith(")") =>
           t.substring(w.length + 1, t.length - 1).trim.toLongOption.map(make)
       }.flatten).orElse(number.flatMap { case (kind, make) => kind.read(t).map(make) })

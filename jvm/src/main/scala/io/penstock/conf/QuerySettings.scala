@@ -19,7 +19,7 @@ final class QuerySettings private (values: Map[String, QuerySettings.Resolved]) 
   def mode: Mode = apply(Settings.Mode)
   def shards: Int = apply(Settings.Shards)
   def theta: Double = apply(Settings.Theta)
-  def binder: BinderChoice = apply(Settings.Binder)
+  def policy: PolicyChoice = apply(Settings.Policy)
   def reportKeys: Boolean = apply(Settings.ReportKeys)
   def tasks: TasksChoice = apply(Settings.Tasks)
 

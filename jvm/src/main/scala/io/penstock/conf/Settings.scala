@@ -63,20 +63,22 @@ object Settings {
     NextBatch,
     "ratio",
     "0.1.0",
-    "Balance that the sticky binder aims at: the busiest task's load over the mean load. Smaller is better balanced " +
+    "Balance that the policy aims at: the busiest task's load over the mean load. Smaller is better balanced " +
       "and moves more shards."
   )
 
-  val Binder: Setting[BinderChoice] = entry(
-    "binder",
-    BinderChoice.kind,
-    BinderChoice.Sticky,
+  val Policy: Setting[PolicyChoice] = entry(
+    "policy",
+    PolicyChoice.kind,
+    PolicyChoice.Hybrid,
     Query,
     QueryStart,
     "-",
     "0.1.0",
-    "Which binder chooses the task of each shard: `sticky` keeps the previous owners as far as `theta` allows, " +
-      "`static` goes by shard id, `chaos(<seed>)` is random, for tests."
+    "What chooses the task of each shard: `hybrid` does at the shuffle barrier, by the batch's own rows and what rows " +
+      "were seen to cost, and keeps the previous owners as far as `theta` allows. To compare with, as published, by what " +
+      "the batch before has shown: `refine` (Elasticutor), `mixed`, `minTable`, `minMig` (Fang et al., with shards for " +
+      "keys). `static` goes by shard id, `chaos(<seed>)` is random, for tests."
   )
 
   val Tasks: Setting[TasksChoice] = entry(

@@ -19,23 +19,29 @@ object Mode {
   val kind: Kind[Mode] = Kind.choice("mode", Seq(Off, Observe, On).map(m => m.name -> (m: Mode)))(_.name)
 }
 
-/** Which binder chooses the task of each shard. */
-sealed abstract class BinderChoice(override val toString: String)
+/** What chooses the task of each shard. */
+sealed abstract class PolicyChoice(override val toString: String)
 
-object BinderChoice {
+object PolicyChoice {
 
-  /** Keeps the previous owners but for the moves that balance needs. */
-  case object Sticky extends BinderChoice("sticky")
+  /** At the barrier, by the batch's own rows; previous owners stay but for the moves that balance needs. */
+  case object Hybrid extends PolicyChoice("hybrid")
 
   /** By shard id: the same binding whatever the load. */
-  case object Static extends BinderChoice("static")
+  case object Static extends PolicyChoice("static")
+
+  /** By a paper's algorithm, which the driver's planner runs on what the batch before has shown. */
+  final case class Planned(name: String) extends PolicyChoice(name)
+
+  /** Elasticutor's, and Fang et al.'s. */
+  val planned: Seq[Planned] = Seq("refine", "mixed", "minTable", "minMig").map(Planned)
 
   /** At random, for tests. */
-  final case class Chaos(seed: Long) extends BinderChoice(s"chaos($seed)")
+  final case class Chaos(seed: Long) extends PolicyChoice(s"chaos($seed)")
 
-  val kind: Kind[BinderChoice] = Kind.choice[BinderChoice](
-    "binder",
-    Seq("sticky" -> Sticky, "static" -> Static),
+  val kind: Kind[PolicyChoice] = Kind.choice[PolicyChoice](
+    "policy",
+    (Hybrid +: Static +: planned).map(p => p.toString -> p),
     Seq("chaos" -> (s => Chaos(s)))
   )(_.toString)
 }

@@ -1,6 +1,6 @@
 package io.penstock.routing
 
-import io.penstock.conf.{BinderChoice, QuerySettings}
+import io.penstock.conf.{PolicyChoice, QuerySettings}
 
 /** Decides which task runs which shards. Pure: equal arguments give equal answers. */
 trait Binder {
@@ -22,12 +22,26 @@ trait Binder {
 
 object Binder {
 
-  /** The binder that a query's settings name, for one region of one batch. */
-  def of(settings: QuerySettings, batch: Long, region: Long): Binder = settings.binder match {
-    case BinderChoice.Sticky => new StickyBinder(settings.theta)
-    case BinderChoice.Static => StaticBinder
-    case BinderChoice.Chaos(seed) => new ChaosBinder(seed, batch, region)
-  }
+  /**
+   * The binder that a query's settings name, for one region of one batch.
+   *
+   * @param planned
+   *   task of each shard, where that was planned
+   */
+  def of(settings: QuerySettings, batch: Long, region: Long, planned: => Option[Array[Int]]): Binder =
+    settings.policy match {
+      case PolicyChoice.Hybrid => new StickyBinder(settings.theta)
+      case PolicyChoice.Static => StaticBinder
+      case PolicyChoice.Planned(_) => new PlannedBinder(planned)
+      case PolicyChoice.Chaos(seed) => new ChaosBinder(seed, batch, region)
+    }
+}
+
+/** As planned before the batch; without a plan that fits, shards stay where they are, else by shard id. */
+final class PlannedBinder(planned: Option[Array[Int]]) extends Binder {
+  override def bind(load: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int] =
+    (planned ++ previous).find(p => p.length == load.length && p.forall(t => t >= 0 && t < tasks))
+      .fold(StaticBinder.bind(load, tasks, None))(_.clone())
 }
 
 /** By shard id, in runs of neighbours: the same binding whatever the load, and one block to fetch per map task. */

@@ -32,8 +32,10 @@ final case class BindingOutcome(
    *
    * @param theta
    *   busiest task over mean that is aimed at
+   * @param foreseen
+   *   whether the load was known when shards were bound
    */
-  def inWords(theta: Double): String = {
+  def inWords(theta: Double, foreseen: Boolean = true): String = {
     val moves = (moved, beforeOverMean) match {
       case (0, _) | (_, None) => ""
       case (n, Some(before)) => s"moved $n shards: ${ratio(before)} of the mean before, "
@@ -41,21 +43,25 @@ final case class BindingOutcome(
     val reached = s"${ratio(expectedOverMean)} expected"
     if (expectedOverMean <= theta + BindingOutcome.Rounding) {
       if (moves.isEmpty) s"balanced: $reached" else moves + reached
-    } else s"$moves$reached; $limit"
+    } else (Seq(moves + reached) ++ limit(foreseen)).mkString("; ")
   }
 
   /** What keeps a batch from being balanced. */
-  private def limit: String = {
+  private def limit(foreseen: Boolean): Option[String] = {
     val fair = 1.0 / tasks
     val shardIsLimit = heaviestShard * tasks >= expectedOverMean * BindingOutcome.Nearly
     heaviestKey match {
       case Some((key, share)) if shardIsLimit && share >= heaviestShard * BindingOutcome.Most =>
-        s"one key is the limit: $key has ${percent(share)} of the time, a task's fair share is ${percent(fair)}. More than " +
-          s"${math.max(1, (1.0 / share).toInt)} tasks do not help; split the key in the query, or make its rows cheaper"
+        Some(
+          s"one key is the limit: $key has ${percent(share)} of the time, a task's fair share is ${percent(fair)}. More than " +
+            s"${math.max(1, (1.0 / share).toInt)} tasks do not help; split the key in the query, or make its rows cheaper"
+        )
       case _ if shardIsLimit =>
-        s"one shard is the limit: it has ${percent(heaviestShard)} of the load, a task's fair share is ${percent(fair)}. A new " +
-          "checkpoint with more shards would divide it"
-      case _ => "shards are too few and too heavy to be divided better"
+        Some(
+          s"one shard is the limit: it has ${percent(heaviestShard)} of the load, a task's fair share is ${percent(fair)}. A new " +
+            "checkpoint with more shards would divide it"
+        )
+      case _ => Option.when(foreseen)("shards are too few and too heavy to be divided better")
     }
   }
 

@@ -15,11 +15,19 @@ object PlanMessages {
     head.put("stage_ms", measured.stageMs)
     val tasks = head.putArray("tasks_ms")
     measured.tasksMs.foreach(tasks.add(_))
+    head.put("plans_tasks", measured.plansTasks)
+    measured.placing.foreach { p =>
+      head.putObject("placing").put("policy", p.policy).put("theta", p.theta).put("tasks", p.tasks)
+    }
     head
   }
 
-  def body(measured: Measured): Array[Byte] =
-    ShardColumns.encode("rows" -> measured.rows, "busy_ns" -> measured.busyNs)
+  def body(measured: Measured): Array[Byte] = {
+    val loads = Seq("rows" -> measured.rows, "busy_ns" -> measured.busyNs)
+    val places =
+      measured.placing.toSeq.flatMap(p => Seq("task" -> p.taskOf.map(_.toLong), "state_bytes" -> p.stateBytes))
+    ShardColumns.encode(loads ++ places: _*)
+  }
 
   /**
    * The plan that answers what was measured.
@@ -29,12 +37,15 @@ object PlanMessages {
    */
   def plan(answer: SidecarFrame, asked: Measured): Either[String, Plan] = answer.kind match {
     case FrameKind.Refused => Left(s"the planner refused: ${text(answer.head, "reason").getOrElse("no reason")}")
-    case FrameKind.Planned => checked(answer.head, asked).left.map(why => s"impossible plan: $why")
+    case FrameKind.Planned => checked(answer, asked).left.map(why => s"impossible plan: $why")
     case other => Left(s"impossible plan: a frame of kind ${other.name}")
   }
 
-  private def checked(head: ObjectNode, asked: Measured): Either[String, Plan] = {
-    val most = math.min(asked.mostTasks, asked.rows.length)
+  private def checked(answer: SidecarFrame, asked: Measured): Either[String, Plan] = {
+    val head = answer.head
+    val most =
+      if (asked.plansTasks) math.min(asked.mostTasks, asked.rows.length)
+      else asked.placing.fold(asked.tasks)(_.tasks)
     for {
       _ <- same("run", text(head, "run"), asked.run.toString)
       _ <- same("region", number(head, "region"), asked.region)
@@ -42,8 +53,19 @@ object PlanMessages {
       tasks <- number(head, "tasks").filter(n => n >= 1 && n <= most)
         .toRight(s"tasks must be a number from 1 to $most, found ${head.get("tasks")}")
       reason <- text(head, "reason").toRight(s"reason must be a text, found ${head.get("reason")}")
-    } yield Plan(asked.batch, tasks.toInt, reason.take(MostReasonChars))
+      taskOf <- asked.placing match {
+        case Some(placing) => placed(answer.body, placing.taskOf.length, tasks.toInt).map(Some(_))
+        case None => Right(None)
+      }
+    } yield Plan(asked.batch, tasks.toInt, reason.take(MostReasonChars), taskOf)
   }
+
+  private def placed(body: Array[Byte], shards: Int, tasks: Int): Either[String, Array[Int]] =
+    ShardColumns.decode(body, "task", shards).flatMap { column =>
+      column.find(t => t < 0L || t >= tasks)
+        .toLeft(column.map(_.toInt))
+        .left.map(t => s"a shard is placed on task $t, and there are $tasks")
+    }
 
   private def same[T](name: String, found: Option[T], asked: T): Either[String, Unit] =
     Either.cond(found.contains(asked), (), s"$name must be $asked, found ${found.getOrElse("none")}")

@@ -1,13 +1,13 @@
 package io.penstock.sidecar
 
-import java.io.ByteArrayOutputStream
+import java.io.{ByteArrayInputStream, ByteArrayOutputStream}
 import java.nio.channels.Channels
 
 import scala.jdk.CollectionConverters._
-import scala.util.Using
+import scala.util.{Try, Using}
 
 import org.apache.arrow.memory.RootAllocator
-import org.apache.arrow.vector.ipc.ArrowStreamWriter
+import org.apache.arrow.vector.ipc.{ArrowStreamReader, ArrowStreamWriter}
 import org.apache.arrow.vector.types.pojo.{ArrowType, Field, FieldType}
 import org.apache.arrow.vector.{BigIntVector, FieldVector, VectorSchemaRoot}
 
@@ -34,4 +34,25 @@ object ShardColumns {
     writer.end()
     out.toByteArray
   }.get
+
+  /**
+   * The numbers of one column.
+   *
+   * @param length
+   *   how many there must be
+   * @return
+   *   why there are none, where the bytes are something else
+   */
+  def decode(bytes: Array[Byte], name: String, length: Int): Either[String, Array[Long]] =
+    Try(Using.Manager { use =>
+      val allocator = use(new RootAllocator(MostBytes))
+      val reader = use(new ArrowStreamReader(new ByteArrayInputStream(bytes), allocator))
+      if (!reader.loadNextBatch()) Left(s"column $name has no numbers")
+      else reader.getVectorSchemaRoot.getVector(name) match {
+        case v: BigIntVector if v.getValueCount == length && v.getNullCount == 0 =>
+          Right(Array.tabulate(length)(v.get))
+        case null => Left(s"column $name is missing")
+        case other => Left(s"column $name must have $length numbers (int64), found ${other.getField}")
+      }
+    }.get).fold(e => Left(s"column $name cannot be read: ${e.getMessage}"), identity)
 }

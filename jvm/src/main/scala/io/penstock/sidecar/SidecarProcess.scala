@@ -112,7 +112,7 @@ final class SidecarProcess private (
 object SidecarProcess {
 
   /** Python and its libraries are loaded, and planners compiled. */
-  private val StartMs = 60000L
+  private val StartMs = 120000L
   private val AnswerMs = 10000L
   private val EndMs = 2000L
   private val TokenBytes = 32

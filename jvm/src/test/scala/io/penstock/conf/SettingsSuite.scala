@@ -31,16 +31,17 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
   }
 
   test("policies: words and seeds") {
-    assert(Settings.Binder.kind.read("static").contains(BinderChoice.Static))
+    assert(Settings.Policy.kind.read("static").contains(PolicyChoice.Static))
+    assert(Settings.Policy.kind.read("mintable").contains(PolicyChoice.Planned("minTable")))
     assert(Settings.Tasks.kind.read("CORES").contains(TasksChoice.Cores))
     check(Prop.forAll { (seed: Long) =>
-      val choice = BinderChoice.Chaos(seed)
-      val text = Settings.Binder.kind.write(choice)
-      (text == s"chaos($seed)") && Settings.Binder.kind.read(text).contains(choice) &&
+      val choice = PolicyChoice.Chaos(seed)
+      val text = Settings.Policy.kind.write(choice)
+      (text == s"chaos($seed)") && Settings.Policy.kind.read(text).contains(choice) &&
       Settings.Tasks.kind.read(text).contains(TasksChoice.Chaos(seed))
     })
-    Seq("chaos", "chaos()", "chaos(x)", "chaos(1", "chaos(1)x", "sticky(1)", "stickyy").foreach(t =>
-      assert(Settings.Binder.kind.read(t).isEmpty, t)
+    Seq("chaos", "chaos()", "chaos(x)", "chaos(1", "chaos(1)x", "hybrid(1)", "hybridd").foreach(t =>
+      assert(Settings.Policy.kind.read(t).isEmpty, t)
     )
   }
 
@@ -65,12 +66,12 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
   test("what takes effect at the next batch may be set for a query that runs, and nothing else") {
     val started = QuerySettings.resolve(Map("penstock.theta" -> "1.2"), Map.empty, Map.empty)
     val later = started.updated("penstock.tasks", "16").updated("penstock.theta", "2")
-    assert((later.tasks, later.theta, later.binder) == ((TasksChoice.Fixed(16), 2.0, started.binder)))
+    assert((later.tasks, later.theta, later.policy) == ((TasksChoice.Fixed(16), 2.0, started.policy)))
     def refused(option: String, text: String) = intercept[PenstockException](started.updated(option, text))
-    val binder = refused("penstock.binder", "static")
-    assert(binder.errorClass == "PENSTOCK_NOT_AT_RUN_TIME")
-    Seq("penstock.binder=static", "query start", "penstock.tasks, penstock.theta").foreach(word =>
-      assert(binder.detail.contains(word), binder)
+    val policy = refused("penstock.policy", "static")
+    assert(policy.errorClass == "PENSTOCK_NOT_AT_RUN_TIME")
+    Seq("penstock.policy=static", "query start", "penstock.tasks, penstock.theta").foreach(word =>
+      assert(policy.detail.contains(word), policy)
     )
     assert(refused("penstock.tasks", "many").errorClass == "PENSTOCK_INVALID_SETTING")
     assert(refused("penstock.task", "2").errorClass == "PENSTOCK_UNKNOWN_SETTING")

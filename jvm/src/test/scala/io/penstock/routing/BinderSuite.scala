@@ -5,7 +5,15 @@ import org.scalatest.funsuite.AnyFunSuite
 
 class BinderSuite extends AnyFunSuite with Checks {
   private val sticky = new StickyBinder(1.05)
-  private val binders: Seq[Binder] = Seq(sticky, new StickyBinder(1.5), StaticBinder, new ChaosBinder(3, 14, 15))
+  private val binders: Seq[Binder] =
+    Seq(
+      sticky,
+      new StickyBinder(1.5),
+      StaticBinder,
+      new ChaosBinder(3, 14, 15),
+      new PlannedBinder(None),
+      new PlannedBinder(Some(Array(0, 1, 0)))
+    )
 
   /** Rows with N and with owners from a batch that had another N. */
   private val steps = for {
@@ -34,6 +42,18 @@ class BinderSuite extends AnyFunSuite with Checks {
       binders.foreach(_.bind(rows, tasks, owners))
       r.sameElements(rows) && owners.zip(o).forall { case (a, b) => a.sameElements(b) }
     })
+  }
+
+  test("planned: a plan that fits, else the owners before if they fit, else by shard id") {
+    val rows = Array.fill(4)(1L)
+    def bound(plan: Option[Array[Int]], previous: Option[Array[Int]]) =
+      new PlannedBinder(plan).bind(rows, 3, previous).toSeq
+    val (plan, before) = (Some(Array(2, 0, 1, 1)), Some(Array(1, 1, 0, 2)))
+    assert(bound(plan, before) == Seq(2, 0, 1, 1))
+    Seq(None, Some(Array(2, 0, 1)), Some(Array(2, 0, 1, 3)), Some(Array(2, 0, 1, -1))).foreach { unfit =>
+      assert(bound(unfit, before) == Seq(1, 1, 0, 2))
+      assert(bound(unfit, unfit) == Seq(0, 0, 1, 2))
+    }
   }
 
   test("sticky is within theta wherever longest-first is, and never worse than longest-first else") {

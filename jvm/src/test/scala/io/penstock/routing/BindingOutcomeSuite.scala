@@ -30,5 +30,6 @@ class BindingOutcomeSuite extends AnyFunSuite {
   test("few heavy shards that do not fit") {
     val coarse = BindingOutcome(None, 1.33, 0, 3, 0.25, None)
     assert(coarse.inWords(theta) == "1.33 expected; shards are too few and too heavy to be divided better")
+    assert(coarse.inWords(theta, foreseen = false) == "1.33 expected", "another policy might do better")
   }
 }

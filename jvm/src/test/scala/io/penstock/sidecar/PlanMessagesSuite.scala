@@ -3,12 +3,14 @@ package io.penstock.sidecar
 import java.util.UUID
 
 import com.fasterxml.jackson.databind.node.ObjectNode
-import io.penstock.control.{Measured, Plan}
+import io.penstock.control.{Measured, Placing, Plan}
 import org.scalatest.funsuite.AnyFunSuite
 
 class PlanMessagesSuite extends AnyFunSuite {
   private val run = new UUID(3, 4)
   private val asked = Measured(run, 1, 9, 2, 4, 10.5, Seq(4.0, 5.0), Array(1L, 2L, 3L), Array(10L, 20L, 30L))
+
+  private val placing = Placing("refine", 1.1, 2, Array(0, 1, 0), Array(7L, 8L, 0L))
 
   private def answer(change: ObjectNode => Unit, kind: FrameKind = FrameKind.Planned): Either[String, Plan] = {
     val head = SidecarFrame.newHead()
@@ -20,7 +22,39 @@ class PlanMessagesSuite extends AnyFunSuite {
   test("what is measured becomes a head of numbers") {
     val head = PlanMessages.head(asked)
     assert(head.toString == s"""{"run":"$run","region":1,"batch":9,"shards":3,"tasks":2,"most":4,"stage_ms":10.5,""" +
-      """"tasks_ms":[4.0,5.0]}""")
+      """"tasks_ms":[4.0,5.0],"plans_tasks":true}""")
+    val both = PlanMessages.head(asked.copy(plansTasks = false, placing = Some(placing)))
+    assert(both.toString.endsWith(""""plans_tasks":false,"placing":{"policy":"refine","theta":1.1,"tasks":2}}"""))
+  }
+
+  private def placedOn(tasks: Long*): Array[Byte] = ShardColumns.encode("task" -> tasks.toArray)
+
+  private def place(body: Array[Byte], tasks: Int = 2): Either[String, Plan] = {
+    val head = SidecarFrame.newHead()
+      .put("run", run.toString).put("region", 1L).put("batch", 9L).put("tasks", tasks).put("reason", "as it was")
+    PlanMessages.plan(
+      SidecarFrame(FrameKind.Planned, 1, head, body),
+      asked.copy(plansTasks = false, placing = Some(placing))
+    )
+  }
+
+  test("shards are placed where that was asked for") {
+    val found = place(placedOn(1, 0, 1))
+    assert(found.exists(_.taskOf.exists(_.sameElements(Array(1, 0, 1)))), found)
+  }
+
+  Seq[(String, Either[String, Plan], String)](
+    ("no places", place(Array.emptyByteArray), "column task"),
+    ("garbage for places", place(Array.fill[Byte](100)(7)), "column task cannot be read"),
+    ("another column", place(ShardColumns.encode("tasks" -> Array(0L, 0L, 0L))), "column task is missing"),
+    ("a shard too few", place(placedOn(0, 1)), "column task must have 3 numbers"),
+    ("a task that there is not", place(placedOn(0, 1, 2)), "a shard is placed on task 2, and there are 2"),
+    ("a negative task", place(placedOn(0, -1, 1)), "a shard is placed on task -1"),
+    ("more tasks than there are", place(placedOn(0, 1, 2), tasks = 3), "tasks must be a number from 1 to 2, found 3")
+  ).foreach { case (name, found, error) =>
+    test(s"impossible plan: $name") {
+      assert(found.left.exists(e => e.startsWith("impossible plan: ") && e.contains(error)), found)
+    }
   }
 
   test("a plan that answers what was asked is taken") {

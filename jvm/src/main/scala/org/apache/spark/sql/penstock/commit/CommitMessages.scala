@@ -14,10 +14,17 @@ sealed trait CommitMessage extends Serializable {
  *
  * @param shards
  *   all shards of the task's lease, changed or not
+ * @param stateBytes
+ *   of each of `shards`, what its state takes in memory
  * @param sections
  *   of the changed ones; offsets from the start of the attempt's payload
  */
-final case class StoreCommit(store: StoreKey, shards: Array[Int], sections: Array[Section]) extends Serializable
+final case class StoreCommit(
+    store: StoreKey,
+    shards: Array[Int],
+    stateBytes: Array[Long],
+    sections: Array[Section]
+) extends Serializable
 
 /**
  * One task attempt has committed its stores.

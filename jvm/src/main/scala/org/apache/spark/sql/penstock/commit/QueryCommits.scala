@@ -46,6 +46,7 @@ final class QueryCommits(
    */
   private lazy val earlier: Map[Long, Long] = directory.newestGenerations()
   private val owners = mutable.Map[Long, Array[String]]()
+  private val sizes = new StateSizes(shardCount)
   private val snapshots = mutable.Map[(StoreKey, Int), SnapshotRef]()
   @volatile private var newest: Option[Manifest] = None
   @volatile private var written = StateReport.Empty
@@ -84,6 +85,7 @@ final class QueryCommits(
       batch.regionOf(s.store.operatorId).foreach { r =>
         val of = owners.getOrElseUpdate(r, new Array[String](shardCount))
         s.shards.foreach(of(_) = c.executor)
+        sizes.told(r, s)
       }
     }
     if (batch.complete) writeManifest()
@@ -114,6 +116,9 @@ final class QueryCommits(
   def ownersOf(region: Long): Array[String] = synchronized {
     owners.get(region).map(_.clone()).getOrElse(new Array[String](shardCount))
   }
+
+  /** What the state of each shard of a region takes in memory, as told last. Waits for nothing. */
+  def stateBytesOf(region: Long): Array[Long] = sizes.of(region)
 
   private def firstBatch(): Manifest = {
     describe()

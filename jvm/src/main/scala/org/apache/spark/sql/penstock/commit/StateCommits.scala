@@ -62,6 +62,9 @@ object StateCommits extends Logging {
     override def owners(runId: UUID, region: Long): Array[String] =
       Option(runs.get(runId)).map(_.commits.ownersOf(region)).getOrElse(Array.empty)
 
+    override def stateBytes(runId: UUID, region: Long): Array[Long] =
+      Option(runs.get(runId)).map(_.commits.stateBytesOf(region)).getOrElse(Array.empty)
+
     override def report(runId: UUID): StateReport = Option(runs.get(runId)).fold(StateReport.Empty)(_.commits.report)
   }
 

@@ -33,6 +33,8 @@ final class TaskCommits private (
   /**
    * Adds one store.
    *
+   * @param stateBytes
+   *   of each shard, what its state takes in memory
    * @param bytes
    *   handed over: its content stays as it is, but more may be written behind it
    * @param sections
@@ -40,12 +42,19 @@ final class TaskCommits private (
    * @return
    *   bytes written so far by the attempt
    */
-  def add(store: StoreKey, shards: Array[Int], bytes: ByteSink, sections: Seq[Section]): Unit = synchronized {
+  def add(
+      store: StoreKey,
+      shards: Array[Int],
+      stateBytes: Array[Long],
+      bytes: ByteSink,
+      sections: Seq[Section]
+  ): Unit = synchronized {
     val at = if (payload == null) 0 else payload.size
     // Copied only where an operator has several stores: megabytes in every batch.
     if (payload == null) payload = bytes
     else payload.putBytes(bytes.array, org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET, bytes.size)
-    stores += StoreCommit(store, shards, sections.iterator.map(s => s.copy(offset = s.offset + at)).toArray)
+    val placed = sections.iterator.map(s => s.copy(offset = s.offset + at)).toArray
+    stores += StoreCommit(store, shards, stateBytes, placed)
     if (stores.size >= expected) flush()
   }
 

@@ -12,6 +12,8 @@ import io.penstock.routing.{Binding, Epoch, Placement}
  *
  * @param theta
  *   busiest task over mean that is aimed at
+ * @param foreseen
+ *   whether shards are bound by the batch's own load
  * @param state
  *   what there is to tell of the run's state when the report is read
  */
@@ -19,6 +21,7 @@ final class BatchRouting(
     val spec: BatchSpec,
     val mode: Mode,
     val theta: Double,
+    val foreseen: Boolean,
     val epoch: Epoch,
     val state: () => StateReport,
     makeRegions: BatchRouting => Seq[RegionRouting]
@@ -37,8 +40,8 @@ final class BatchRouting(
  *   why it is not routed; None where it is
  * @param load
  *   what its tasks measure
- * @param tasksReason
- *   why it has so many, where that was planned
+ * @param plans
+ *   what was planned of it
  */
 final class RegionRouting(
     val batch: BatchRouting,
@@ -49,7 +52,7 @@ final class RegionRouting(
     val leases: BatchLeases,
     val barrier: RegionBarrier,
     val load: RegionLoad,
-    val tasksReason: Option[String]
+    val plans: PlanReasons
 ) {
 
   /** Executor that has the state of a shard, as a task location; None where unknown. */

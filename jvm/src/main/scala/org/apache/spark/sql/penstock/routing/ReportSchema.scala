@@ -43,7 +43,12 @@ object ReportSchema {
     .add("heavyKeys", ArrayType(key), true, s"the keys with most of the busy time, at most $MostKeys")
     .add("shardsMoved", IntegerType, true, "shards that change task against the batch before")
     .add("decisionMicros", LongType, true, "time to bind shards to tasks")
-    .add("decision", StringType, true, "what was decided in words, and what keeps the batch from being balanced better")
+    .add(
+      "decision",
+      StringType,
+      true,
+      "what was decided in words: the policy and the batch that it knows, where shards were placed before the batch; and what keeps the batch from being balanced better"
+    )
     .add("reason", StringType, true, "why it is not routed")
 
   val store: StructType =

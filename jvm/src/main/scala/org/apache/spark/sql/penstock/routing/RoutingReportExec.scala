@@ -58,7 +58,7 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       r.names.mkString(" + "),
       r.reason.isEmpty,
       batch.epoch.tasks(r.spec.region),
-      r.tasksReason.orNull,
+      r.plans.tasks.orNull,
       decision.map(_.rows.sum).orNull,
       decision.map(_.busiestOverMean).orNull,
       decision.map(_.expectedOverMean).orNull,
@@ -68,7 +68,9 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       keys.map(key(_, bookedNs, decision)),
       decision.map(_.moved).orNull,
       decision.map(_.micros).orNull,
-      decision.map(outcome(_, keys.headOption.map(k => (k.text, k.busyNs / bookedNs)))).orNull,
+      decision.map(d =>
+        (r.plans.placed ++ Some(outcome(d, keys.headOption.map(k => (k.text, k.busyNs / bookedNs))))).mkString("; ")
+      ).orNull,
       r.reason.orNull
     )
     new GenericRowWithSchema(values.toArray, ReportSchema.region)
@@ -82,7 +84,7 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       d.proposed.tasks,
       d.heaviestShard,
       heaviestKey
-    ).inWords(batch.theta)
+    ).inWords(batch.theta, batch.foreseen)
     if (batch.mode == Mode.Observe) s"observe: $words" else words
   }
 

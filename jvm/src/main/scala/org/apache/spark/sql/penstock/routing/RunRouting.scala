@@ -11,8 +11,8 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.penstock.lease.{BatchLeases, BatchSpec, RegionLease, RegionSpec}
 import org.apache.spark.sql.penstock.telemetry.RegionLoad
 
-import io.penstock.conf.{Mode, QuerySettings, TasksChoice}
-import io.penstock.control.{Measured, Planner}
+import io.penstock.conf.{Mode, PolicyChoice, QuerySettings}
+import io.penstock.control.Planner
 import io.penstock.routing.{Binder, Epoch, TaskCountPolicy}
 import io.penstock.telemetry.{RowCosts, ShardsMeasured}
 
@@ -54,6 +54,7 @@ final private[routing] class RunRouting(
         spec,
         settings.mode,
         settings.theta,
+        settings.policy == PolicyChoice.Hybrid,
         epoch,
         () => leases.report(runId),
         routed(_, regions, opened)
@@ -75,54 +76,45 @@ final private[routing] class RunRouting(
       case Route.ByShard(why) => Some(why)
       case Route.Single => Some("its operator takes one partition")
     }
+    val tasks = batch.epoch.tasks(id)
+    val planning =
+      if (reason.nonEmpty) None
+      else RegionPlanning.of(settings, runId, id, batch.spec.batchId, tasks, cores, leases.stateBytes(runId, id))
     val barrier = new RegionBarrier(
       batch.spec.shardCount,
-      batch.epoch.tasks(id),
-      Binder.of(settings, batch.spec.batchId, id),
+      tasks,
+      Binder.of(settings, batch.spec.batchId, id, planning.flatMap(_.taskOf)),
       owners.get(id),
       costs.get(id).flatMap(_.relative),
       settings.mode == Mode.Observe
     )
-    val plans = settings.tasks == TasksChoice.Auto && reason.isEmpty
     val load = new RegionLoad(
       batch.spec.shardCount,
-      if (settings.mode == Mode.Observe) batch.spec.shardCount else batch.epoch.tasks(id),
+      if (settings.mode == Mode.Observe) batch.spec.shardCount else tasks,
       settings.reportKeys,
-      load => barrier.decision.foreach(ended(batch, id, _, load, plans))
+      load =>
+        barrier.decision.foreach { decision =>
+          tell(batch, id, decision, load)
+          planning.foreach(_.learn(decision, load))
+        }
     )
     session.sparkContext.register(load)
-    val tasksReason = Option.when(plans)(Planner.current.plan(runId, id).fold(identity, _.reason))
-    new RegionRouting(batch, r.spec, r.names, reason, opened(id), leases, barrier, load, tasksReason)
+    val reasons = planning.fold(PlanReasons.None)(_.reasons)
+    new RegionRouting(batch, r.spec, r.names, reason, opened(id), leases, barrier, load, reasons)
   }
 
   /** All tasks of a region have reported. */
-  private def ended(batch: BatchRouting, region: Long, decision: Decision, load: RegionLoad, plans: Boolean): Unit = {
-    val busyNs = load.busyOfShardsNs
+  private def tell(batch: BatchRouting, region: Long, decision: Decision, load: RegionLoad): Unit = {
     val binding = decision.binding
-    session.sparkContext.listenerBus.post(
-      ShardsMeasured(runId, region, batch.spec.batchId, binding.tasks, binding.taskOf, decision.rows, busyNs)
-    )
-    if (plans) Planner.current.learn(measured(batch, region, decision, load, busyNs))
-  }
-
-  private def measured(
-      batch: BatchRouting,
-      region: Long,
-      decision: Decision,
-      load: RegionLoad,
-      busyNs: Array[Long]
-  ): Measured = {
-    Measured(
+    session.sparkContext.listenerBus.post(ShardsMeasured(
       runId,
       region,
       batch.spec.batchId,
-      decision.binding.tasks,
-      cores,
-      (System.nanoTime() - decision.atNs) / 1e6,
-      load.tasks.map(_.workNs / 1e6),
+      binding.tasks,
+      binding.taskOf,
       decision.rows,
-      busyNs
-    )
+      load.busyOfShardsNs
+    ))
   }
 
   /** Keeps what the last batch decided, and what its rows cost, and nothing else of it. */
@@ -167,7 +159,7 @@ final private[routing] class RunRouting(
   private def tell(region: RegionRouting): Unit = if (told.add(region.spec.region)) {
     val what = region.names.mkString(" + ")
     val how = region.reason match {
-      case None => s"routed in ${region.batch.spec.shardCount} shards, mode ${settings.mode}, binder ${settings.binder}"
+      case None => s"routed in ${region.batch.spec.shardCount} shards, mode ${settings.mode}, policy ${settings.policy}"
       case Some(why) if region.spec.single => s"not routed, one task: $why"
       case Some(why) => s"not routed, task = shard: $why"
     }

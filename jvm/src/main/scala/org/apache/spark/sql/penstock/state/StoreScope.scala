@@ -142,7 +142,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
   override def commit(changes: ByteSink, sections: Seq[Section]): Unit = {
     val commits = TaskCommits.current(region, directory, setting(Settings.StateInlineBytes))
     val lineage = commits.lineage
-    commits.add(key, shards, changes, sections)
+    commits.add(key, shards, shards.map(store.slot(_).contentBytes), changes, sections)
     val kept = new SharedBytes(changes.array, store.memory)
     sections.foreach(s => store.slot(s.shard).prepare(lineage, base(s.shard), kept, s.offset, s.length))
   }

@@ -41,6 +41,19 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(new UUID(next.lineages((0L, "default"))(0), next.lineages((0L, "default"))(1)) === lineage)
   }
 
+  test("the size of each shard's state is known, as told last") {
+    val c = commits(root())
+    assert(c.stateBytesOf(0L).toSeq == Seq(0L, 0L, 0L, 0L))
+    open(c, 0)
+    commit(c, 0, Seq(0, 1), "first")
+    commit(c, 0, Seq(2, 3), "other")
+    assert(c.stateBytesOf(0L).toSeq == Seq(5L, 5L, 5L, 5L))
+    open(c, 1)
+    commit(c, 1, Seq(1, 3), "three")
+    commit(c, 1, Seq(1), "two")
+    assert(c.stateBytesOf(0L).toSeq == Seq(5L, 3L, 5L, 5L) && c.stateBytesOf(7L).forall(_ == 0L))
+  }
+
   test("an attempt of a batch that is over is refused and changes nothing") {
     val c = commits(root())
     open(c, 0)

@@ -76,7 +76,7 @@ trait QueryRuns {
         lineage,
         if (inline) out.toByteArray else null,
         payloadAt,
-        Seq(StoreCommit(store, shards.toArray, sections.toArray))
+        Seq(StoreCommit(store, shards.toArray, shards.map(_ => text.length.toLong).toArray, sections.toArray))
       )
     )
     lineage

@@ -39,6 +39,7 @@ abstract class LateExchanges extends AnyFunSuite with LocalSpark {
       batch,
       mode,
       1.05,
+      foreseen = true,
       Epoch(3, 0, shards, SortedMap(region -> tasks)),
       () => StateReport.Empty,
       b =>
@@ -52,7 +53,7 @@ abstract class LateExchanges extends AnyFunSuite with LocalSpark {
             state,
             new RegionBarrier(shards, tasks, binder, previous, None, observe),
             load,
-            None
+            PlanReasons.None
           )
         )
     ).region(region)

@@ -26,5 +26,7 @@ final class NoState extends BatchLeases {
 
   override def owners(runId: UUID, region: Long): Array[String] = executors
 
+  override def stateBytes(runId: UUID, region: Long): Array[Long] = Array.empty
+
   override def report(runId: UUID): StateReport = StateReport.Empty
 }

@@ -88,7 +88,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
     run(query, options, seen)
   }
 
-  private val chaos = Map("penstock.binder" -> "chaos(11)", "penstock.tasks" -> "chaos(12)")
+  private val chaos = Map("penstock.policy" -> "chaos(11)", "penstock.tasks" -> "chaos(12)")
 
   Queries.all.foreach { query =>
     test(s"${query.name}: rows are plain Spark's under random bindings and numbers of tasks") {
@@ -232,7 +232,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
     ) {
       spark.conf.set("spark.sql.streaming.stateStore.providerClass", classOf[PenstockStateStoreProvider].getName)
       val unknown = failure(Map("penstock.bindr" -> "sticky"), stateful, format)
-      assert(unknown.contains("PENSTOCK_UNKNOWN_SETTING") && unknown.contains("penstock.binder"), unknown)
+      assert(unknown.contains("PENSTOCK_UNKNOWN_SETTING") && unknown.contains("penstock.policy"), unknown)
       val range = failure(Map("PENSTOCK.Theta" -> "0.5"), stateful, format)
       assert(range.contains("PENSTOCK_INVALID_SETTING") && range.contains("0.5"), range)
     }

@@ -98,7 +98,7 @@ final class StandaloneScope(id: StateStoreId, version: Long, hadoopConf: Configu
         lineage,
         changes.toByteArray,
         0L,
-        Seq(StoreCommit(key, shards, sections.toArray))
+        Seq(StoreCommit(key, shards, shards.map(_ => 0L), sections.toArray))
       )
     )
     val kept = new SharedBytes(changes.array, store.memory)

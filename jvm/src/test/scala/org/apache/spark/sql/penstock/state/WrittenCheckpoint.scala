@@ -62,7 +62,7 @@ final class WrittenCheckpoint(val root: Path, hadoop: Configuration, seed: Long)
         }
       }
       change(batch, provider(root.toString, name, hadoop, Some(scope)).getStore(batch, None, false, false))
-      StoreCommit(StoreKey(0L, name), (0 until Shards).toArray, sections.toArray)
+      StoreCommit(StoreKey(0L, name), (0 until Shards).toArray, new Array[Long](Shards), sections.toArray)
     }
     val inline = batch % 2 == 0
     val payloadAt =

@@ -17,9 +17,9 @@ import org.scalatest.funsuite.AnyFunSuite
 class BadQuerySuite extends AnyFunSuite with PenstockApplication {
 
   test("an unknown option names the nearest known one") {
-    val error = refusal(options = Map("penstock.bindr" -> "sticky"))
+    val error = refusal(options = Map("penstock.polisy" -> "hybrid"))
     assert(error.errorClass == "PENSTOCK_UNKNOWN_SETTING")
-    assert(Errors.missing(error, "penstock.bindr", "sticky", "Did you mean penstock.binder?").isEmpty)
+    assert(Errors.missing(error, "penstock.polisy", "hybrid", "Did you mean penstock.policy?").isEmpty)
   }
 
   test("an unknown setting of the session names the nearest known one") {
@@ -41,9 +41,14 @@ class BadQuerySuite extends AnyFunSuite with PenstockApplication {
   }
 
   test("a value that is none of the allowed words") {
-    val error = refusal(options = Map("penstock.binder" -> "chaos(monday)"))
+    val error = refusal(options = Map("penstock.policy" -> "chaos(monday)"))
     assert(error.errorClass == "PENSTOCK_INVALID_SETTING")
-    assert(Errors.missing(error, "penstock.binder", "'chaos(monday)'", "sticky, static, chaos(<seed>)").isEmpty)
+    assert(Errors.missing(
+      error,
+      "penstock.policy",
+      "'chaos(monday)'",
+      "hybrid, static, refine, mixed, minTable, minMig, chaos(<seed>)"
+    ).isEmpty)
   }
 
   test("a setting of the application given to a query") {

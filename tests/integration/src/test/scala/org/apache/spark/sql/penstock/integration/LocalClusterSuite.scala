@@ -46,7 +46,7 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
       .outputMode("update")
       .option("checkpointLocation", newDirectory("checkpoint").toString)
       // Whatever rows seem to cost.
-      .option("penstock.binder", "static")
+      .option("penstock.policy", "static")
       .format("noop")
       .start()
     try

@@ -38,7 +38,7 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
     assert(tasks == wanted.map(math.min(_, 16)))
     assert(session.table("counts").collect().map(_.getLong(1)).toSeq == Seq.fill(100)(wanted.size.toLong))
 
-    val refused = intercept[PenstockException](Penstock.setOption(query, "penstock.binder", "static"))
+    val refused = intercept[PenstockException](Penstock.setOption(query, "penstock.policy", "static"))
     assert(refused.errorClass == "PENSTOCK_NOT_AT_RUN_TIME")
     query.stop()
     assert(intercept[PenstockException](Penstock.setOption(query, "tasks", "4")).errorClass == "PENSTOCK_NOT_RUNNING")

@@ -82,7 +82,7 @@ object Engine {
     keeping(PenstockProvider, shards),
     run => {
       val chaos = s"chaos(${(seed + run) & 0xffff})"
-      Map("penstock.binder" -> chaos, "penstock.tasks" -> chaos)
+      Map("penstock.policy" -> chaos, "penstock.tasks" -> chaos)
     },
     PenstockProvider,
     shards,

@@ -1,0 +1,93 @@
+"""The papers' policies with shards for keys: each shard's task in the next batch, by what the last one has shown.
+
+Nothing of the next batch's rows is known to them. Penstock's own policy, `hybrid`, knows them all: it is the binder's,
+at the barrier, on the JVM. These are to compare it with.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.planning.key_routing import KeyPlan, KeyStatistics
+from penstock.planning.load import Loads, Placement
+from penstock.planning.mixed import min_migration, min_table, mixed
+from penstock.planning.refinement import refine
+
+TABLE = 3000
+"""Entries of Mixed's routing table (A_max), as in section 5 of Fang et al."""
+
+
+@dataclass(frozen=True)
+class ShardStatistics:
+    """The last batch, shard by shard; all arrays have the shape ``(shards,)``.
+
+    Parameters
+    ----------
+    task
+        Which ran it, from 0; there may have been more tasks than the next batch has.
+    load
+        What its rows took, not negative, in any unit.
+    state_bytes
+        Size of its state.
+    """
+
+    task: Placement
+    load: Loads
+    state_bytes: Loads
+
+
+def place(policy: str, last: ShardStatistics, tasks: int, theta: float) -> Placement:
+    """Place shards on the tasks of the next batch.
+
+    Parameters
+    ----------
+    policy
+        One of `POLICIES`: ``refine`` is Elasticutor's (section 3.1), the others are Fang et al.'s (section 3).
+    tasks
+        Their number.
+    theta
+        Largest load over the mean that is accepted, above 1.
+
+    Returns
+    -------
+    Placement
+        Task of each shard, shape ``(shards,)``. Shards whose task is gone start at home.
+
+    Raises
+    ------
+    KeyError
+        There is no such policy.
+    """
+    home = homes(len(last.task), tasks)
+    current = np.where(last.task < tasks, last.task, home).astype(np.int32)
+    return POLICIES[policy](last, home, current, tasks, theta)
+
+
+def homes(shards: int, tasks: int) -> Placement:
+    """Place shards by their number alone, in runs of neighbours, as `static` does: what no table speaks of."""
+    return (np.arange(shards, dtype=np.int64) * tasks // shards).astype(np.int32)
+
+
+_Policy = Callable[[ShardStatistics, Placement, Placement, int, float], Placement]
+
+
+def _refined(last: ShardStatistics, _: Placement, current: Placement, tasks: int, theta: float) -> Placement:
+    return refine(current, last.load, tasks, theta).task
+
+
+def _routed(plan: Callable[[KeyStatistics, float], KeyPlan]) -> _Policy:
+    def placed(last: ShardStatistics, home: Placement, current: Placement, tasks: int, theta: float) -> Placement:
+        memory = np.maximum(last.state_bytes, 1.0)
+        return plan(KeyStatistics(last.load, memory, home, current, tasks), theta - 1.0).destination
+
+    return placed
+
+
+POLICIES: dict[str, _Policy] = {
+    "refine": _refined,
+    "mixed": _routed(lambda keys, theta: mixed(keys, theta, TABLE)),
+    "minTable": _routed(min_table),
+    "minMig": _routed(min_migration),
+}
+"""By the names that `spark.penstock.policy` has for them."""

@@ -1,0 +1,101 @@
+package org.apache.spark.sql.penstock.integration
+
+import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
+import org.apache.spark.sql.penstock.integration.harness._
+import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode, StreamingQuery}
+import org.apache.spark.sql.{Encoders, Row, classic}
+
+import io.penstock.conf.PolicyChoice
+import org.scalatest.funsuite.AnyFunSuite
+
+/** The papers' policies in queries that run, with the real sidecar. */
+class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
+  private val PatienceNs = 120000000000L
+  private val RowMs = 2L
+
+  /** One key has half as many rows as all others together. */
+  private val rows = (1L to 40L) ++ Seq.fill(19)(7L)
+
+  /** A query that counts, and takes two milliseconds for each row. */
+  private class Running(session: classic.SparkSession, options: Map[String, String]) {
+    private val source = MemoryStream[Long](Encoders.scalaLong, session)
+    private var batches = 0
+    val query: StreamingQuery = source.toDS().groupByKey(n => n)(Encoders.scalaLong)
+      .flatMapGroupsWithState(OutputMode.Update, GroupStateTimeout.NoTimeout)(PolicySuite.count(RowMs))(
+        Encoders.scalaLong,
+        Encoders.tuple(Encoders.scalaLong, Encoders.scalaLong)
+      )
+      .writeStream.outputMode("update").options(options)
+      .option("checkpointLocation", newDirectory("checkpoint").toString)
+      .foreachBatch((answer: org.apache.spark.sql.Dataset[(Long, Long)], _: Long) => last = answer.collect().toMap)
+      .start()
+    @volatile private var last = Map.empty[Long, Long]
+
+    /** Runs a batch, whose answer must be right, and returns what it reports of its region. */
+    def batch(): Row = {
+      source.addData(rows)
+      query.processAllAvailable()
+      batches += 1
+      assert(last == rows.groupBy(identity).map { case (key, of) => key -> of.size.toLong * batches })
+      ReportedRegion.withState(query.recentProgress.toSeq).last.observedMetrics.get("penstock").getSeq[Row](4).head
+    }
+
+    /** Runs batches until one is as wanted. */
+    def batchUntil(what: String)(isWanted: Row => Boolean): Row = {
+      val until = System.nanoTime() + PatienceNs
+      Iterator.continually(batch()).find { region =>
+        assert(System.nanoTime() < until, s"no batch $what; the last one: ${decision(region)}")
+        isWanted(region)
+      }.get
+    }
+  }
+
+  private def decision(region: Row): String = region.getAs[String]("decision")
+  private def imbalance(region: Row): Double = region.getAs[Double]("expectedOverMean")
+
+  private def running(options: (String, String)*)(body: Running => Unit): Unit = {
+    val session = application(Applications.Plugin ++ Map(
+      "spark.penstock.python" -> CommandLine.python.toString,
+      "spark.penstock.shards" -> "16"
+    ))
+    val running = new Running(session, options.toMap)
+    try body(running)
+    finally running.query.stop()
+  }
+
+  Brief.someOf(PolicyChoice.planned).foreach { policy =>
+    test(s"$policy: shards are placed by what the batch before has shown") {
+      running("penstock.policy" -> policy.name) { running =>
+        val first = running.batch()
+        assert(decision(first).startsWith(s"${policy.name} has no plan (nothing measured yet): shards stay"))
+        assert(imbalance(first) > 1.25, "by shard id, the key with many rows makes its task busy")
+        val planned = running.batchUntil("with a plan")(decision(_).startsWith(s"${policy.name}, by batch "))
+        assert(imbalance(planned) < imbalance(first) - 0.1, decision(planned))
+      }
+    }
+  }
+
+  test("observe: what the policy would do is told, and not done") {
+    running("penstock.policy" -> "refine", "penstock.mode" -> "observe") { running =>
+      val first = running.batch()
+      val planned = running.batchUntil("with a plan")(decision(_).startsWith("refine, by batch "))
+      assert(decision(planned).contains("observe: ") && imbalance(planned) < imbalance(first) - 0.1)
+    }
+  }
+
+  test("shards are placed on as many tasks as are planned") {
+    running("penstock.policy" -> "mixed", "penstock.tasks" -> "auto") { running =>
+      val planned = running.batchUntil("with a plan")(decision(_).startsWith("mixed, by batch "))
+      assert(Seq(1, 2).contains(planned.getAs[Int]("tasks")))
+    }
+  }
+}
+
+object PolicySuite {
+
+  private def count(rowMs: Long)(key: Long, rows: Iterator[Long], state: GroupState[Long]): Iterator[(Long, Long)] = {
+    val seen = rows.map { row => Thread.sleep(rowMs); row }.size
+    state.update(state.getOption.getOrElse(0L) + seen)
+    Iterator(key -> state.get)
+  }
+}
