@@ -11,7 +11,6 @@ import org.scalatest.funsuite.AnyFunSuite
 /** The papers' policies in queries that run, with the real sidecar. */
 class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
   private val PatienceNs = 120000000000L
-  private val RowMs = 2L
 
   /** One key has half as many rows as all others together. */
   private val rows = (1L to 40L) ++ Seq.fill(19)(7L)
@@ -21,7 +20,7 @@ class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
     private val source = MemoryStream[Long](Encoders.scalaLong, session)
     private var batches = 0
     val query: StreamingQuery = source.toDS().groupByKey(n => n)(Encoders.scalaLong)
-      .flatMapGroupsWithState(OutputMode.Update, GroupStateTimeout.NoTimeout)(PolicySuite.count(RowMs))(
+      .flatMapGroupsWithState(OutputMode.Update, GroupStateTimeout.NoTimeout)(PolicySuite.count)(
         Encoders.scalaLong,
         Encoders.tuple(Encoders.scalaLong, Encoders.scalaLong)
       )
@@ -51,7 +50,9 @@ class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
   }
 
   private def decision(region: Row): String = region.getAs[String]("decision")
-  private def imbalance(region: Row): Double = region.getAs[Double]("expectedOverMean")
+
+  /** By rows, which are the same in every batch: all take equally long. */
+  private def imbalance(region: Row): Double = region.getAs[Double]("busiestOverMean")
 
   private def running(options: (String, String)*)(body: Running => Unit): Unit = {
     val session = application(Applications.Plugin ++ Map(
@@ -69,8 +70,10 @@ class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
         val first = running.batch()
         assert(decision(first).startsWith(s"${policy.name} has no plan (nothing measured yet): shards stay"))
         assert(imbalance(first) > 1.25, "by shard id, the key with many rows makes its task busy")
-        val planned = running.batchUntil("with a plan")(decision(_).startsWith(s"${policy.name}, by batch "))
-        assert(imbalance(planned) < imbalance(first) - 0.1, decision(planned))
+        // A busy machine makes some batches' times tell little of their rows.
+        running.batchUntil("that a plan has balanced") { region =>
+          decision(region).startsWith(s"${policy.name}, by batch ") && imbalance(region) < imbalance(first) - 0.15
+        }
       }
     }
   }
@@ -78,8 +81,8 @@ class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
   test("observe: what the policy would do is told, and not done") {
     running("penstock.policy" -> "refine", "penstock.mode" -> "observe") { running =>
       val first = running.batch()
-      val planned = running.batchUntil("with a plan")(decision(_).startsWith("refine, by batch "))
-      assert(decision(planned).contains("observe: ") && imbalance(planned) < imbalance(first) - 0.1)
+      val planned = running.batchUntil("that a plan would balance")(imbalance(_) < imbalance(first) - 0.15)
+      assert(decision(planned).startsWith("refine, by batch ") && decision(planned).contains("observe: "))
     }
   }
 
@@ -92,9 +95,11 @@ class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
 }
 
 object PolicySuite {
+  private val RowMs = 2L
 
-  private def count(rowMs: Long)(key: Long, rows: Iterator[Long], state: GroupState[Long]): Iterator[(Long, Long)] = {
-    val seen = rows.map { row => Thread.sleep(rowMs); row }.size
+  /** A value, so that it is serialized without the query that uses it. */
+  private val count: (Long, Iterator[Long], GroupState[Long]) => Iterator[(Long, Long)] = (key, rows, state) => {
+    val seen = rows.map { row => Thread.sleep(RowMs); row }.size
     state.update(state.getOption.getOrElse(0L) + seen)
     Iterator(key -> state.get)
   }
