@@ -64,6 +64,7 @@ class StatusInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
       assert((region \ "taskOf").children.size == 8 && (region \ "tasks") == JInt(2))
       val JArray(rows) = region \ "rows": @unchecked
       assert(rows.map(_.asInstanceOf[JInt].num.toLong).sum > 0)
+      assert((region \ "stateBytes").children.exists { case JInt(bytes) => bytes > 0; case _ => false })
       val report = (told \ "batches")(2) \ "observedMetrics" \ "penstock"
       val JString(decision) = (report \ "regions")(0) \ "decision": @unchecked
       val page = get("/penstock").body()

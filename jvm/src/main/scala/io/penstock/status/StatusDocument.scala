@@ -49,7 +49,8 @@ final case class StatusDocument(
       ("tasks" -> s.tasks) ~
       ("taskOf" -> s.taskOf.toSeq) ~
       ("rows" -> s.rows.toSeq) ~
-      ("busyNs" -> s.busyNs.toSeq)
+      ("busyNs" -> s.busyNs.toSeq) ~
+      ("stateBytes" -> s.stateBytes.toSeq)
 
   // A field without a value is left out by json4s, and one of another type is not null.
   private def orNull(text: Option[String]): JValue = text.fold[JValue](JNull)(JString(_))

@@ -18,6 +18,8 @@ import org.apache.spark.scheduler.SparkListenerEvent
  *   of each shard, over all inputs
  * @param busyNs
  *   time of each shard's rows, estimated from those that were timed
+ * @param stateBytes
+ *   memory that each shard's state takes, before the changes of the batch
  */
 final case class ShardsMeasured(
     runId: UUID,
@@ -26,7 +28,8 @@ final case class ShardsMeasured(
     tasks: Int,
     taskOf: Array[Int],
     rows: Array[Long],
-    busyNs: Array[Long]
+    busyNs: Array[Long],
+    stateBytes: Array[Long]
 ) extends SparkListenerEvent {
   override def logEvent: Boolean = false
 }

@@ -17,7 +17,7 @@ trait BatchLeases {
   /** Executor (`ExecutorCacheTaskLocation` string) that last committed each shard of a region; null where unknown. */
   def owners(runId: java.util.UUID, region: Long): Array[String]
 
-  /** Memory that the state of each shard of a region takes, 0 where unknown; empty for an unknown run. */
+  /** Memory that the state of each shard of a region takes, as tasks told it last; empty for an unknown run. */
   def stateBytes(runId: java.util.UUID, region: Long): Array[Long]
 
   /** What there is to tell of a run's state, after its newest batch. */

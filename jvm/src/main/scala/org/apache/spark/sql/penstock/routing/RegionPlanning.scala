@@ -23,7 +23,7 @@ object PlanReasons {
  * @param cores
  *   tasks that can run at once
  * @param stateBytes
- *   of each shard; perhaps of none
+ *   of each shard
  */
 final private[routing] class RegionPlanning private (
     run: UUID,
@@ -62,10 +62,7 @@ final private[routing] class RegionPlanning private (
       decision.rows,
       load.busyOfShardsNs,
       plansTasks,
-      policy.map { name =>
-        val shards = decision.rows.length
-        Placing(name, theta, tasks, decision.proposed.taskOf, stateBytes.padTo(shards, 0L))
-      }
+      policy.map(Placing(_, theta, tasks, decision.proposed.taskOf, stateBytes))
     )
   )
 }

@@ -79,7 +79,7 @@ final private[routing] class RunRouting(
     val tasks = batch.epoch.tasks(id)
     val planning =
       if (reason.nonEmpty) None
-      else RegionPlanning.of(settings, runId, id, batch.spec.batchId, tasks, cores, leases.stateBytes(runId, id))
+      else RegionPlanning.of(settings, runId, id, batch.spec.batchId, tasks, cores, stateBytes(batch, id))
     val barrier = new RegionBarrier(
       batch.spec.shardCount,
       tasks,
@@ -103,6 +103,10 @@ final private[routing] class RunRouting(
     new RegionRouting(batch, r.spec, r.names, reason, opened(id), leases, barrier, load, reasons)
   }
 
+  /** Of each shard, 0 where it is not known. */
+  private def stateBytes(batch: BatchRouting, region: Long): Array[Long] =
+    leases.stateBytes(runId, region).padTo(batch.spec.shardCount, 0L)
+
   /** All tasks of a region have reported. */
   private def tell(batch: BatchRouting, region: Long, decision: Decision, load: RegionLoad): Unit = {
     val binding = decision.binding
@@ -113,7 +117,8 @@ final private[routing] class RunRouting(
       binding.tasks,
       binding.taskOf,
       decision.rows,
-      load.busyOfShardsNs
+      load.busyOfShardsNs,
+      stateBytes(batch, region)
     ))
   }
 

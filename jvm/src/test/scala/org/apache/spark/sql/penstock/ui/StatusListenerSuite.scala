@@ -37,7 +37,16 @@ class StatusListenerSuite extends AnyFunSuite {
     )
 
   private def measured(run: UUID, region: Long, batch: Long): ShardsMeasured =
-    ShardsMeasured(run, region, batch, 2, Array(0, 1, 1), Array(5L, 0L, 7L), Array(50L, 0L, 1L << 40))
+    ShardsMeasured(
+      run,
+      region,
+      batch,
+      2,
+      Array(0, 1, 1),
+      Array(5L, 0L, 7L),
+      Array(50L, 0L, 1L << 40),
+      Array(8L, 8L, 0L)
+    )
 
   private def batches(run: RunHistory): Seq[Long] = run.batches.map(_.batchId)
 
@@ -78,6 +87,7 @@ class StatusListenerSuite extends AnyFunSuite {
     assert(first \ "region" == JInt(0) && first \ "batch" == JInt(1) && second \ "region" == JInt(3))
     assert(first \ "taskOf" == JArray(List(JInt(0), JInt(1), JInt(1))))
     assert(first \ "busyNs" == JArray(List(JInt(50), JInt(0), JInt(1L << 40))))
+    assert(first \ "stateBytes" == JArray(List(JInt(8), JInt(8), JInt(0))))
     assert((query \ "batches")(0) \ "batchId" == JInt(1))
   }
 
