@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,6 +62,8 @@ def plan(arguments: argparse.Namespace) -> Plan:
     """Choose what to run; what the command line does not say has a default per benchmark."""
     if arguments.name in PLANNERS:
         chosen = Plan(arguments.name, 1, 3, 20, 0, "default")
+    elif arguments.name == "loop":
+        chosen = Plan("loop", 2, 20, 100, 0, "default")
     elif arguments.name == "store":
         chosen = Plan("store", 2, 10, 12, 600, "default", memory="8g")
     elif arguments.name == "recover":
@@ -98,7 +101,7 @@ def plan(arguments: argparse.Namespace) -> Plan:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    on_spark = ("overhead", "barrier", "store", "recover", "large", "rescale", "check")
+    on_spark = ("overhead", "barrier", "store", "recover", "large", "rescale", "check", "loop")
     parser.add_argument("name", choices=(*on_spark, *PLANNERS), help="which benchmark")
     parser.add_argument("--op", choices=OPERATORS, default=targets.AGGREGATION, help="of overhead: which operator")
     parser.add_argument("--cost", action="store_true", help="of barrier: what it costs, not what it gains")
@@ -167,7 +170,13 @@ def _title(arguments: argparse.Namespace) -> str:
 
 def _targets(chosen: Plan, operator: str, series: Sequence[Series]) -> list[Target]:
     managers = ("default", "local") if chosen.file_managers == "both" else (chosen.file_managers,)
-    alone = {"store": targets.store, "plan": targets.plan, "cores": targets.cores, "refine": targets.refine}
+    alone = {
+        "store": targets.store,
+        "loop": targets.loop,
+        "plan": targets.plan,
+        "cores": targets.cores,
+        "refine": targets.refine,
+    }
     if chosen.name in alone:
         return alone[chosen.name](series)
     by_manager = {
@@ -198,6 +207,8 @@ def _command(arguments: argparse.Namespace, chosen: Plan, spark: str, folder: Pa
         application = ["--class", launch.MAIN_CLASS, str(jar), chosen.name, *options, *operator]
     # Before Penstock's own extension, which the plugin appends.
     conf = {"spark.sql.extensions": PLANNED_BINDING} if chosen.name == "barrier-cost" else {}
+    if chosen.name == "loop":
+        conf["spark.penstock.python"] = sys.executable
     if chosen.name == "recover":
         # Plain Spark's providers write snapshots when this is due: all of them shall have one.
         conf["spark.sql.streaming.stateStore.maintenanceInterval"] = "5s"

@@ -254,6 +254,18 @@ def test_cores_are_never_dearer_than_published():
     assert not cost.met
 
 
+def test_the_slowest_plan_counts():
+    few, many = targets.loop(
+        [
+            series([{"planMs": 2.0}, {"planMs": 9.0}, {"planMs": 3.0}], call="tasks, 256 shards"),
+            series([{"planMs": 6.0}], call="mixed, 256 shards"),
+            series([{"planMs": 19.0}], call="mixed, 4096 shards"),
+        ]
+    )
+    assert (few.value, few.target, few.met) == (6.0, 5.0, False)
+    assert (many.value, many.target, many.met) == (19.0, 20.0, True)
+
+
 def test_planners_are_measured_without_spark(tmp_path):
     result = tmp_path / "plan.json"
     main(["bench", "plan", "--keys", "2000", "--rounds", "2", "--warm-up", "0", "--json", str(result)])

@@ -26,7 +26,8 @@ object Main {
       "recover" -> (() => Recover.run(spark, options, watch, report)),
       "rescale" -> (() => Rescale.run(spark, options, watch, report)),
       "large" -> (() => Large.run(spark, options, watch, report)),
-      "check" -> (() => Check.run(spark, options, watch, report))
+      "check" -> (() => Check.run(spark, options, watch, report)),
+      "loop" -> (() => Loop.run(options, report))
     )
     try {
       val name = args.headOption.mkString
