@@ -8,11 +8,7 @@ import io.penstock.conf.{PolicyChoice, QuerySettings, TasksChoice}
 import io.penstock.control.{Measured, Placing, Planner}
 
 /** Why a region has its tasks, and what placed its shards on them, in words; None where that was not planned. */
-final case class PlanReasons(tasks: Option[String], placed: Option[String])
-
-object PlanReasons {
-  val None: PlanReasons = PlanReasons(scala.None, scala.None)
-}
+final case class PlanReasons(tasks: Option[String] = None, placed: Option[String] = None)
 
 /**
  * What the driver's planner has to do with one region in one batch: the plan that the batch uses, and what it is told of

@@ -68,15 +68,13 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       keys.map(key(_, bookedNs, decision)),
       decision.map(_.moved).orNull,
       decision.map(_.micros).orNull,
-      decision.map(d =>
-        (r.plans.placed ++ Some(outcome(d, keys.headOption.map(k => (k.text, k.busyNs / bookedNs))))).mkString("; ")
-      ).orNull,
+      decision.map(outcome(r, _, keys.headOption.map(k => (k.text, k.busyNs / bookedNs)))).orNull,
       r.reason.orNull
     )
     new GenericRowWithSchema(values.toArray, ReportSchema.region)
   }
 
-  private def outcome(d: Decision, heaviestKey: Option[(String, Double)]): String = {
+  private def outcome(r: RegionRouting, d: Decision, heaviestKey: Option[(String, Double)]): String = {
     val words = BindingOutcome(
       d.beforeOverMean,
       d.expectedOverMean,
@@ -85,7 +83,7 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       d.heaviestShard,
       heaviestKey
     ).inWords(batch.theta, batch.foreseen)
-    if (batch.mode == Mode.Observe) s"observe: $words" else words
+    (r.plans.placed.toSeq :+ (if (batch.mode == Mode.Observe) s"observe: $words" else words)).mkString("; ")
   }
 
   private def key(k: KeyLoad, bookedNs: Double, decision: Option[Decision]): Row = {

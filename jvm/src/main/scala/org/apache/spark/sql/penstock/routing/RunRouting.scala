@@ -94,12 +94,12 @@ final private[routing] class RunRouting(
       settings.reportKeys,
       load =>
         barrier.decision.foreach { decision =>
-          tell(batch, id, decision, load)
+          post(batch, id, decision, load)
           planning.foreach(_.learn(decision, load))
         }
     )
     session.sparkContext.register(load)
-    val reasons = planning.fold(PlanReasons.None)(_.reasons)
+    val reasons = planning.fold(PlanReasons())(_.reasons)
     new RegionRouting(batch, r.spec, r.names, reason, opened(id), leases, barrier, load, reasons)
   }
 
@@ -107,8 +107,8 @@ final private[routing] class RunRouting(
   private def stateBytes(batch: BatchRouting, region: Long): Array[Long] =
     leases.stateBytes(runId, region).padTo(batch.spec.shardCount, 0L)
 
-  /** All tasks of a region have reported. */
-  private def tell(batch: BatchRouting, region: Long, decision: Decision, load: RegionLoad): Unit = {
+  /** Tells listeners what the tasks of a region have measured. */
+  private def post(batch: BatchRouting, region: Long, decision: Decision, load: RegionLoad): Unit = {
     val binding = decision.binding
     session.sparkContext.listenerBus.post(ShardsMeasured(
       runId,

@@ -53,7 +53,7 @@ abstract class LateExchanges extends AnyFunSuite with LocalSpark {
             state,
             new RegionBarrier(shards, tasks, binder, previous, None, observe),
             load,
-            PlanReasons.None
+            PlanReasons()
           )
         )
     ).region(region)
