@@ -12,6 +12,7 @@ from typing import Any
 
 from penstock.state.checkpoint import Checkpoint
 from penstock.state.inspection import Inspection, ShardSummary, by_folder, inspect
+from penstock.state.layout import Places
 from penstock.state.verification import Verification, verify
 
 
@@ -57,7 +58,13 @@ def _as_json(inspection: Inspection | None, verification: Verification | None) -
             "committedBatch": inspection.committed_batch,
             "batches": inspection.batches,
             "epochs": [
-                {"number": e.number, "firstBatch": e.first_batch, "shards": e.shard_count, "tasks": e.tasks}
+                {
+                    "number": e.number,
+                    "firstBatch": e.first_batch,
+                    "shards": e.shard_count,
+                    "tasks": e.tasks,
+                    "pinned": {region: _hashes(places) for region, places in e.places.items()},
+                }
                 for e in inspection.epochs
             ],
             "stores": [
@@ -126,12 +133,21 @@ def _head(inspection: Inspection) -> list[str]:
         *(
             f"epoch {e.number:<6}from batch {e.first_batch}: "
             + (
-                ", ".join(f"region {region} on {tasks} tasks" for region, tasks in sorted(e.tasks.items()))
+                ", ".join(_region(region, tasks, e.places[region]) for region, tasks in sorted(e.tasks.items()))
                 or "no regions"
             )
             for e in inspection.epochs
         ),
     ]
+
+
+def _region(region: int, tasks: int, places: Places) -> str:
+    pinned = f", {len(_hashes(places))} keys pinned" if places else ""
+    return f"region {region} on {tasks} tasks{pinned}"
+
+
+def _hashes(places: Places) -> list[int]:
+    return [hash_ for hash_ in places if hash_ is not None]
 
 
 def _stores(inspection: Inspection) -> list[str]:

@@ -12,7 +12,7 @@ from penstock.planning.load import Loads, Placement
 from penstock.planning.shard_policies import POLICIES
 from penstock.sidecar.frame import BrokenFrameError, Frame
 
-MOST_SHARDS = 1 << 16
+MOST_SHARDS = (1 << 16) + 1024
 MOST_TASKS = 1 << 16
 MOST_THETA = 10.0
 TASK_MS = 30.0

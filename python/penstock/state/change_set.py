@@ -2,7 +2,7 @@
 
 from penstock.state.framing import Cursor, MalformedDataError
 
-_ORDERED, _MULTI_VALUED, _REMOVED = 1, 2, 4
+_ORDERED, _MULTI_VALUED, _REMOVED, _MOVED = 1, 2, 4, 8
 _PUT, _REMOVE, _APPEND = 0, 1, 2
 
 
@@ -48,14 +48,15 @@ def apply(section: bytes, content: Content) -> None:
     families: list[Family | None] = []
     for _ in range(cursor.count("number of families")):
         at = cursor.position
-        flags, name = read_flags(cursor, _REMOVED), cursor.string()
+        flags, name = read_flags(cursor, _REMOVED | _MOVED), cursor.string()
+        traits = flags & ~_MOVED
         if flags & _REMOVED:
             content.pop(name, None)
             families.append(None)
-        elif content.setdefault(name, Family(flags)).flags == flags:
+        elif content.setdefault(name, Family(traits)).flags == traits:
             families.append(content[name])
         else:
-            raise MalformedDataError(f"family {name} had other flags than {flags} before", at)
+            raise MalformedDataError(f"family {name} had other flags than {traits} before", at)
     while cursor.remaining:
         _change(cursor, families)
 

@@ -73,16 +73,16 @@ class Checkpoint:
         """Read the file FORMAT."""
         return self._decoded("FORMAT", Kind.FORMAT, epochs.decode_description)
 
-    def epoch_batches(self) -> list[int]:
-        """List the first batches of the epochs on record, in ascending order."""
+    def epoch_numbers(self) -> list[int]:
+        """List the numbers of the epochs on record, in ascending order."""
         return sorted(int(f.name) for f in self._storage.files(f"{PLACE}/epochs") if f.name.isdigit())
 
-    def epoch(self, batch: int) -> Epoch:
-        """Read the epoch that begins with a batch."""
-        path = f"epochs/{batch}"
+    def epoch(self, number: int) -> Epoch:
+        """Read the epoch with a number."""
+        path = f"epochs/{number}"
         epoch = self._decoded(path, Kind.EPOCH, epochs.decode_epoch)
-        if epoch.first_batch != batch:
-            raise _corrupt(path, f"it is the epoch of batch {epoch.first_batch}", HEADER_BYTES)
+        if epoch.number != number:
+            raise _corrupt(path, f"it is the epoch of number {epoch.number}", HEADER_BYTES)
         return epoch
 
     def manifests(self) -> dict[int, list[int]]:

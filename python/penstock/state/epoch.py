@@ -3,16 +3,21 @@
 from dataclasses import dataclass
 
 from penstock.state.framing import MOST_SHARDS, Cursor
+from penstock.state.layout import Places, read_places
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """What a query routes by from its first batch on; `tasks` maps each region to its number of tasks."""
+    """What a query routes by from its first batch on.
+
+    `tasks` maps each region to its number of tasks, `places` to its pinned hashes.
+    """
 
     number: int
     first_batch: int
     shard_count: int
     tasks: dict[int, int]
+    places: dict[int, Places]
 
 
 @dataclass(frozen=True)
@@ -30,11 +35,13 @@ def decode_epoch(body: bytes) -> Epoch:
     number, first_batch = cursor.varint(), cursor.varint()
     shard_count = cursor.number("number of shards", 1, MOST_SHARDS)
     tasks: dict[int, int] = {}
+    places: dict[int, Places] = {}
     for _ in range(cursor.count("number of regions")):
         region = cursor.number("region", max(tasks, default=-1) + 1, (1 << 63) - 1)
         tasks[region] = cursor.number("number of tasks", 1, shard_count)
+        places[region] = read_places(cursor)
     cursor.end("region")
-    return Epoch(number, first_batch, shard_count, tasks)
+    return Epoch(number, first_batch, shard_count, tasks, places)
 
 
 def decode_description(body: bytes) -> Description:

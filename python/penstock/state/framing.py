@@ -7,7 +7,7 @@ from uuid import UUID
 import google_crc32c
 
 MAGIC = b"PENSTOCK"
-VERSION = 1
+VERSION = 2
 HEADER_BYTES = 20
 MOST_BYTES = (1 << 31) - 17
 """No longer body or section is written."""
@@ -175,9 +175,10 @@ def read_header(header: bytes, kind: Kind) -> tuple[int, int]:
         raise MalformedDataError("it does not begin with PENSTOCK")
     version = cursor.byte() | cursor.byte() << 8
     if version > VERSION:
-        raise NewerFormatError(f"format version {version}, this Penstock reads up to {VERSION}", 8)
-    if version < 1:
-        raise MalformedDataError(f"format version {version}", 8)
+        raise NewerFormatError(f"format version {version}, this Penstock reads {VERSION}", 8)
+    if version < VERSION:
+        what = f"format version {version}, of before the first release; this Penstock reads {VERSION}"
+        raise MalformedDataError(what, 8)
     if (found := cursor.byte()) != kind:
         raise MalformedDataError(f"kind of file {found}, {kind.value} was expected", 10)
     if codec := cursor.byte():

@@ -75,7 +75,7 @@ def inspect(checkpoint: Checkpoint) -> Inspection:
         batches=sorted({manifest.batch for manifest in kept}),
         committed_batch=checkpoint.committed_batch(),
         manifest=newest,
-        epochs=[checkpoint.epoch(batch) for batch in checkpoint.epoch_batches()],
+        epochs=[checkpoint.epoch(number) for number in checkpoint.epoch_numbers()],
         stores=[] if newest is None else _stores(checkpoint, newest),
         files=needs(checkpoint.all_files(), kept),
     )

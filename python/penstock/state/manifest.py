@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from penstock.state.framing import HEADER_BYTES, MOST_BYTES, MOST_SHARDS, Cursor, MalformedDataError
+from penstock.state.layout import Places, read_places
 
 _CHANGELOG, _SNAPSHOTS, _MANIFEST = 1, 2, 3
 
@@ -105,6 +106,7 @@ class Manifest:
 
     `base_generation` is that of the manifest of the batch before that it goes on from; None in the first batch.
     `retained_from` is the oldest batch of which everything is kept: older manifests are there for their payloads only.
+    `places` has the pinned hashes of those stores that have any; their shards are behind the `shard_count` home shards.
     """
 
     batch: int
@@ -115,6 +117,7 @@ class Manifest:
     written_at_ms: int
     shard_count: int
     stores: dict[StoreKey, tuple[Shard, ...]]
+    places: dict[StoreKey, Places]
 
     def entries(self) -> Iterator[TableEntry]:
         """Go through all sections that the manifest names."""
@@ -187,18 +190,22 @@ def decode(body: bytes) -> Manifest:
         return Shard(snapshot, tuple(change(of_snapshot=False) for _ in range(cursor.count("number of deltas"))))
 
     stores: dict[StoreKey, tuple[Shard, ...]] = {}
+    places: dict[StoreKey, Places] = {}
     for _ in range(cursor.count("number of stores")):
         at = cursor.position
         key = StoreKey(cursor.varint(), cursor.string())
         if key in stores:
             raise MalformedDataError(f"{key} is there twice", at)
+        if pinned := read_places(cursor):
+            places[key] = pinned
         at = cursor.position
-        if (count := cursor.count("number of shards of a store")) not in (1, shard_count):
-            raise MalformedDataError(f"{key} has {count} of {shard_count} shards", at)
+        every = shard_count + len(pinned)
+        if (count := cursor.count("number of shards of a store")) != every and (count != 1 or pinned):
+            raise MalformedDataError(f"{key} has {count} of {every} shards", at)
         stores[key] = tuple(shard() for _ in range(count))
     cursor.end("store")
     return Manifest(
-        batch, generation, base - 1 if base else None, retained_from, run, written_at_ms, shard_count, stores
+        batch, generation, base - 1 if base else None, retained_from, run, written_at_ms, shard_count, stores, places
     )
 
 

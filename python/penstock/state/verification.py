@@ -95,19 +95,15 @@ def _shard_count(checkpoint: Checkpoint, found: Verification) -> int | None:
 
 
 def _epochs(checkpoint: Checkpoint, found: Verification, shard_count: int | None) -> None:
-    number = -1
-    for batch in checkpoint.epoch_batches():
+    for number in checkpoint.epoch_numbers():
         found.files += 1
         try:
-            epoch = checkpoint.epoch(batch)
+            epoch = checkpoint.epoch(number)
         except DamagedFileError as error:
             found.failed(error)
             continue
         if shard_count not in (None, epoch.shard_count):
-            found.wrong(f"epochs/{batch}", f"it has {epoch.shard_count} shards, the query {shard_count}")
-        if epoch.number <= number:
-            found.wrong(f"epochs/{batch}", f"it has number {epoch.number}, the one before {number}")
-        number = epoch.number
+            found.wrong(f"epochs/{number}", f"it has {epoch.shard_count} shards, the query {shard_count}")
 
 
 def _manifests(

@@ -166,7 +166,7 @@ def test_state_of_another_query_is_found(tmp_path):
 def test_a_newer_format_says_what_to_do(tmp_path):
     path = state(write(tmp_path)) / "manifests" / "2.0"
     data = bytearray(path.read_bytes())
-    data[8] = 2
+    data[8] = 3
     path.write_bytes(data)
     with pytest.raises(DamagedFileError, match="a newer one") as caught:
         inspect(Checkpoint(str(tmp_path)))

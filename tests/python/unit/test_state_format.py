@@ -9,8 +9,10 @@ from uuid import UUID
 import pytest
 from penstock.state import change_set, epoch, manifest
 from penstock.state import image as images
+from penstock.state.change_set import Family
 from penstock.state.checkpoint import Checkpoint, DamagedFileError
 from penstock.state.framing import HEADER_BYTES, Cursor, Kind, MalformedDataError
+from penstock.state.layout import read_places
 from penstock.state.manifest import Section
 from penstock.state.storage import ArrowStorage, LocalStorage
 from written_checkpoint import SHARDS, Writer, frame, image, record, string, uuid, varint
@@ -46,7 +48,7 @@ def a_manifest(*stores: bytes, shard_count: int = 2) -> bytes:
 
 def a_store(offset: int, shards: int = 2) -> bytes:
     delta = b"\0" + varint(1) + varint(6) + varint(0) + varint(0) + varint(offset) + varint(9) + b"\0\0\0\0"
-    return varint(0) + string("s") + varint(shards) + delta * shards
+    return varint(0) + string("s") + b"\0" + varint(shards) + delta * shards
 
 
 def an_image(*pages: dict[bytes, bytes], flags: int = 0) -> bytes:
@@ -67,15 +69,15 @@ REFUSED: dict[str, tuple[Callable[[bytes], object], bytes, int]] = {
     "an epoch without shards": (epoch.decode_epoch, b"\0\0\0\0", 2),
     "a region without tasks": (epoch.decode_epoch, b"\0\0\4\1\0\0", 5),
     "more tasks than shards": (epoch.decode_epoch, b"\0\0\4\1\0\5", 5),
-    "a region that is there twice": (epoch.decode_epoch, b"\0\0\4\2\1\1\1\1", 6),
-    "regions that descend": (epoch.decode_epoch, b"\0\0\4\2\2\1\1\1", 6),
-    "a section in the header": (manifest.decode, a_manifest(a_store(HEADER_BYTES - 1)), AFTER_HEAD + 9),
+    "a region that is there twice": (epoch.decode_epoch, b"\0\0\4\2\1\1\0\1\1\0", 7),
+    "regions that descend": (epoch.decode_epoch, b"\0\0\4\2\2\1\0\1\1\0", 7),
+    "a section in the header": (manifest.decode, a_manifest(a_store(HEADER_BYTES - 1)), AFTER_HEAD + 10),
     "a store that is there twice": (
         manifest.decode,
         a_manifest(a_store(20), a_store(20)),
         AFTER_HEAD + len(a_store(20)),
     ),
-    "a store of some shards": (manifest.decode, a_manifest(a_store(20, shards=2), shard_count=3), AFTER_HEAD + 3),
+    "a store of some shards": (manifest.decode, a_manifest(a_store(20, shards=2), shard_count=3), AFTER_HEAD + 4),
     "append where there is one value": (
         lambda data: change_set.apply(data, {}),
         section(ORDERED, change(APPEND, b"k", values(b"v"))),
@@ -143,7 +145,7 @@ def test_refused(what):
 
 def test_what_is_next_to_it_is_read():
     assert Cursor(b"\xff" * 8 + b"\x7f").varint() == (1 << 63) - 1
-    assert epoch.decode_epoch(b"\0\0\4\2\1\1\2\4").tasks == {1: 1, 2: 4}
+    assert epoch.decode_epoch(b"\0\0\4\2\1\1\0\2\4\0").tasks == {1: 1, 2: 4}
     decoded = manifest.decode(a_manifest(a_store(HEADER_BYTES)))
     assert [len(shards) for shards in decoded.stores.values()] == [2]
     content: change_set.Content = {}
@@ -196,7 +198,7 @@ def test_a_length_that_the_file_does_not_have(checkpoint):
     assert refused(checkpoint, lambda c: c.manifest(2, 0)).at_byte == len(intact)
     path.write_bytes(intact[:12] + struct.pack("<I", (1 << 31) - 16) + intact[16:])
     assert refused(checkpoint, lambda c: c.manifest(2, 0)).at_byte == 12
-    path.write_bytes(frame(Kind.MANIFEST, b"\0", version=1)[:19])
+    path.write_bytes(frame(Kind.MANIFEST, b"\0", version=2)[:19])
     assert refused(checkpoint, lambda c: c.manifest(2, 0)).at_byte == 19
 
 
@@ -211,3 +213,43 @@ def test_a_section_behind_the_end(checkpoint):
     assert Checkpoint(str(checkpoint.parent.parent)).description().shard_count == SHARDS
     for storage in (LocalStorage(checkpoint), ArrowStorage(checkpoint.as_uri())):
         assert storage.read(name, (1 << 63) - 1, 5) == b""
+
+
+def test_places_of_pinned_hashes():
+    def read(data: bytes) -> tuple[int | None, ...]:
+        cursor = Cursor(data)
+        places = read_places(cursor)
+        cursor.end("place")
+        return places
+
+    def pinned(hash_: int) -> bytes:
+        return b"\1" + struct.pack("<i", hash_)
+
+    assert read(varint(0)) == ()
+    assert read(varint(3) + pinned(-2) + b"\0" + pinned(7)) == (-2, None, 7)
+    for wrong, what in (
+        (varint(1) + b"\0", "the last place is free"),
+        (varint(2) + pinned(5) + pinned(5), "a hash is pinned twice"),
+        (varint(1) + b"\2", "unknown flag 2 of a place"),
+        (varint(1025), "number of places is 1025"),
+    ):
+        with pytest.raises(MalformedDataError, match=what):
+            read(wrong)
+
+
+def test_an_epoch_with_pinned_hashes():
+    body = varint(1) + varint(3) + varint(8) + varint(1) + b"\0\2" + varint(1) + b"\1" + struct.pack("<i", 5)
+    read = epoch.decode_epoch(body)
+    assert (read.tasks, read.places) == ({0: 2}, {0: (5,)})
+
+
+def test_a_family_that_moved_and_changed():
+    moved = bytes([8]) + string("f") + bytes([0]) + string("f")
+    changes = b"".join(
+        varint(index << 2 | op) + varint(1) + key + (varint(1) + value if op == PUT else b"")
+        for index, op, key, value in ((0, PUT, b"a", b"1"), (0, 1, b"b", b""), (1, PUT, b"a", b"2"))
+    )
+    content = {"f": Family(0)}
+    content["f"][b"b"] = b"9"
+    change_set.apply(varint(2) + moved + changes, content)
+    assert content == {"f": {b"a": b"2"}}

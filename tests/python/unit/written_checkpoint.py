@@ -32,7 +32,7 @@ def uuid(of: UUID) -> bytes:
     return struct.pack("<QQ", of.int >> 64, of.int & (1 << 64) - 1)
 
 
-def frame(kind: Kind, body: bytes, payload: bytes = b"", version: int = 1) -> bytes:
+def frame(kind: Kind, body: bytes, payload: bytes = b"", version: int = 2) -> bytes:
     return b"PENSTOCK" + struct.pack("<HBBII", version, kind, 0, len(body), crc32c(body)) + body + payload
 
 
@@ -86,7 +86,7 @@ class Writer:
 
     def __post_init__(self) -> None:
         self.write("FORMAT", frame(Kind.FORMAT, varint(SHARDS) + string("a test") + string(QUERY)))
-        self.write("epochs/0", frame(Kind.EPOCH, varint(0) + varint(0) + varint(SHARDS) + varint(1) + b"\0\x02"))
+        self.write("epochs/0", frame(Kind.EPOCH, varint(0) + varint(0) + varint(SHARDS) + varint(1) + b"\0\x02\0"))
 
     def write(self, path: str, data: bytes) -> None:
         target = self.root / "state" / "_penstock" / path
@@ -156,7 +156,7 @@ class Writer:
         )
         body += varint(SHARDS) + varint(len(containers)) + b"".join(containers)
         body += varint(len(lineages)) + b"".join(uuid(x) for x in lineages)
-        body += varint(1) + varint(0) + string("default") + varint(SHARDS)
+        body += varint(1) + varint(0) + string("default") + b"\0" + varint(SHARDS)
         for shard in range(SHARDS):
             snapshot = self.snapshots[shard]
             body += b"\0" if snapshot is None else b"\1" + change(snapshot)

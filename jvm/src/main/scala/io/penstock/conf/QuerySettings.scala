@@ -20,6 +20,7 @@ final class QuerySettings private (values: Map[String, QuerySettings.Resolved]) 
   def shards: Int = apply(Settings.Shards)
   def theta: Double = apply(Settings.Theta)
   def policy: PolicyChoice = apply(Settings.Policy)
+  def pinnedMax: Int = apply(Settings.PinnedMax)
   def reportKeys: Boolean = apply(Settings.ReportKeys)
   def tasks: TasksChoice = apply(Settings.Tasks)
 

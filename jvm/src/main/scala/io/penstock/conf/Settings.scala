@@ -81,6 +81,18 @@ object Settings {
       "keys). `static` goes by shard id, `chaos(<seed>)` is random, for tests."
   )
 
+  val PinnedMax: Setting[Int] = entry(
+    "pinned.max",
+    Kind.int(0, io.penstock.sharding.Layout.MostPlaces),
+    16,
+    Query,
+    NextBatch,
+    "keys",
+    "0.1.0",
+    "How many keys of a stateful part of a query may be pinned, each to a shard of its own. As yet only the policy " +
+      "`chaos(<seed>)` pins keys."
+  )
+
   val Tasks: Setting[TasksChoice] = entry(
     "tasks",
     TasksChoice.kind,

@@ -2,6 +2,7 @@ package io.penstock.routing
 
 import scala.collection.immutable.SortedMap
 
+import io.penstock.sharding.Layout
 import io.penstock.state.format.{ByteSink, ByteSource, FileFormat}
 
 /**
@@ -15,8 +16,20 @@ import io.penstock.state.format.{ByteSink, ByteSource, FileFormat}
  *   S
  * @param tasks
  *   N by region
+ * @param places
+ *   pinned hashes by region, as in a [[io.penstock.sharding.Layout]]; regions without any are left out
  */
-final case class Epoch(number: Long, firstBatch: Long, shards: Int, tasks: SortedMap[Long, Int])
+final case class Epoch(
+    number: Long,
+    firstBatch: Long,
+    shards: Int,
+    tasks: SortedMap[Long, Int],
+    places: Map[Long, Vector[Option[Int]]] = Map.empty
+) {
+
+  /** How the state of a region is laid out. */
+  def layout(region: Long): Layout = Layout(shards, places.getOrElse(region, Vector.empty))
+}
 
 /** The body of an epoch's file: docs/PROTOCOL.md, "Epochs". */
 object Epoch {
@@ -30,6 +43,7 @@ object Epoch {
     epoch.tasks.foreach { case (region, tasks) =>
       out.putVarint(region)
       out.putVarint(tasks)
+      Layout.putPlaces(out, epoch.layout(region).places)
     }
     out.toByteArray
   }
@@ -40,12 +54,14 @@ object Epoch {
     val (number, first) = (in.getVarint(), in.getVarint())
     val shards = in.getNumber("number of shards", 1L, FileFormat.MostShards).toInt
     var least = 0L
-    val regions = Seq.fill(in.getCount("number of regions", in.remaining / 2)) {
+    val regions = Seq.fill(in.getCount("number of regions", in.remaining / 3)) {
       val region = in.getNumber("region", least, Long.MaxValue - 1)
       least = region + 1
-      region -> in.getNumber("number of tasks", 1L, shards).toInt
+      (region, in.getNumber("number of tasks", 1L, shards).toInt, Layout.getPlaces(in))
     }
     in.expectEnd("region")
-    Epoch(number, first, shards, SortedMap.from(regions))
+    val tasks = SortedMap.from(regions.map { case (region, n, _) => region -> n })
+    val places = regions.collect { case (region, _, some) if some.nonEmpty => region -> some }.toMap
+    Epoch(number, first, shards, tasks, places)
   }
 }

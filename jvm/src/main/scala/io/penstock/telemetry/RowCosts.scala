@@ -21,6 +21,12 @@ final class RowCosts(shardCount: Int) {
     private val sums = new Array[Double](shardCount)
     private val squares = new Array[Double](shardCount)
 
+    def copyFrom(other: RowCosts#Spread, from: Array[Int]): Unit =
+      from.indices.filter(from(_) != RowCosts.Unknown).foreach { s =>
+        sums(s) = other.sums(from(s))
+        squares(s) = other.squares(from(s))
+      }
+
     def mean(s: Int): Double = sums(s) / rows(s)
 
     /** To be called before `rows` has the batch's. */
@@ -85,6 +91,23 @@ final class RowCosts(shardCount: Int) {
   }
 
   /**
+   * The same of other shards.
+   *
+   * @param from
+   *   for each of them the shard whose rows cost what its rows will, or [[RowCosts.Unknown]]
+   */
+  def of(from: Array[Int]): RowCosts = {
+    val out = new RowCosts(from.length)
+    from.indices.filter(from(_) != RowCosts.Unknown).foreach { s =>
+      out.rows(s) = rows(from(s))
+      out.batches(s) = batches(from(s))
+    }
+    out.byCost.copyFrom(byCost, from)
+    out.byMagnitude.copyFrom(byMagnitude, from)
+    out
+  }
+
+  /**
    * Cost of a row of each shard, relative to the typical row: that of the shard in the middle.
    *
    * @return
@@ -111,6 +134,9 @@ final class RowCosts(shardCount: Int) {
 }
 
 object RowCosts {
+
+  /** In place of a shard: nothing is known. */
+  val Unknown: Int = -1
 
   /** What is left of a batch's weight when the next has come. */
   private val Keep = 0.9

@@ -2,6 +2,7 @@ package io.penstock.routing
 
 import scala.collection.immutable.SortedMap
 
+import io.penstock.sharding.{Layout, Layouts}
 import io.penstock.state.format.MalformedData
 import org.scalacheck.{Gen, Prop}
 import org.scalatest.funsuite.AnyFunSuite
@@ -12,7 +13,9 @@ class EpochSuite extends AnyFunSuite with Checks {
     first <- Gen.choose(0L, Long.MaxValue)
     shards <- Gen.choose(1, 65536)
     tasks <- Gen.mapOf(Gen.zip(Gen.choose(0L, 100L), Gen.choose(1, shards)))
-  } yield Epoch(number, first, shards, SortedMap.from(tasks))
+    pinned <- Gen.sequence[Seq[Set[Int]], Set[Int]](tasks.keys.toSeq.map(_ => Layouts.pinned))
+    places = tasks.keys.zip(pinned.map(Layout(shards).pinning(_).places)).filter(_._2.nonEmpty).toMap
+  } yield Epoch(number, first, shards, SortedMap.from(tasks), places)
 
   test("what is written is read") {
     check(Prop.forAll(epochs)(e => Epoch.decode(Epoch.encode(e)) == e))
@@ -20,12 +23,18 @@ class EpochSuite extends AnyFunSuite with Checks {
 
   test("the bytes are those of the specification") {
     val bytes = Epoch.encode(Epoch(1, 300, 256, SortedMap(7L -> 200, 4L -> 5)))
-    assert(bytes.map(b => f"$b%02x").mkString(" ") == "01 ac 02 80 02 02 04 05 07 c8 01")
+    assert(bytes.map(b => f"$b%02x").mkString(" ") == "01 ac 02 80 02 02 04 05 00 07 c8 01 00")
+    val pinned = Epoch.encode(Epoch(1, 3, 8, SortedMap(0L -> 2), Map(0L -> Vector(None, Some(-2)))))
+    assert(pinned.map(b => f"$b%02x").mkString(" ") == "01 03 08 01 00 02 02 00 01 fe ff ff ff")
   }
 
   test("bytes that are missing or too many are refused") {
     val bytes = Epoch.encode(Epoch(3, 17, 256, SortedMap(0L -> 4, 2L -> 256)))
     bytes.indices.foreach(n => intercept[MalformedData](Epoch.decode(bytes.take(n))))
     intercept[MalformedData](Epoch.decode(bytes :+ 0.toByte))
+    val free = Array[Byte](1, 3, 8, 1, 0, 2, 1, 0)
+    assert(intercept[MalformedData](Epoch.decode(free)).getMessage.contains("the last place is free"))
+    val twice = Array[Byte](1, 3, 8, 1, 0, 2, 2, 1, 5, 0, 0, 0, 1, 5, 0, 0, 0)
+    assert(intercept[MalformedData](Epoch.decode(twice)).getMessage.contains("a hash is pinned twice"))
   }
 }

@@ -32,6 +32,18 @@ class RowCostsSuite extends AnyFunSuite {
     assert(costs.relative.nonEmpty)
   }
 
+  test("other shards go on from those that they are told, and from nothing where they are told none") {
+    val costs = new RowCosts(4)
+    def learn(into: RowCosts, expensive: Int, shards: Int): Unit =
+      into.learn(Array.fill(shards)(10L), Array.tabulate(shards)(s => if (s == expensive) 1000L else 10L))
+    (1 to 4).foreach(_ => learn(costs, 1, 4))
+    val others = costs.of(Array(0, RowCosts.Unknown, 2, 3, 1))
+    val known = others.relative.get
+    assert(known(4) == costs.relative.get(1) && known.take(4).forall(_ == 1.0))
+    (1 to 4).foreach(_ => learn(others, 1, 5))
+    assert(others.relative.get.apply(1) > 1.0)
+  }
+
   /** Distance of the shards' costs from each other, as the balance of 4 tasks would feel it. */
   private def imbalance(costs: RowCosts): Double = costs.relative.fold(0.0) { c =>
     val tasks = c.grouped(shards / 4).map(_.sum).toSeq

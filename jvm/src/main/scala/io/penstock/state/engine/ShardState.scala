@@ -13,7 +13,7 @@ final class ShardState extends ChangeSink {
 
   def familyNames: Iterable[String] = families.keys
 
-  override def family(name: String, traits: FamilyTraits): FamilyState = {
+  override def family(name: String, traits: FamilyTraits, moved: Boolean = false): FamilyState = {
     val f = families.getOrElseUpdate(name, new FamilyState(traits))
     if (f.traits == traits) f else null
   }
@@ -22,6 +22,15 @@ final class ShardState extends ChangeSink {
   private[engine] def add(name: String, family: FamilyState): Boolean = families.put(name, family).isEmpty
 
   override def removeFamily(name: String): Unit = families.remove(name)
+
+  /** Takes the content of another shard, which has none of the keys that are here. */
+  def addAll(other: ShardState): Unit = other.families.foreach { case (name, from) =>
+    val to = family(name, from.traits)
+    val t = from.table
+    t.refs.foreach(r =>
+      to.put(t.page(r), t.keyAt(r), t.keyLength(r), t.page(r), t.valueAt(r), t.valueLength(r))
+    )
+  }
 
   /** Applies the changes of one version. */
   def apply(changes: Array[Byte], offset: Int, length: Int): Unit = ChangeSet.read(changes, offset, length, this)

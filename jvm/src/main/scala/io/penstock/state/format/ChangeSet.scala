@@ -11,8 +11,13 @@ final case class FamilyTraits(ordered: Boolean, multiValued: Boolean)
 trait ChangeSink {
   def removeFamily(name: String): Unit
 
-  /** Takes the changes of a family; null where it is there with other traits. */
-  def family(name: String, traits: FamilyTraits): FamilyChangeSink
+  /**
+   * Takes changes of a family; null where it is there with other traits.
+   *
+   * @param moved
+   *   whether they only take keys out of this shard and into another: nothing has happened to the keys
+   */
+  def family(name: String, traits: FamilyTraits, moved: Boolean): FamilyChangeSink
 }
 
 trait FamilyChangeSink {
@@ -29,6 +34,7 @@ object ChangeSet {
   private val Ordered = 1
   private val MultiValued = 2
   private val Removed = 4
+  private val Moved = 8
   private val Put = 0
   private val Remove = 1
   private val Append = 2
@@ -57,9 +63,9 @@ object ChangeSet {
 
     def removeFamily(name: String): Unit = families += ((name, Removed))
 
-    /** Later changes belong to this family. */
-    def family(name: String, traits: FamilyTraits): Unit =
-      families += ((name, flags(traits)))
+    /** Later changes belong to this family; those that move keys come before the others. */
+    def family(name: String, traits: FamilyTraits, moved: Boolean = false): Unit =
+      families += ((name, flags(traits) | (if (moved) Moved else 0)))
 
     def put(key: AnyRef, keyAt: Long, keyLength: Int, value: AnyRef, valueAt: Long, valueLength: Int): Unit = {
       change(Put, key, keyAt, keyLength)
@@ -112,13 +118,13 @@ object ChangeSet {
     var i = 0
     while (i < count) {
       val at = in.consumed
-      val flags = readFlags(in, Removed)
+      val flags = readFlags(in, Removed | Moved)
       val name = in.getString()
       if ((flags & Removed) != 0) sink.removeFamily(name)
       else {
         val traits = traitsOf(flags)
         multiValued(i) = traits.multiValued
-        families(i) = sink.family(name, traits)
+        families(i) = sink.family(name, traits, (flags & Moved) != 0)
         if (families(i) == null) throw new MalformedData(s"family $name had other flags than $flags before", at)
       }
       i += 1

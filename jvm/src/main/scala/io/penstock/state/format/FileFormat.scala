@@ -13,7 +13,7 @@ import io.penstock.errors.PenstockException
 object FileFormat {
 
   /** Version of the formats that this code writes; it reads this one only. */
-  val Version = 1
+  val Version = 2
 
   val HeaderBytes = 20
 
@@ -85,11 +85,17 @@ object FileFormat {
     if (version > Version) {
       throw new PenstockException(
         "PENSTOCK_NEWER_FORMAT",
-        s"$file has format version $version, this Penstock reads up to $Version; " +
+        s"$file has format version $version, this Penstock reads $Version; " +
           "run the query with the Penstock version that wrote the checkpoint, or a newer one"
       )
     }
-    if (version < 1) throw corrupt(file, VersionAt, s"format version $version")
+    if (version < Version) {
+      throw corrupt(
+        file,
+        VersionAt,
+        s"format version $version, of before the first release; this Penstock reads $Version"
+      )
+    }
     val found = in.getByte()
     if (found != kind) throw corrupt(file, KindAt, s"kind of file $found, $kind was expected")
     val codec = in.getByte()

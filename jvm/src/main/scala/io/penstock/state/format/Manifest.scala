@@ -2,6 +2,8 @@ package io.penstock.state.format
 
 import java.util.UUID
 
+import io.penstock.sharding.Layout
+
 /** A state store of a query: the stores of an operator are told apart by name. */
 final case class StoreKey(operatorId: Long, storeName: String)
 
@@ -103,6 +105,8 @@ object ShardRefs {
  *   S
  * @param stores
  *   one entry per shard; a store of an operator that takes one partition only has a single entry, shard 0
+ * @param places
+ *   pinned hashes of those stores that have any, as in a [[io.penstock.sharding.Layout]]
  */
 final case class Manifest(
     batchId: Long,
@@ -112,8 +116,12 @@ final case class Manifest(
     runId: UUID,
     writtenAtMs: Long,
     shardCount: Int,
-    stores: Map[StoreKey, Vector[ShardRefs]]
+    stores: Map[StoreKey, Vector[ShardRefs]],
+    places: Map[StoreKey, Vector[Option[Int]]] = Map.empty
 ) extends Serializable {
+
+  /** How the state of a store is laid out. */
+  def layout(store: StoreKey): Layout = Layout(shardCount, places.getOrElse(store, Vector.empty))
 
   /**
    * This manifest as it is read once it was written with a body of `bodyLength` bytes: offsets of what lies in its own

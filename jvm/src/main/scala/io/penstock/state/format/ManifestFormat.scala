@@ -4,6 +4,8 @@ import java.util.UUID
 
 import scala.collection.mutable
 
+import io.penstock.sharding.Layout
+
 /** Bytes of a manifest's body. Specified in docs/PROTOCOL.md, "Manifest". */
 object ManifestFormat {
   private val Changelog = 1
@@ -56,6 +58,7 @@ object ManifestFormat {
     m.stores.toSeq.sortBy(s => (s._1.operatorId, s._1.storeName)).foreach { case (key, shards) =>
       out.putVarint(key.operatorId)
       out.putString(key.storeName)
+      Layout.putPlaces(out, m.layout(key).places)
       out.putVarint(shards.size)
       shards.foreach { r =>
         out.putByte(if (r.snapshot.isDefined) 1 else 0)
@@ -116,13 +119,19 @@ object ManifestFormat {
       SectionRef(c, offset, in.getCount("length of a section", FileFormat.MostBytes), in.getInt())
     }
     var stores = Map.empty[StoreKey, Vector[ShardRefs]]
+    var places = Map.empty[StoreKey, Vector[Option[Int]]]
     (0 until in.getCount("number of stores", in.remaining)).foreach { _ =>
       val storeAt = in.consumed
       val key = StoreKey(in.getVarint(), in.getString())
       if (stores.contains(key)) throw new MalformedData(s"$key is there twice", storeAt)
+      val pinned = Layout.getPlaces(in)
+      if (pinned.nonEmpty) places += key -> pinned
       val countAt = in.consumed
-      val count = in.getCount("number of shards of a store", shardCount)
-      if (count != 1 && count != shardCount) throw new MalformedData(s"$key has $count of $shardCount shards", countAt)
+      val all = shardCount + pinned.size
+      val count = in.getCount("number of shards of a store", all)
+      if (count != all && (count != 1 || pinned.nonEmpty)) {
+        throw new MalformedData(s"$key has $count of $all shards", countAt)
+      }
       stores += key -> Vector.fill(count) {
         val at = in.consumed
         val snapshot = in.getByte() match {
@@ -137,7 +146,7 @@ object ManifestFormat {
       }
     }
     in.expectEnd("store")
-    Manifest(batchId, generation, baseGeneration, retainedFrom, runId, writtenAtMs, shardCount, stores)
+    Manifest(batchId, generation, baseGeneration, retainedFrom, runId, writtenAtMs, shardCount, stores, places)
   }
 
   /**

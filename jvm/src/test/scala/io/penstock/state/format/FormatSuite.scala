@@ -5,6 +5,7 @@ import java.util.UUID
 import scala.util.Random
 
 import io.penstock.PropertyChecks
+import io.penstock.sharding.{Layout, Layouts}
 import org.scalacheck.{Gen, Prop}
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -37,15 +38,17 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
     retained <- Gen.choose(0L, batch)
     run <- Gen.uuid
     shards <- Gen.choose(1, 9)
+    layout <- Layouts.pinned.map(Layout(shards).pinning)
     stores <- Gen.mapOf(
       Gen.zip(
         Gen.zip(Gen.choose(0L, 9L), Gen.oneOf("default", "left-keyToNumValues", "ünïcode")).map { case (o, n) =>
           StoreKey(o, n)
         },
-        Gen.listOfN(shards, shard).map(_.toVector)
+        Gen.listOfN(layout.shards, shard).map(_.toVector)
       )
     )
-  } yield Manifest(batch, generation, base, retained, run, 17L, shards, stores)
+    places = stores.keys.map(_ -> layout.places).filter(_._2.nonEmpty).toMap
+  } yield Manifest(batch, generation, base, retained, run, 17L, shards, stores, places)
 
   test("a manifest reads back as written") {
     check(Prop.forAll(manifest) { m =>
@@ -79,9 +82,9 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
     assert(refused(two.updated(
       two.indexOf('b'.toByte, head),
       'a'.toByte
-    )).contains(s"is there twice, at byte ${head + 8}"))
-    assert(refused(body(stores("a")(empty, empty, empty))).contains(s"at byte ${head + 3}"))
-    assert(refused(body(stores("a")())).contains(s"has 0 of 2 shards, at byte ${head + 3}"))
+    )).contains(s"is there twice, at byte ${head + 9}"))
+    assert(refused(body(stores("a")(empty, empty, empty))).contains(s"at byte ${head + 4}"))
+    assert(refused(body(stores("a")())).contains(s"has 0 of 2 shards, at byte ${head + 4}"))
     val inHeader = SectionRef(Container.InManifest(0L, 0L), FileFormat.HeaderBytes - 1L, 9, 0)
     val delta = empty.copy(deltas = Vector(DeltaRef(1L, new UUID(0, 2), inHeader)))
     assert(refused(body(stores("a")(delta, empty))).contains("offset of a section is 19"))
@@ -101,6 +104,8 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
     def bytes(s: String) = s.getBytes("UTF-8")
     val at = org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET.toLong
     w.removeFamily("old")
+    w.family("f", FamilyTraits(ordered = true, multiValued = false), moved = true)
+    w.put(bytes("k"), at, 1, bytes("old"), at, 3)
     w.family("f", FamilyTraits(ordered = true, multiValued = false))
     w.put(bytes("k"), at, 1, bytes("value"), at, 5)
     w.remove(bytes("gone"), at, 4)
@@ -111,9 +116,9 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
       val lines = Vector.newBuilder[String]
       private def text(b: AnyRef, a: Long, n: Int) = new String(b.asInstanceOf[Array[Byte]], (a - at).toInt, n)
       override def removeFamily(name: String): Unit = lines += s"drop $name"
-      override def family(name: String, t: FamilyTraits): FamilyChangeSink = new FamilyChangeSink {
+      override def family(name: String, t: FamilyTraits, moved: Boolean): FamilyChangeSink = new FamilyChangeSink {
         override def put(k: AnyRef, ka: Long, kn: Int, v: AnyRef, va: Long, vn: Int): Unit =
-          lines += s"$name put ${text(k, ka, kn)}=${text(v, va, vn)} $t"
+          lines += s"$name ${if (moved) "move" else "put"} ${text(k, ka, kn)}=${text(v, va, vn)} $t"
         override def append(k: AnyRef, ka: Long, kn: Int, v: AnyRef, va: Long, vn: Int): Unit =
           lines += s"$name append ${text(k, ka, kn)}=${text(v, va, vn)} $t"
         override def remove(k: AnyRef, ka: Long, kn: Int): Unit = lines += s"$name remove ${text(k, ka, kn)}"
@@ -124,6 +129,7 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
     assert(
       log.lines.result() === Seq(
         "drop old",
+        "f move k=old FamilyTraits(true,false)",
         "f put k=value FamilyTraits(true,false)",
         "f remove gone",
         "m append k2=\u0002\u0000\u0000\u0000vv FamilyTraits(false,true)"

@@ -62,8 +62,8 @@ trait Fuzzing { this: Assertions =>
 object Fuzzing {
   type Outcome[A] = Either[PenstockException, A]
 
-  /** File and byte of a PENSTOCK_CORRUPT_FILE. */
-  val Place = """(\S+) cannot be used: .+, at byte (\d+)(?:; .+ needs it: restore .+)?""".r
+  /** File and byte of a PENSTOCK_CORRUPT_FILE, which may hold a damaged name. */
+  val Place = """(?s)(\S+) cannot be used: .+, at byte (\d+)(?:; .+ needs it: restore .+)?""".r
 
   /** Far less than any length that damage announces, far more than the inputs need. */
   private val MostAllocatedBytes = 4L << 20

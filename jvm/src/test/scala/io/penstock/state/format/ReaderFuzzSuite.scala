@@ -110,7 +110,7 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
     case Left(e) if e.errorClass == "PENSTOCK_NEWER_FORMAT" =>
       val version = file.bytes(8) & 0xff | (file.bytes(9) & 0xff) << 8
       assert(version > FileFormat.Version && e.detail.contains(s"${s.name} has format version $version"), e)
-      assert(e.detail.contains(s"reads up to ${FileFormat.Version}"))
+      assert(e.detail.contains(s"this Penstock reads ${FileFormat.Version}"))
     case Left(e) => corrupt(e, s.name, 0L, file.bytes.length.toLong)
   }
 

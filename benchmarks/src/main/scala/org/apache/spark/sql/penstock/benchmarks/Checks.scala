@@ -2,6 +2,7 @@ package org.apache.spark.sql.penstock.benchmarks
 
 import org.apache.spark.sql.penstock.state.ShardExtractor
 
+import io.penstock.sharding.Layout
 import io.penstock.state.format.FileFormat
 
 /** The checks of a store by themselves. */
@@ -9,7 +10,7 @@ final class Checks(bytes: Int) {
   private val shardCount = 256
   private val shape = StoreShape.Whole
   private val extractor =
-    ShardExtractor.of(shape.kind, shardCount, "default", shape.keySchema, shape.spec, prefixedMain = false)
+    ShardExtractor.of(shape.kind, Layout(shardCount), "default", shape.keySchema, shape.spec, prefixedMain = false)
   private val own = Array.tabulate(shardCount)(_ => new AnyRef)
   private val key = shape.newKey()
   private val data = Array.tabulate(bytes)(i => (i * 31).toByte)

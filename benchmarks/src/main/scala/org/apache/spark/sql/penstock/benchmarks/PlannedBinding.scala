@@ -3,13 +3,14 @@ package org.apache.spark.sql.penstock.benchmarks
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, CollationAwareMurmur3Hash, Literal, Pmod, UnsafeProjection}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, BindReferences}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.metric.{SQLMetrics, SQLShuffleReadMetricsReporter, SQLShuffleWriteMetricsReporter}
 import org.apache.spark.sql.penstock.lease.TaskLeases
 import org.apache.spark.sql.penstock.routing.{LateExchange, LatePartitioning}
+import org.apache.spark.sql.penstock.sharding.ShardHash
 import org.apache.spark.util.MutablePair
 import org.apache.spark.{PartitionIdPassthrough, ShuffleDependency, TaskContext}
 
@@ -62,12 +63,12 @@ final case class PlannedExchangeExec(override val outputPartitioning: Partitioni
   }
 
   private def withTasks(late: LatePartitioning, taskOf: Array[Int]): RDD[Product2[Int, InternalRow]] = {
-    val shardOf = Pmod(new CollationAwareMurmur3Hash(late.expressions), Literal(late.plan.shards))
-    val output = child.output
+    val keys = BindReferences.bindReferences(late.expressions, child.output)
+    val layout = late.plan.layout
     child.execute().mapPartitionsInternal { rows =>
-      val shard = UnsafeProjection.create(shardOf :: Nil, output)
+      val shard = ShardHash(keys, layout)
       val pair = new MutablePair[Int, InternalRow]()
-      rows.map(row => pair.update(taskOf(shard(row).getInt(0)), row))
+      rows.map(row => pair.update(taskOf(shard.of(row)), row))
     }
   }
 

@@ -60,7 +60,8 @@ final class StoreLane(spark: classic.SparkSession, side: Side, shape: StoreShape
     context = TaskContext.empty()
     TaskContext.setTaskContext(context)
     if (side.penstock) {
-      val lease = StateCommits.leases.open(session, BatchSpec(runId, root, version, side.statePartitions, Seq(region)))
+      val lease =
+        StateCommits.leases.open(session, BatchSpec(runId, root, version, side.statePartitions, Seq(region)))(Map.empty)
       TaskLeases.install(context, lease(region.region), Array.range(0, side.statePartitions))
     }
     store = provider.getStore(version)

@@ -11,6 +11,7 @@ import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.sql.penstock.state.{QueryDescription, StateDirectory}
 
 import io.penstock.errors.PenstockException
+import io.penstock.sharding.Layout
 import io.penstock.state.format._
 
 /**
@@ -46,7 +47,7 @@ final class QueryCommits(
    */
   private lazy val earlier: Map[Long, Long] = directory.newestGenerations()
   private val owners = mutable.Map[Long, Array[String]]()
-  private val sizes = new StateSizes(shardCount)
+  private val sizes = new StateSizes
   private val snapshots = mutable.Map[(StoreKey, Int), SnapshotRef]()
   @volatile private var newest: Option[Manifest] = None
   @volatile private var written = StateReport.Empty
@@ -54,15 +55,18 @@ final class QueryCommits(
   /**
    * Starts a batch: from here on commits of the batch before are refused. Idempotent per batch.
    *
+   * @param layouts
+   *   of the state of each region in the batch; asked for when the batch before is known to be good, once
    * @return
    *   lease of each region
    */
-  def open(spec: BatchSpec): Map[Long, RegionLease] = synchronized {
+  def open(spec: BatchSpec)(layouts: => Map[Long, Layout]): Map[Long, RegionLease] = synchronized {
     if (batch == null || batch.spec.batchId != spec.batchId) {
       val base = if (spec.batchId == 0L) firstBatch() else stateBefore(spec)
-      batch = new OpenBatch(spec, base, earlier.getOrElse(spec.batchId, -1L))
+      spec.regions.foreach(verifyStores(spec, _, base))
+      batch = new OpenBatch(spec, layouts, base, earlier.getOrElse(spec.batchId, -1L))
     }
-    spec.regions.map(r => r.region -> lease(spec, r, batch.base)).toMap
+    spec.regions.map(r => r.region -> lease(spec, r, batch)).toMap
   }
 
   /**
@@ -83,7 +87,10 @@ final class QueryCommits(
     batch.told(c)
     c.stores.foreach { s =>
       batch.regionOf(s.store.operatorId).foreach { r =>
-        val of = owners.getOrElseUpdate(r, new Array[String](shardCount))
+        val of = owners.get(r).filter(_.length >= batch.layout(r).shards).getOrElse {
+          java.util.Arrays.copyOf(ownersOf(r), batch.layout(r).shards)
+        }
+        owners(r) = of
         s.shards.foreach(of(_) = c.executor)
         sizes.told(r, s)
       }
@@ -191,31 +198,32 @@ final class QueryCommits(
     case None => "There is no older state: restore the checkpoint, or start a new one"
   }
 
-  private def lease(spec: BatchSpec, region: RegionSpec, base: Manifest): RegionLease = {
-    val lineages = for {
-      o <- region.operators
-      name <- o.storeNames
-    } yield {
-      val packed = new Array[Long](2 * shardCount)
-      val key = StoreKey(o.operatorId, name)
-      base.stores.get(key) match {
-        case Some(shards) if shards.size == (if (region.single) 1 else shardCount) =>
-          shards.iterator.zipWithIndex.foreach { case (r, shard) =>
-            packed(2 * shard) = r.lineage.getMostSignificantBits
-            packed(2 * shard + 1) = r.lineage.getLeastSignificantBits
-          }
-        case found if spec.batchId > 0 =>
-          val what = found.fold("no store")(shards => s"${shards.size} of $shardCount shards in store")
-          throw new PenstockException(
-            "PENSTOCK_STATE_MISSING",
-            s"the state of batch ${spec.batchId - 1} in $stateRoot has $what $name of operator ${o.operatorId}; " +
-              "the query has changed since: restart the one that wrote the checkpoint, or start a new one"
-          )
-        case _ => // the first batch
+  private def verifyStores(spec: BatchSpec, region: RegionSpec, base: Manifest): Unit =
+    if (spec.batchId > 0) region.stores.foreach { key =>
+      val found = base.stores.get(key)
+      if (!found.exists(_.size == (if (region.single) 1 else base.layout(key).shards))) {
+        val what = found.fold("no store")(shards => s"${shards.size} of $shardCount shards in store")
+        throw new PenstockException(
+          "PENSTOCK_STATE_MISSING",
+          s"the state of batch ${spec.batchId - 1} in $stateRoot has $what ${key.storeName} of operator " +
+            s"${key.operatorId}; the query has changed since: restart the one that wrote the checkpoint, or start a new one"
+        )
       }
-      (o.operatorId, name) -> packed
     }
-    RegionLease(runId, stateRoot, spec.batchId, shardCount, region, BaseState(base.generation, lineages.toMap))
+
+  private def lease(spec: BatchSpec, region: RegionSpec, batch: OpenBatch): RegionLease = {
+    val base = batch.base
+    val stores = region.stores.map { key =>
+      val layout = base.layout(key)
+      val packed = new Array[Long](2 * layout.shards)
+      base.stores.getOrElse(key, Vector.empty).iterator.zipWithIndex.foreach { case (r, shard) =>
+        packed(2 * shard) = r.lineage.getMostSignificantBits
+        packed(2 * shard + 1) = r.lineage.getLeastSignificantBits
+      }
+      key -> BaseStore(layout, packed)
+    }
+    val from = BaseState(base.generation, stores.toMap)
+    RegionLease(runId, stateRoot, spec.batchId, batch.layout(region.region), region, from)
   }
 
   private def writeManifest(): Unit = {
@@ -228,7 +236,17 @@ final class QueryCommits(
     // A run that keeps more than the ones before has not what they deleted.
     val retainedFrom = math.max(batch.base.retainedFrom, Reachability.oldestRetained(own.batchId, minBatches))
     val m =
-      Manifest(own.batchId, generation, batch.base.generation, retainedFrom, runId, now, shardCount, folded)
+      Manifest(
+        own.batchId,
+        generation,
+        batch.base.generation,
+        retainedFrom,
+        runId,
+        now,
+        shardCount,
+        folded,
+        batch.places
+      )
     val body = ManifestFormat.encode(m, own)
     if (batch.spec.batchId == 0L) {
       // A folder per partition is what Spark's reader of state looks for; it has to be there with the first state.
@@ -241,7 +259,7 @@ final class QueryCommits(
     batch.wrote(m.written(body.length), own)
     newest = batch.written
     if (batch.spec.countedBySpark && isFirst) {
-      for ((key, shards) <- folded; shard <- shards.indices) report(key, shard, m.batchId + 1)
+      for ((key, shards) <- folded; shard <- shards.indices.take(shardCount)) report(key, shard, m.batchId + 1)
     }
     cleaner.batchDurable(m.batchId)
     logDebug(s"State of batch ${m.batchId} of run $runId is durable, generation $generation")
@@ -261,7 +279,12 @@ final class QueryCommits(
 object QueryCommits {
 
   /** A batch whose tasks may commit. */
-  final private class OpenBatch(val spec: BatchSpec, val base: Manifest, private var generation: Long) {
+  final private class OpenBatch(
+      val spec: BatchSpec,
+      layouts: Map[Long, Layout],
+      val base: Manifest,
+      private var generation: Long
+  ) {
 
     /** The next number; one whose write has failed may be on record all the same, and is not used again. */
     def claimGeneration(): Long = {
@@ -271,8 +294,7 @@ object QueryCommits {
 
     private val regions = (for (r <- spec.regions; o <- r.operators) yield o.operatorId -> r).toMap
     private val expected =
-      (for (r <- spec.regions; o <- r.operators; n <- o.storeNames)
-        yield StoreKey(o.operatorId, n) -> (if (r.single) 1 else spec.shardCount)).toMap
+      (for (r <- spec.regions; key <- r.stores) yield key -> (if (r.single) 1 else layout(r.region).shards)).toMap
 
     /** Per store and shard the attempt that counts. */
     private val entries = expected.map { case (k, n) => k -> new Array[Entry](n) }
@@ -282,6 +304,12 @@ object QueryCommits {
     var written: Option[Manifest] = None
 
     def regionOf(operatorId: Long): Option[Long] = regions.get(operatorId).map(_.region)
+
+    def layout(region: Long): Layout = layouts.getOrElse(region, Layout(spec.shardCount))
+
+    /** Pinned hashes of the stores that have any. */
+    def places: Map[StoreKey, Vector[Option[Int]]] =
+      (for (r <- spec.regions; key <- r.stores) yield key -> layout(r.region).places).filter(_._2.nonEmpty).toMap
 
     def complete: Boolean = waitingFor == 0
 
@@ -324,8 +352,9 @@ object QueryCommits {
       val placed = mutable.Map[UUID, Long]()
       entries.map { case (key, of) =>
         val before = base.stores.get(key)
+        val now = layout(regions(key.operatorId).region)
         key -> Vector.tabulate(of.length) { shard =>
-          val kept = before.fold(ShardRefs.Empty)(_(shard))
+          val kept = before.filter(_ => now.continues(shard, base.layout(key))).fold(ShardRefs.Empty)(_(shard))
           val refs = snapshots.get((key, shard)).flatMap(kept.withSnapshot).getOrElse(kept)
           val e = of(shard)
           if (e.section == null) refs

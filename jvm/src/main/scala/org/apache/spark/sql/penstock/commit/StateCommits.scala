@@ -17,6 +17,7 @@ import org.apache.spark.{SparkConf, SparkEnv}
 
 import io.penstock.conf.{ApplicationSetup, Settings}
 import io.penstock.errors.PenstockException
+import io.penstock.sharding.Layout
 import io.penstock.state.format.StoreKey
 
 /** All query runs of this driver, and the way to them from the executors. */
@@ -32,7 +33,9 @@ object StateCommits extends Logging {
 
   /** The planner's way in. */
   val leases: BatchLeases = new BatchLeases {
-    override def open(session: SparkSession, batch: BatchSpec): Map[Long, RegionLease] = {
+    override def open(session: SparkSession, batch: BatchSpec)(
+        layouts: => Map[Long, Layout]
+    ): Map[Long, RegionLease] = {
       val env = SparkEnv.get
       startEndpoint(env.rpcEnv)
       runs.values.removeIf(r => !r.thread.isAlive || (r.env ne env)): Unit
@@ -56,7 +59,7 @@ object StateCommits extends Logging {
           }
         )
         .commits
-        .open(batch)
+        .open(batch)(layouts)
     }
 
     override def owners(runId: UUID, region: Long): Array[String] =

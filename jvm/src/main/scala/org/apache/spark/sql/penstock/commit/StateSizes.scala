@@ -5,18 +5,24 @@ import scala.collection.concurrent.TrieMap
 import io.penstock.state.format.StoreKey
 
 /** Memory that the state of shards takes, as tasks told it last. Who asks waits for nobody. */
-final private class StateSizes(shardCount: Int) {
+final private class StateSizes {
   private val bytes = TrieMap.empty[(Long, StoreKey), Array[Long]]
 
   def told(region: Long, commit: StoreCommit): Unit = {
-    val of = bytes.getOrElseUpdate((region, commit.store), new Array[Long](shardCount))
+    val most = commit.shards.maxOption.fold(0)(_ + 1)
+    val of = bytes.get((region, commit.store)).filter(_.length >= most) match {
+      case Some(known) => known
+      case None =>
+        val longer = bytes.get((region, commit.store)).fold(new Array[Long](most))(java.util.Arrays.copyOf(_, most))
+        bytes((region, commit.store)) = longer
+        longer
+    }
     commit.shards.indices.foreach(i => of(commit.shards(i)) = commit.stateBytes(i))
   }
 
-  /** Of each shard, over all stores of a region. */
-  def of(region: Long): Array[Long] = {
-    val sum = new Array[Long](shardCount)
-    bytes.foreach { case ((r, _), of) => if (r == region) sum.indices.foreach(s => sum(s) += of(s)) }
-    sum
-  }
+  /** Of each shard that was told of, over all stores of a region. */
+  def of(region: Long): Array[Long] =
+    bytes.iterator
+      .collect { case ((r, _), of) if r == region => of }
+      .foldLeft(Array.emptyLongArray)((sum, of) => sum.zipAll(of, 0L, 0L).map { case (a, b) => a + b })
 }

@@ -28,7 +28,7 @@ final class TaskCommits private (
 
   private var payload: ByteSink = _
   private val stores = mutable.ArrayBuffer[StoreCommit]()
-  private val expected = region.spec.operators.map(_.storeNames.size).sum
+  private val expected = region.spec.stores.size
 
   /**
    * Adds one store.
@@ -92,7 +92,7 @@ final class TaskCommits private (
 
   /** The attempt's share of what the driver is willing to write, by shards. */
   private def inlineBudget(told: Seq[StoreCommit]): Long =
-    inlineBytesPerBatch * told.head.shards.length / region.shardCount
+    inlineBytesPerBatch * told.head.shards.length / region.layout.shards
 }
 
 object TaskCommits {

@@ -2,17 +2,22 @@ package org.apache.spark.sql.penstock.lease
 
 import org.apache.spark.sql.SparkSession
 
+import io.penstock.sharding.Layout
+
 /** Driver side of the leases: what the state layer tells the planner. */
 trait BatchLeases {
 
   /**
    * Opens the batch for commits and returns one lease per region, keyed by region. Idempotent per (run, batch).
    *
+   * @param layouts
+   *   how the state of each region is to be laid out in the batch. Asked for when the checkpoint is known to be one that
+   *   can be continued, and not where the batch is open: leases tell what holds
    * @throws io.penstock.errors.PenstockException
    *   where the checkpoint cannot be continued: state of the previous batch missing or incomplete, another number of
    *   shards, a newer format
    */
-  def open(session: SparkSession, batch: BatchSpec): Map[Long, RegionLease]
+  def open(session: SparkSession, batch: BatchSpec)(layouts: => Map[Long, Layout]): Map[Long, RegionLease]
 
   /** Executor (`ExecutorCacheTaskLocation` string) that last committed each shard of a region; null where unknown. */
   def owners(runId: java.util.UUID, region: Long): Array[String]

@@ -2,6 +2,9 @@ package org.apache.spark.sql.penstock.lease
 
 import java.util.UUID
 
+import io.penstock.sharding.Layout
+import io.penstock.state.format.{ShardRefs, StoreKey}
+
 /** How the rows of an operator's stores name their shard: which fields of a state key are the partitioning key. */
 sealed trait OperatorKind extends Serializable
 
@@ -36,7 +39,11 @@ final case class OperatorLease(operatorId: Long, kind: OperatorKind, storeNames:
  * @param single
  *   the operators take one partition only (global aggregate, limit): everything lives in shard 0
  */
-final case class RegionSpec(region: Long, single: Boolean, operators: Seq[OperatorLease])
+final case class RegionSpec(region: Long, single: Boolean, operators: Seq[OperatorLease]) {
+
+  /** The stores that a task of the region commits in every batch. */
+  def stores: Seq[StoreKey] = for (o <- operators; name <- o.storeNames) yield StoreKey(o.operatorId, name)
+}
 
 /**
  * One micro-batch of one query run, as planned.
@@ -63,6 +70,8 @@ final case class BatchSpec(
  * What the tasks of one region need before they open their stores, but for the binding. Made when planning, shipped
  * inside the task binary.
  *
+ * @param layout
+ *   of the region's state in this batch
  * @param base
  *   the state that the batch starts from
  */
@@ -70,19 +79,35 @@ final case class RegionLease(
     runId: UUID,
     stateRoot: String,
     batchId: Long,
-    shardCount: Int,
+    layout: Layout,
     spec: RegionSpec,
     base: BaseState
 ) extends Serializable
 
 /**
- * Lineage of every shard of a region at the version the batch reads: which attempt's changes a shard's content ends
- * with. Content is the same wherever the lineage is the same.
+ * The stores of a region at the version the batch reads.
  *
  * @param generation
  *   generation of the manifest of the previous batch; -1 where there is none (first batch)
- * @param lineages
- *   per (operator id, store name) `2 * S` longs: high and low bits of the uuid of the commit that last changed the
- *   shard; zero for a shard that was never written
  */
-final case class BaseState(generation: Long, lineages: Map[(Long, String), Array[Long]]) extends Serializable
+final case class BaseState(generation: Long, stores: Map[StoreKey, BaseStore]) extends Serializable
+
+/**
+ * Lineage of every shard of a store at the version the batch reads: which attempt's changes a shard's content ends
+ * with. Content is the same wherever the lineage is the same.
+ *
+ * @param layout
+ *   as the batch before left it
+ * @param lineages
+ *   two longs per shard: high and low bits of the uuid of the commit that last changed it; zero for a shard that was never
+ *   written
+ */
+final case class BaseStore(layout: Layout, lineages: Array[Long]) extends Serializable {
+
+  /** Lineage of a shard as the batch before left it. */
+  def lineage(shard: Int): UUID = new UUID(lineages(2 * shard), lineages(2 * shard + 1))
+
+  /** Lineage that a shard of the batch's layout starts from. */
+  def lineage(shard: Int, in: Layout): UUID =
+    if (in.continues(shard, layout)) lineage(shard) else ShardRefs.NeverWritten
+}

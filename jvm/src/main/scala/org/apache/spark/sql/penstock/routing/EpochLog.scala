@@ -8,7 +8,7 @@ import io.penstock.routing.Epoch
 import io.penstock.state.format.FileFormat
 
 /**
- * The epochs of a query, in its checkpoint: one file each, named by its first batch, written before that batch and only
+ * The epochs of a query, in its checkpoint: one file each, named by its number, written before its first batch and only
  * where it differs from the epoch in force. Epochs that no retained batch can use are deleted, so their number does not
  * grow with the query's age. One writer per query; not thread safe. Docs: PROTOCOL.md, "Epochs".
  *
@@ -21,7 +21,7 @@ final class EpochLog(directory: StateDirectory, retain: Int) {
   /** Epochs on record, oldest first. */
   def all: Seq[Epoch] = epochs
 
-  /** The epoch that is in force at a batch, if one is on record. */
+  /** The epoch that is in force at a batch, if one is on record: the newest of those that have begun. */
   def inForce(batch: Long): Option[Epoch] = epochs.findLast(_.firstBatch <= batch)
 
   /** Whether a batch is not younger than the newest epoch's first, so that its epoch is settled. */
@@ -33,30 +33,35 @@ final class EpochLog(directory: StateDirectory, retain: Int) {
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_CONCURRENT_RUN where another run of the query has written it
    */
-  def append(batch: Long, shards: Int, tasks: SortedMap[Long, Int]): Epoch = {
-    val epoch = Epoch(epochs.lastOption.fold(0L)(_.number + 1), batch, shards, tasks)
-    directory.write(EpochLog.path(batch), FileFormat.Kind.Epoch, Epoch.encode(epoch), Array.emptyByteArray, 0)
+  def append(
+      batch: Long,
+      shards: Int,
+      tasks: SortedMap[Long, Int],
+      places: Map[Long, Vector[Option[Int]]] = Map.empty
+  ): Epoch = {
+    val epoch = Epoch(epochs.lastOption.fold(0L)(_.number + 1), batch, shards, tasks, places)
+    directory.write(EpochLog.path(epoch.number), FileFormat.Kind.Epoch, Epoch.encode(epoch), Array.emptyByteArray, 0)
     epochs :+= epoch
     epoch
   }
 
   /** Deletes what no batch from `batch - retain` on uses. */
   def clean(batch: Long): Unit = {
-    val dead = epochs.zip(epochs.drop(1)).takeWhile { case (_, next) => next.firstBatch <= batch - retain }.map(_._1)
-    dead.foreach(e => directory.delete(EpochLog.path(e.firstBatch)))
-    epochs = epochs.drop(dead.size)
+    val (dead, live) = epochs.splitAt(epochs.lastIndexWhere(_.firstBatch <= batch - retain))
+    dead.foreach(e => directory.delete(EpochLog.path(e.number)))
+    epochs = live
   }
 
   private def load(): Vector[Epoch] = {
-    val batches = directory.list(EpochLog.Folder).flatMap(_.toLongOption)
-    batches.sorted.map { batch =>
-      val path = EpochLog.path(batch)
+    val numbers = directory.list(EpochLog.Folder).flatMap(_.toLongOption)
+    numbers.sorted.map { number =>
+      val path = EpochLog.path(number)
       val epoch = directory.read(path, FileFormat.Kind.Epoch)(Epoch.decode)
-      if (epoch.firstBatch != batch) {
+      if (epoch.number != number) {
         throw FileFormat.corrupt(
           directory.name(path),
           FileFormat.HeaderBytes,
-          s"it is the epoch of batch ${epoch.firstBatch}, not of the batch that names the file"
+          s"it is the epoch of number ${epoch.number}, not of the one that names the file"
         )
       }
       epoch
@@ -67,5 +72,5 @@ final class EpochLog(directory: StateDirectory, retain: Int) {
 private object EpochLog {
   val Folder = "epochs"
 
-  def path(batch: Long): String = s"$Folder/$batch"
+  def path(number: Long): String = s"$Folder/$number"
 }

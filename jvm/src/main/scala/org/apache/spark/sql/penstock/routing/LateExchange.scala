@@ -29,12 +29,12 @@ trait LateExchange extends ShuffleExchangeExec {
   override def nodeName: String = "LateExchange"
 
   /** Blocks per map task. */
-  override def numPartitions: Int = LateExchange.blocks(late.plan.shards)
+  override def numPartitions: Int = LateExchange.blocks(late.plan.layout.shards)
 
   @transient
   override lazy val shuffleDependency: ShuffleDependency[Int, InternalRow, InternalRow] =
     RDDOperationScope.withScope(sparkContext, nodeName, false, true, rddScopeId) {
-      val counts = new ShardCounts(late.plan.shards)
+      val counts = new ShardCounts(late.plan.layout.shards)
       sparkContext.register(counts)
       val retry = SQLConf.get.shuffleChecksumMismatchFullRetryEnabled
       val checksums = if (SQLConf.get.shuffleOrderIndependentChecksumEnabled || retry) numPartitions else 0
@@ -60,14 +60,14 @@ trait LateExchange extends ShuffleExchangeExec {
       dep
     }
 
-  /** Rows with their shard: the hash that Spark itself partitions state by, so state stays readable by partition. */
+  /** Rows with their shard: by the hash that Spark itself partitions state by, so state stays readable by partition. */
   private def withShards: RDD[Product2[Int, InternalRow]] = {
     val keys = boundKeys
-    val shards = late.plan.shards
+    val layout = late.plan.layout
     // Spark's own shuffle writers serialize a row before they ask for the next.
     val copy = !Shuffles.manager(SparkEnv.get).isInstanceOf[SortShuffleManager]
     inputRDD.mapPartitionsInternal { rows =>
-      val hash = ShardHash(keys, shards)
+      val hash = ShardHash(keys, layout)
       if (copy) rows.map(row => (hash.of(row), row.copy()))
       else {
         val pair = new MutablePair[Int, InternalRow]()

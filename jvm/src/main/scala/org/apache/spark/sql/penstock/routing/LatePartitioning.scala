@@ -5,14 +5,16 @@ import java.util.UUID
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
 
+import io.penstock.sharding.Layout
+
 /**
  * What a plan knows of a routed region before its batch runs. Two plans are equal where run, batch, region and numbers
  * are: two regions never share a shuffle, because they are bound apart.
  *
  * @param tasks
  *   N, tasks that read the exchanges of the region
- * @param shards
- *   S, blocks that each map task writes
+ * @param layout
+ *   the shards, for each of which each map task writes a block
  * @param epoch
  *   number of the epoch that gave N
  * @param routing
@@ -23,18 +25,18 @@ final class LatePlan(
     val batchId: Long,
     val region: Long,
     val tasks: Int,
-    val shards: Int,
+    val layout: Layout,
     val epoch: Long,
     @transient val routing: RegionRouting
 ) extends Serializable {
-  private def content = (runId, batchId, region, tasks, shards, epoch)
+  private def content = (runId, batchId, region, tasks, layout, epoch)
 
   override def equals(other: Any): Boolean = other match {
     case p: LatePlan => p.content == content
     case _ => false
   }
   override def hashCode(): Int = content.hashCode()
-  override def toString: String = s"tasks=$tasks, shards=$shards, epoch=$epoch"
+  override def toString: String = s"tasks=$tasks, shards=${layout.shards}, epoch=$epoch"
 }
 
 /**

@@ -24,6 +24,7 @@ object ReportSchema {
     .add("routed", BooleanType, true, "whether shards are bound to tasks at the barrier")
     .add("tasks", IntegerType, true, "tasks that run it")
     .add("tasksReason", StringType, true, "with `penstock.tasks=auto`: why so many, or why there is no plan")
+    .add("pinned", IntegerType, true, "keys that have a shard of their own")
     .add("rows", LongType, true, "rows that came in, over all inputs")
     .add("busiestOverMean", DoubleType, true, "rows of the task with most over the mean of all tasks, as bound")
     .add(

@@ -59,6 +59,7 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       r.reason.isEmpty,
       batch.epoch.tasks(r.spec.region),
       r.plans.tasks.orNull,
+      r.lease.layout.pinned.size,
       decision.map(_.rows.sum).orNull,
       decision.map(_.busiestOverMean).orNull,
       decision.map(_.expectedOverMean).orNull,

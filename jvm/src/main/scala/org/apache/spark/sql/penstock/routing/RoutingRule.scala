@@ -121,7 +121,7 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
       val id = region.spec.region
       val tasks = if (batch.mode == Mode.Observe) batch.spec.shardCount else batch.epoch.tasks(id)
       val plan =
-        new LatePlan(batch.spec.runId, batch.spec.batchId, id, tasks, batch.spec.shardCount, batch.epoch.number, region)
+        new LatePlan(batch.spec.runId, batch.spec.batchId, id, tasks, region.lease.layout, batch.epoch.number, region)
       val keys = exchange.outputPartitioning.asInstanceOf[HashPartitioning].expressions
       RoutedExchange(exchange, new LatePartitioning(keys, plan))
     }

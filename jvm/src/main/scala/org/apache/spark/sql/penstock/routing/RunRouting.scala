@@ -13,7 +13,8 @@ import org.apache.spark.sql.penstock.telemetry.RegionLoad
 
 import io.penstock.conf.{Mode, PolicyChoice, QuerySettings}
 import io.penstock.control.Planner
-import io.penstock.routing.{Binder, Epoch, TaskCountPolicy}
+import io.penstock.routing.{Binder, Epoch, PinPolicy, TaskCountPolicy}
+import io.penstock.sharding.Layout
 import io.penstock.telemetry.{RowCosts, ShardsMeasured}
 
 /** A region as the rule found it. */
@@ -37,8 +38,7 @@ final private[routing] class RunRouting(
   /** Of the batch that is planned. */
   private var settings = startedWith
   private var current: Option[BatchRouting] = None
-  private val owners = mutable.Map.empty[Long, Array[Int]]
-  private val costs = mutable.Map.empty[Long, RowCosts]
+  private val known = mutable.Map.empty[Long, KnownRegion]
   private val told = mutable.Set.empty[Long]
 
   /** The routing of a batch. */
@@ -47,9 +47,9 @@ final private[routing] class RunRouting(
       remember()
       settings = RunTimeSettings.of(runId, startedWith)
       val spec = BatchSpec(runId, stateRoot, batchId, shards, regions.map(_.spec), countedBySpark = foreachBatch)
+      lazy val epoch = epochOf(batchId, shards, regions)
       // First, because it refuses a checkpoint that cannot be continued, to which nothing must be written.
-      val opened = leases.open(session, spec)
-      val epoch = epochOf(batchId, shards, regions)
+      val opened = leases.open(session, spec)(regions.map(r => r.spec.region -> epoch.layout(r.spec.region)).toMap)
       val routing = new BatchRouting(
         spec,
         settings.mode,
@@ -77,19 +77,21 @@ final private[routing] class RunRouting(
       case Route.Single => Some("its operator takes one partition")
     }
     val tasks = batch.epoch.tasks(id)
+    val layout = opened(id).layout
+    val before = known.get(id).map(_.in(layout))
     val planning =
       if (reason.nonEmpty) None
-      else RegionPlanning.of(settings, runId, id, batch.spec.batchId, tasks, cores, stateBytes(batch, id))
+      else RegionPlanning.of(settings, runId, id, batch.spec.batchId, tasks, cores, stateBytes(id, layout))
     val barrier = new RegionBarrier(
-      batch.spec.shardCount,
+      layout.shards,
       tasks,
       Binder.of(settings, batch.spec.batchId, id, planning.flatMap(_.taskOf)),
-      owners.get(id),
-      costs.get(id).flatMap(_.relative),
+      before.map(_.taskOf),
+      before.flatMap(_.costs.relative),
       settings.mode == Mode.Observe
     )
     val load = new RegionLoad(
-      batch.spec.shardCount,
+      layout,
       if (settings.mode == Mode.Observe) batch.spec.shardCount else tasks,
       settings.reportKeys,
       load =>
@@ -104,8 +106,8 @@ final private[routing] class RunRouting(
   }
 
   /** Of each shard, 0 where it is not known. */
-  private def stateBytes(batch: BatchRouting, region: Long): Array[Long] =
-    leases.stateBytes(runId, region).padTo(batch.spec.shardCount, 0L)
+  private def stateBytes(region: Long, layout: Layout): Array[Long] =
+    java.util.Arrays.copyOf(leases.stateBytes(runId, region), layout.shards)
 
   /** Tells listeners what the tasks of a region have measured. */
   private def post(batch: BatchRouting, region: Long, decision: Decision, load: RegionLoad): Unit = {
@@ -118,16 +120,20 @@ final private[routing] class RunRouting(
       binding.taskOf,
       decision.rows,
       load.busyOfShardsNs,
-      stateBytes(batch, region)
+      stateBytes(region, load.layout)
     ))
   }
 
   /** Keeps what the last batch decided, and what its rows cost, and nothing else of it. */
   private def remember(): Unit = current.foreach(_.regions.foreach { r =>
     r.barrier.decision.foreach { d =>
-      owners(r.spec.region) = d.proposed.taskOf
-      costs.getOrElseUpdate(r.spec.region, new RowCosts(d.rows.length))
-        .learn(d.rows, r.load.busyOfShardsNs)
+      val id = r.spec.region
+      val layout = r.load.layout
+      val costs = known.get(id).fold(new RowCosts(layout.shards))(_.in(layout).costs)
+      costs.learn(d.rows, r.load.busyOfShardsNs)
+      // A batch without rows says nothing of keys.
+      val heavy = Some(r.load.heavyHashes).filter(_.nonEmpty).orElse(known.get(id).map(_.heavyHashes))
+      known(id) = KnownRegion(layout, d.proposed.taskOf, costs, heavy.getOrElse(Nil))
     }
   })
 
@@ -137,21 +143,41 @@ final private[routing] class RunRouting(
    */
   private def epochOf(batchId: Long, shards: Int, regions: Seq[PlannedRegion]): Epoch = {
     val inForce = epochs.inForce(batchId)
-    val kept = if (current.isEmpty || epochs.settled(batchId)) inForce.map(_.tasks) else None
     val policy = TaskCountPolicy.of(settings, Planner.current.plan(runId, _).toOption.map(_.tasks))
+    val again = current.isEmpty || epochs.settled(batchId)
     val tasks = SortedMap.from(regions.map { r =>
       val id = r.spec.region
       id -> (r.route match {
         case Route.Late(_) =>
-          kept.flatMap(_.get(id)).getOrElse(policy.tasks(batchId, id, cores, shards))
+          inForce.filter(_ => again).flatMap(_.tasks.get(id)).getOrElse(policy.tasks(batchId, id, cores, shards))
         case Route.Single => 1
         case Route.ByShard(_) => shards
       })
     })
-    val epoch =
-      inForce.filter(e => e.tasks == tasks && e.shards == shards).getOrElse(epochs.append(batchId, shards, tasks))
+    val places =
+      regions.map(r => r.spec.region -> placesOf(batchId, shards, r, inForce, again)).filter(_._2.nonEmpty).toMap
+    val epoch = inForce
+      .filter(e => e.tasks == tasks && e.shards == shards && e.places == places)
+      .getOrElse(epochs.append(batchId, shards, tasks, places))
     epochs.clean(batchId)
     epoch
+  }
+
+  /** The pinned hashes of a region in a batch. */
+  private def placesOf(
+      batchId: Long,
+      shards: Int,
+      region: PlannedRegion,
+      inForce: Option[Epoch],
+      again: Boolean
+  ): Vector[Option[Int]] = region.route match {
+    case Route.Late(_) if settings.mode == Mode.On && settings.pinnedMax > 0 =>
+      val id = region.spec.region
+      val layout = inForce.fold(Layout(shards))(_.layout(id))
+      val heavy = known.get(id).fold(Seq.empty[Int])(_.heavyHashes)
+      if (again) layout.places
+      else layout.pinning(PinPolicy.of(settings).pins(batchId, id, layout.pinned, heavy)).places
+    case _ => Vector.empty
   }
 
   /** Tasks that the application can run at once; 2, as Spark assumes, while no executor has registered. */

@@ -14,13 +14,15 @@ import org.apache.spark.sql.catalyst.expressions.{BoundReference, CollationAware
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
 
+import io.penstock.sharding.Layout
+
 /**
- * From a row to its shard: the hash that Spark itself partitions state by, modulo the number of shards. The code is
+ * From a row to its shard: by the hash that Spark itself partitions state by, as a layout has it. The code is
  * generated once per JVM for equal expressions: a task that is over in 10 ms does not pay for it again. An instance is
  * for one thread.
  */
-final class ShardHash private (hash: ToIntFunction[InternalRow], shards: Int) {
-  def of(row: InternalRow): Int = ShardHash.shardOf(ofKey(row), shards)
+final class ShardHash private (hash: ToIntFunction[InternalRow], layout: Layout) {
+  def of(row: InternalRow): Int = layout.shardOf(ofKey(row))
 
   /** The hash of the row's key. */
   def ofKey(row: InternalRow): Int = hash.applyAsInt(row)
@@ -32,7 +34,7 @@ object ShardHash {
    * @param keys
    *   bound expressions of the row
    */
-  def apply(keys: Seq[Expression], shards: Int): ShardHash = {
+  def apply(keys: Seq[Expression], layout: Layout): ShardHash = {
     val collations = SQLConf.get.getConf(SQLConf.COLLATION_AWARE_HASHING_ENABLED)
     val code = compiled.synchronized {
       Option(compiled.get((keys, collations))).getOrElse {
@@ -41,15 +43,12 @@ object ShardHash {
         made
       }
     }
-    new ShardHash(code.instance(), shards)
+    new ShardHash(code.instance(), layout)
   }
 
-  /** The shard of a key's hash. */
-  def shardOf(hash: Int, shards: Int): Int = Math.floorMod(hash, shards)
-
   /** Of the first `fields` fields of rows with the schema. */
-  def ofFields(schema: StructType, fields: Int, shards: Int): ShardHash =
-    apply((0 until fields).map(i => BoundReference(i, schema(i).dataType, schema(i).nullable)), shards)
+  def ofFields(schema: StructType, fields: Int, layout: Layout): ShardHash =
+    apply((0 until fields).map(i => BoundReference(i, schema(i).dataType, schema(i).nullable)), layout)
 
   final private class Code(generated: GeneratedClass, references: Array[Any]) {
     def instance(): ToIntFunction[InternalRow] =

@@ -12,6 +12,8 @@ import io.penstock.state.format.{ByteSink, FamilyTraits}
  *
  * @param below
  *   content by shard id; null for shards that are not in the view
+ * @param moves
+ *   what moves into a shard and out of it on the way from there
  * @param grew
  *   see [[io.penstock.state.engine.Overlay]]
  */
@@ -23,6 +25,7 @@ final class FamilyView(
     val isInternal: Boolean,
     shards: Array[Int],
     below: Array[ShardState],
+    moves: Int => ShardMoves,
     describe: String,
     grew: Long => Unit
 ) {
@@ -35,9 +38,15 @@ final class FamilyView(
   private val key = new KeyBytes
   private val value = new KeyBytes
   private val bases = new Array[FamilyState](below.length)
-  shards.foreach(s => bases(s) = below(s).familyOrNull(name))
+  private val relocated = new Array[MovedFamily](below.length)
   shards.foreach { s =>
-    val f = bases(s)
+    val (own, moved) = (below(s).familyOrNull(name), moves(s))
+    (own +: moved.gained.map(_.from.familyOrNull(name))).foreach(verifyTraits)
+    if (moved.isEmpty) bases(s) = own
+    else relocated(s) = new MovedFamily(name, traits, own, moved, codec, extractor.hashOf, grew)
+  }
+
+  private def verifyTraits(f: FamilyState): Unit =
     if (f != null && f.traits != traits) {
       throw new PenstockException(
         "PENSTOCK_FAMILY_CHANGED",
@@ -45,12 +54,17 @@ final class FamilyView(
           "checkpoint, or go back to the query that wrote this one"
       )
     }
-  }
+
+  /** Keys that moved into a shard or out of it; null where none could. */
+  def movedOf(shard: Int): MovedFamily = if (hidesBelow) null else relocated(shard)
 
   /** Number of keys in the view. */
   def size: Long = {
     var n = overlay.keyDelta
-    if (!hidesBelow) shards.foreach(s => if (bases(s) != null) n += bases(s).table.size)
+    shards.foreach { s =>
+      val base = baseOf(s)
+      if (base != null) n += base.size
+    }
     n
   }
 
@@ -170,8 +184,10 @@ final class FamilyView(
     } else valuesIn(e.records.page(e.ref), e.records.valueAt(e.ref), e.records.valueLength(e.ref))
 
   /** Records of a shard below; null where it has none. */
-  def baseOf(shard: Int): RecordTable =
-    if (hidesBelow || bases(shard) == null) null else bases(shard).table
+  def baseOf(shard: Int): RecordTable = {
+    val base = if (hidesBelow) null else if (relocated(shard) == null) bases(shard) else relocated(shard).state
+    if (base == null) null else base.table
+  }
 
   def viewShards: Array[Int] = shards
 

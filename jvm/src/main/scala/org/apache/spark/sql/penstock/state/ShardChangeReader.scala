@@ -68,8 +68,8 @@ object ShardChangeReader {
 
     private val traits = FamilyTraits(family.codec.ordered, family.multiValued)
 
-    override def family(name: String, traits: FamilyTraits): FamilyChangeSink =
-      if (name != family.name) Others
+    override def family(name: String, traits: FamilyTraits, moved: Boolean): FamilyChangeSink =
+      if (name != family.name) NoChanges
       else if (traits == this.traits) this
       else null
 
@@ -119,20 +119,5 @@ object ShardChangeReader {
       family.codec.valueRow(bytes(page), at, length).copy()
 
     private def bytes(page: AnyRef): Array[Byte] = page.asInstanceOf[Array[Byte]]
-  }
-
-  private object Others extends FamilyChangeSink {
-    override def put(key: AnyRef, keyAt: Long, keyLength: Int, value: AnyRef, valueAt: Long, valueLength: Int): Unit =
-      ()
-    override def append(
-        key: AnyRef,
-        keyAt: Long,
-        keyLength: Int,
-        value: AnyRef,
-        valueAt: Long,
-        valueLength: Int
-    ): Unit =
-      ()
-    override def remove(key: AnyRef, keyAt: Long, keyLength: Int): Unit = ()
   }
 }

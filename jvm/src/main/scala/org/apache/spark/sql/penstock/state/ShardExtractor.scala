@@ -6,12 +6,17 @@ import org.apache.spark.sql.penstock.lease.OperatorKind
 import org.apache.spark.sql.penstock.sharding.ShardHash
 import org.apache.spark.sql.types.StructType
 
+import io.penstock.sharding.Layout
+
 /**
  * From a state key to its shard: the hash of the fields that the operator is partitioned by, as the exchange below it
  * computes it. Not thread safe.
  */
 trait ShardExtractor {
   def ofKey(key: UnsafeRow): Int
+
+  /** The hash that tells a key's shard. */
+  def hashOf(key: UnsafeRow): Int
 
   /** The shard that all keys with the prefix are in, or -1 where a prefix does not tell. */
   def ofPrefix(prefix: UnsafeRow): Int
@@ -25,6 +30,8 @@ object ShardExtractor {
   /** One shard holds everything: a partition read by itself, or an operator with a single partition. */
   final class Fixed(shard: Int) extends ShardExtractor {
     override def ofKey(key: UnsafeRow): Int = shard
+    override def hashOf(key: UnsafeRow): Int =
+      throw new UnsupportedOperationException(s"shard $shard holds everything, whatever its hash")
     override def ofPrefix(prefix: UnsafeRow): Int = shard
     override def ofBound(bound: UnsafeRow): Int = shard
   }
@@ -40,7 +47,7 @@ object ShardExtractor {
    */
   def of(
       kind: OperatorKind,
-      shardCount: Int,
+      layout: Layout,
       name: String,
       keySchema: StructType,
       spec: KeyStateEncoderSpec,
@@ -48,26 +55,26 @@ object ShardExtractor {
   ): ShardExtractor = {
     val n = keySchema.length
     kind match {
-      case OperatorKind.WholeKey => new ByFields(shardCount, keySchema, n, prefixes = false)
-      case OperatorKind.SessionWindow => new ByFields(shardCount, keySchema, n - 1, prefixes = true)
+      case OperatorKind.WholeKey => new ByFields(layout, keySchema, n, prefixes = false)
+      case OperatorKind.SessionWindow => new ByFields(layout, keySchema, n - 1, prefixes = true)
       case OperatorKind.Join(version) if version >= 4 =>
         // The schema argument of these families lacks the event time that their rows end with; the spec has it.
         val schema = spec.keySchema
         val postfix = spec.isInstanceOf[TimestampAsPostfixKeyStateEncoderSpec]
-        new ByFields(shardCount, schema, schema.length - 1, prefixes = postfix, bounds = postfix)
+        new ByFields(layout, schema, schema.length - 1, prefixes = postfix, bounds = postfix)
       case OperatorKind.Join(_) =>
-        new ByFields(shardCount, keySchema, if (name.endsWith("keyToNumValues")) n else n - 1, prefixes = false)
+        new ByFields(layout, keySchema, if (name.endsWith("keyToNumValues")) n else n - 1, prefixes = false)
       case OperatorKind.TransformWithState =>
         if (name.startsWith("$ttl_")) {
           // Spark creates this family before the variable's own.
-          new Deferred(new ByStruct(shardCount, keySchema, if (prefixedMain) List(1, 0) else List(1)))
+          new Deferred(new ByStruct(layout, keySchema, if (prefixedMain) List(1, 0) else List(1)))
         } else if (name.startsWith("$procTimers") || name.startsWith("$eventTimers")) {
-          if (name.endsWith("_timestampToKey")) new ByStruct(shardCount, keySchema, List(1))
-          else new ByStruct(shardCount, keySchema, List(0), prefixes = true)
+          if (name.endsWith("_timestampToKey")) new ByStruct(layout, keySchema, List(1))
+          else new ByStruct(layout, keySchema, List(0), prefixes = true)
         } else {
           spec match {
-            case _: PrefixKeyScanStateEncoderSpec => new ByStruct(shardCount, keySchema, List(0), prefixes = true)
-            case _ => new ByFields(shardCount, keySchema, n, prefixes = false)
+            case _: PrefixKeyScanStateEncoderSpec => new ByStruct(layout, keySchema, List(0), prefixes = true)
+            case _ => new ByFields(layout, keySchema, n, prefixes = false)
           }
         }
     }
@@ -77,26 +84,28 @@ object ShardExtractor {
   final private class Deferred(make: => ShardExtractor) extends ShardExtractor {
     private lazy val made = make
     override def ofKey(key: UnsafeRow): Int = made.ofKey(key)
+    override def hashOf(key: UnsafeRow): Int = made.hashOf(key)
     override def ofPrefix(prefix: UnsafeRow): Int = made.ofPrefix(prefix)
     override def ofBound(bound: UnsafeRow): Int = made.ofBound(bound)
   }
 
   /** Hash of the first `fields` fields. */
   final private class ByFields(
-      shardCount: Int,
+      layout: Layout,
       schema: StructType,
       fields: Int,
       prefixes: Boolean,
       bounds: Boolean = false
   ) extends ShardExtractor {
-    private val hash = ShardHash.ofFields(schema, fields, shardCount)
+    private val hash = ShardHash.ofFields(schema, fields, layout)
     override def ofKey(key: UnsafeRow): Int = hash.of(key)
+    override def hashOf(key: UnsafeRow): Int = hash.ofKey(key)
     override def ofPrefix(prefix: UnsafeRow): Int = if (prefixes) ofKey(prefix) else -1
     override def ofBound(bound: UnsafeRow): Int = if (bounds) ofKey(bound) else -1
   }
 
   /** Hash of the fields of a nested struct; `path` leads to it. */
-  final private class ByStruct(shardCount: Int, schema: StructType, path: List[Int], prefixes: Boolean = false)
+  final private class ByStruct(layout: Layout, schema: StructType, path: List[Int], prefixes: Boolean = false)
       extends ShardExtractor {
     private val steps = path
       .scanLeft((schema, 0)) { case ((s, _), i) =>
@@ -105,12 +114,15 @@ object ShardExtractor {
       }
       .tail
     private val grouping = steps.last._1
-    private val hash = ShardHash.ofFields(grouping, grouping.length, shardCount)
+    private val hash = ShardHash.ofFields(grouping, grouping.length, layout)
 
-    override def ofKey(key: UnsafeRow): Int = {
+    override def ofKey(key: UnsafeRow): Int = hash.of(groupingKey(key))
+    override def hashOf(key: UnsafeRow): Int = hash.ofKey(groupingKey(key))
+
+    private def groupingKey(key: UnsafeRow): UnsafeRow = {
       var row = key
       steps.foreach { case (s, i) => row = row.getStruct(i, s.length) }
-      hash.of(row)
+      row
     }
 
     override def ofPrefix(prefix: UnsafeRow): Int = if (prefixes) ofKey(prefix) else -1

@@ -3,16 +3,19 @@ package org.apache.spark.sql.penstock.state
 import scala.collection.mutable
 
 import io.penstock.errors.PenstockException
+import io.penstock.sharding.Layout
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format._
 
 /**
- * One shard of one store in a checkpoint, version by version: every version that is retained can be had.
+ * One state partition of one store in a checkpoint, version by version: every version that is retained can be had. It is
+ * the home shard with that number and the shards of those pinned hashes that would be in it; that keys moved between them
+ * is not to be seen.
  *
  * @param end
  *   the newest version of interest; earlier ones are those that led to it
  */
-final class ShardHistory(directory: StateDirectory, store: StoreKey, shard: Int, end: Long) {
+final class ShardHistory(directory: StateDirectory, store: StoreKey, partition: Int, end: Long) {
 
   /** Of batch `end - 1`, and back from there. */
   private val chain = mutable.ArrayBuffer.empty[Manifest]
@@ -26,41 +29,55 @@ final class ShardHistory(directory: StateDirectory, store: StoreKey, shard: Int,
   }
 
   /**
-   * The shard at a version.
+   * The partition at a version.
    *
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_STATE_MISSING where the version is not there, PENSTOCK_CORRUPT_FILE and PENSTOCK_MISSING_FILE
    */
   def content(version: Long): ShardState =
     if (version == 0L) new ShardState
-    else new ShardLoader(directory).loadOne(manifest(version), store, shard).content
+    else {
+      val loader = new ShardLoader(directory)
+      val parts = shards(version).map(loader.loadOne(manifest(version), store, _).content)
+      parts.tail.foreach(parts.head.addAll)
+      parts.head
+    }
 
-  /** Hands over the changes that made a version of the shard, none where a batch left it alone; throws as `content`. */
-  def changes(version: Long, sink: ChangeSink): Unit =
-    refs(version).deltas.find(_.version == version).foreach { delta =>
+  /** Hands over what happened to keys on the way to a version, nothing where a batch left them alone; throws as `content`. */
+  def changes(version: Long, sink: ChangeSink): Unit = {
+    val sets = shards(version).flatMap(changeSet(version, _))
+    // A family that is removed is so in every shard, and may be made anew in the same batch.
+    Seq(new RemovalsOnly(sink), new ChangesOnly(sink)).foreach(pass => sets.foreach(_(pass)))
+  }
+
+  /** A reader of the changes that made a version of a shard. */
+  private def changeSet(version: Long, shard: Int): Option[ChangeSink => Unit] =
+    refs(version, shard).deltas.find(_.version == version).map { delta =>
       val section = delta.section
       def neededBy = ShardLoader.needing(manifest(version), store, Seq(shard))
       val set = directory.readSections(section.container, Seq(section), neededBy)(_.takeAll()).head
-      FileFormat.needed(neededBy) {
-        FileFormat.reading(directory.name(section.container.path), section.offset) {
-          ChangeSet.read(set, 0, set.length, sink)
+      sink =>
+        FileFormat.needed(neededBy) {
+          FileFormat.reading(directory.name(section.container.path), section.offset) {
+            ChangeSet.read(set, 0, set.length, sink)
+          }
         }
-      }
     }
 
-  /** The shard at version `to`, made of version `from` and every change since: no snapshot that is younger is used. */
+  /** The partition at version `to`, made of version `from` and every change since: no snapshot that is younger is used. */
   def replay(from: Long, to: Long): ShardState = {
     val state = content(from)
     (from + 1 to to).foreach { version =>
-      follows(version)
+      shards(version).foreach(follows(version, _))
       changes(version, state)
     }
     state
   }
 
-  private def follows(version: Long): Unit = {
-    val before = if (version == 1L) ShardRefs.Empty else refs(version - 1)
-    val now = refs(version)
+  private def follows(version: Long, shard: Int): Unit = {
+    val goesOn = version > 1L && layout(version).continues(shard, layout(version - 1))
+    val before = if (goesOn) refs(version - 1, shard) else ShardRefs.Empty
+    val now = refs(version, shard)
     val begun = now.copy(deltas = now.deltas.filter(_.version < version))
     if (begun.lineage != before.lineage) {
       throw FileFormat.corrupt(
@@ -71,7 +88,13 @@ final class ShardHistory(directory: StateDirectory, store: StoreKey, shard: Int,
     }
   }
 
-  private def refs(version: Long): ShardRefs = ShardLoader.refs(manifest(version), store, Seq(shard), directory)(shard)
+  private def refs(version: Long, shard: Int): ShardRefs =
+    ShardLoader.refs(manifest(version), store, Seq(shard), directory)(shard)
+
+  private def layout(version: Long): Layout = manifest(version).layout(store)
+
+  /** The shards that the partition is made of, the home shard first. */
+  private def shards(version: Long): Seq[Int] = layout(version).ofPartition(partition)
 
   /** The manifest of the batch that made the version. */
   private def manifest(version: Long): Manifest = {
@@ -95,4 +118,24 @@ final class ShardHistory(directory: StateDirectory, store: StoreKey, shard: Int,
     s"${directory.stateRoot} has no state of batch $batchId: it was never written, or is older than " +
       "spark.sql.streaming.minBatchesToRetain batches"
   )
+}
+
+/** Lets the removals of families through. */
+final private class RemovalsOnly(sink: ChangeSink) extends ChangeSink {
+  override def removeFamily(name: String): Unit = sink.removeFamily(name)
+  override def family(name: String, traits: FamilyTraits, moved: Boolean): FamilyChangeSink = NoChanges
+}
+
+/** Lets changes of keys through that are not moves from shard to shard. */
+final private class ChangesOnly(sink: ChangeSink) extends ChangeSink {
+  override def removeFamily(name: String): Unit = ()
+  override def family(name: String, traits: FamilyTraits, moved: Boolean): FamilyChangeSink =
+    if (moved) NoChanges else sink.family(name, traits, moved)
+}
+
+private[state] object NoChanges extends FamilyChangeSink {
+  override def put(key: AnyRef, keyAt: Long, keyLength: Int, value: AnyRef, valueAt: Long, valueLength: Int): Unit = ()
+  override def append(key: AnyRef, keyAt: Long, keyLength: Int, value: AnyRef, valueAt: Long, valueLength: Int): Unit =
+    ()
+  override def remove(key: AnyRef, keyAt: Long, keyLength: Int): Unit = ()
 }

@@ -46,7 +46,8 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
   }
 
   private def bring(wanted: UUID, load: => Loaded): Opened =
-    if (at == wanted) Opened(content, InMemory)
+    if (wanted == ShardRefs.NeverWritten) begin()
+    else if (at == wanted) Opened(content, InMemory)
     else {
       prepared.get(wanted) match {
         case Some(p) if p.base == at =>
@@ -57,14 +58,28 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
           settle(wanted)
           Opened(content, Folded)
         case _ =>
-          val loaded = if (wanted == ShardRefs.NeverWritten) Loaded(new ShardState, 0, 0L) else load
+          val loaded = load
           content = loaded.content
           deltas = loaded.deltas
           deltaBytes = loaded.deltaBytes
           settle(wanted)
-          Opened(content, if (wanted == ShardRefs.NeverWritten) InMemory else FromCheckpoint)
+          Opened(content, FromCheckpoint)
       }
     }
+
+  /**
+   * What is empty is nobody else's: where a place that a pinned hash had is for another, one task begins with nothing while
+   * another brings the content to what the batch before has prepared.
+   */
+  private def begin(): Opened = {
+    if (at != ShardRefs.NeverWritten) reset()
+    Opened(new ShardState, InMemory)
+  }
+
+  /** As `open`, for the sake of another shard's task; None where memory does not have what leads to the lineage. */
+  def openIfHeld(wanted: UUID, batchId: Long): Option[ShardState] = synchronized {
+    Option.when(has(wanted))(open(wanted, batchId)(throw new IllegalStateException("it is held")).content)
+  }
 
   /** Whether memory has what leads to the lineage. */
   def has(wanted: UUID): Boolean = synchronized {
@@ -82,10 +97,7 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
 
   /** Lets go of everything; who opens the shard next loads it. */
   def forget(): Unit = synchronized {
-    content = new ShardState
-    deltas = 0
-    deltaBytes = 0L
-    settle(ShardRefs.NeverWritten)
+    reset()
     count()
   }
 
@@ -115,6 +127,13 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
 
   /** Whether there is any content, be it empty. */
   def isHeld: Boolean = at != ShardRefs.NeverWritten
+
+  private def reset(): Unit = {
+    content = new ShardState
+    deltas = 0
+    deltaBytes = 0L
+    settle(ShardRefs.NeverWritten)
+  }
 
   private def settle(lineage: UUID): Unit = {
     at = lineage

@@ -5,21 +5,24 @@ import java.util.concurrent.atomic.AtomicReferenceArray
 
 import scala.jdk.CollectionConverters._
 
+import io.penstock.sharding.Layout
 import io.penstock.state.format.StoreKey
 import io.penstock.state.memory.MemoryAccount
 
 /**
  * The shards of one store in this JVM.
  *
+ * @param home
+ *   S, how many shards there are without those of pinned hashes
  * @param total
  *   counts the heap bytes of all stores
  */
-final class ShardStore(shardCount: Int, total: MemoryAccount) {
+final class ShardStore(home: Int, total: MemoryAccount) {
 
   /** Counts the heap bytes of the shards, and of what attempts have prepared for the next batch. */
   val memory = new MemoryAccount(Some(total))
 
-  private val slots = new AtomicReferenceArray[ShardSlot](shardCount)
+  private val slots = new AtomicReferenceArray[ShardSlot](home + Layout.MostPlaces)
   @volatile var lastUsedNs: Long = System.nanoTime()
 
   def slot(shard: Int): ShardSlot = {
@@ -45,8 +48,8 @@ object ShardStores {
 
   private val stores = new ConcurrentHashMap[(String, StoreKey), ShardStore]()
 
-  def get(stateRoot: String, store: StoreKey, shardCount: Int): ShardStore = {
-    val s = stores.computeIfAbsent((stateRoot, store), _ => new ShardStore(shardCount, memory))
+  def get(stateRoot: String, store: StoreKey, home: Int): ShardStore = {
+    val s = stores.computeIfAbsent((stateRoot, store), _ => new ShardStore(home, memory))
     s.lastUsedNs = System.nanoTime()
     ReportedMemory.register()
     s

@@ -30,6 +30,7 @@ final class ShardedStateStore(
 
   private val timings = new StoreTimings
   private val below: Array[ShardState] = scope.open(timings)
+  private val moves = scope.shards.iterator.map(s => s -> scope.moves(s)).filterNot(_._2.isEmpty).toMap
   private val changesMemory = new ChangesMemory(StateMemory.bound)
   private val views = mutable.LinkedHashMap[String, FamilyView]()
   private val removed = mutable.LinkedHashSet[String]()
@@ -183,7 +184,7 @@ final class ShardedStateStore(
     families.verifyNew("remove_col_family", name, isInternal = false)
     verifyOpen("remove a column family")
     val existed = views.remove(name).isDefined ||
-      (!removed.contains(name) && scope.shards.exists(s => below(s).familyOrNull(name) != null))
+      (!removed.contains(name) && scope.shards.exists(holds(_, name)))
     if (existed) {
       removed += name
       last = null
@@ -258,6 +259,11 @@ final class ShardedStateStore(
     val sections = mutable.ArrayBuffer[Section]()
     scope.shards.foreach { shard =>
       removed.foreach(name => if (below(shard).familyOrNull(name) != null) writer.removeFamily(name))
+      // Before all changes: a key may have moved and changed in the same batch.
+      moves.get(shard).foreach {
+        _.writeUnknown(writer, below(shard), f => views.contains(f) || removed.contains(f), scope.describe)
+      }
+      views.valuesIterator.map(_.movedOf(shard)).filter(_ != null).foreach(_.writeTo(writer))
       byShard.foreach(_.writeTo(shard, writer))
       if (!writer.isEmpty) {
         val at = out.size
@@ -285,10 +291,15 @@ final class ShardedStateStore(
       f.isInternal,
       scope.shards,
       below,
+      moves.getOrElse(_, ShardMoves.None),
       scope.describe,
       changesMemory.grew(_)
     )
   }
+
+  /** Whether a family is in a shard, or keys of it move there. */
+  private def holds(shard: Int, name: String): Boolean =
+    (below(shard) +: moves.get(shard).toSeq.flatMap(_.gained.map(_.from))).exists(_.familyOrNull(name) != null)
 
   private def readable(operation: String, key: Any, family: String): FamilyView = {
     verify(key != null, "Key cannot be null")

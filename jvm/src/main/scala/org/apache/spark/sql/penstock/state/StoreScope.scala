@@ -37,6 +37,9 @@ trait StoreScope {
   /** Brings the shards to the version of the store; index of the result is the shard id. */
   def open(timings: StoreTimings): Array[ShardState]
 
+  /** What moves into a shard and out of it on the way from that version to the batch. To be called after `open`. */
+  def moves(shard: Int): ShardMoves = ShardMoves.None
+
   /** Makes the changes durable, as far as this store is concerned. */
   def commit(changes: ByteSink, sections: Seq[Section]): Unit
 
@@ -60,9 +63,10 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
   private val key = StoreKey(id.operatorId, id.storeName)
   private val kind = region.spec.operators.find(_.operatorId == id.operatorId).get.kind
   private val directory = new StateDirectory(region.stateRoot, hadoopConf)
-  private val store = ShardStores.get(region.stateRoot, key, region.shardCount)
-  private val lineages = region.base.lineages.getOrElse(
-    (id.operatorId, id.storeName),
+  private val layout = region.layout
+  private val store = ShardStores.get(region.stateRoot, key, layout.home)
+  private val before = region.base.stores.getOrElse(
+    key,
     throw new PenstockException(
       "PENSTOCK_UNPLANNED_STORE",
       s"operator ${id.operatorId} opens store ${id.storeName}, which the plan of batch ${region.batchId} does not have"
@@ -71,8 +75,10 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
 
   private def setting[T](s: Setting[T]): T = Settings.lookedUp(s)(k => Option(hadoopConf.get(k)))
 
+  private val sources = mutable.Map[Int, ShardState]()
+
   override def shards: Array[Int] = lease.shards
-  override def shardCount: Int = region.shardCount
+  override def shardCount: Int = layout.shards
   override def describe: String =
     s"operator ${id.operatorId}, store ${id.storeName}, batch ${region.batchId}, task ${id.partitionId}"
 
@@ -83,12 +89,27 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
       prefixedMain: => Boolean
   ): ShardExtractor =
     if (region.spec.single) new ShardExtractor.Fixed(0)
-    else ShardExtractor.of(kind, region.shardCount, name, keySchema, spec, prefixedMain)
+    else ShardExtractor.of(kind, layout, name, keySchema, spec, prefixedMain)
 
-  private def base(shard: Int): UUID = new UUID(lineages(2 * shard), lineages(2 * shard + 1))
+  private def base(shard: Int): UUID = before.lineage(shard, layout)
+
+  override def moves(shard: Int): ShardMoves =
+    if (layout == before.layout) ShardMoves.None else ShardMoves.of(shard, layout, before.layout)(source)
+
+  /** A shard as the batch before left it; it may be another task's by now. */
+  private def source(shard: Int): ShardState = sources.getOrElseUpdate(
+    shard, {
+      val lineage = before.lineage(shard)
+      if (lineage == ShardRefs.NeverWritten) new ShardState
+      else
+        store.slot(shard).openIfHeld(lineage, region.batchId).getOrElse {
+          new ShardLoader(directory).loadOne(manifest, key, shard).content
+        }
+    }
+  )
 
   override def open(timings: StoreTimings): Array[ShardState] = {
-    val out = new Array[ShardState](region.shardCount)
+    val out = new Array[ShardState](layout.shards)
     try bring(out, timings)
     finally ExecutorMetrics.opened(timings)
     requestSnapshots()
@@ -97,7 +118,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
 
   private def requestSnapshots(): Unit = {
     val candidates = shards.iterator.flatMap(s => store.slot(s).snapshotCandidate).toSeq
-    val budgetBytes = setting(Settings.StateSnapshotBytes) / region.shardCount * shards.length
+    val budgetBytes = setting(Settings.StateSnapshotBytes) / layout.shards * shards.length
     SnapshotPlan
       .choose(candidates, region.batchId, math.max(1, minDeltasForSnapshot), budgetBytes)
       .foreach(s => Snapshots.request(region, key, store.slot(s), hadoopConf))
@@ -149,7 +170,8 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
 }
 
 /**
- * One shard of a checkpoint, for reading outside of the query: Spark's reader of state.
+ * One state partition of a checkpoint, for reading outside of the query: Spark's reader of state. Keys whose hash is pinned
+ * are in it as if they were not.
  *
  * @param from
  *   version to begin with and to apply all later changes to; None for the shortest way to `version`

@@ -74,7 +74,7 @@ object MeteredRows {
       rows,
       keys,
       isInput,
-      ShardHash(keys, load.shardCount),
+      ShardHash(keys, load.layout),
       TaskMeter.of(TaskContext.get(), load),
       load.reportKeys
     )

@@ -4,6 +4,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.util.AccumulatorV2
 
+import io.penstock.sharding.Layout
 import io.penstock.telemetry.TaskLoad
 
 /**
@@ -17,14 +18,14 @@ import io.penstock.telemetry.TaskLoad
  *   called once on the driver, on the scheduler's thread, when all tasks have reported
  */
 final class RegionLoad(
-    val shardCount: Int,
+    val layout: Layout,
     taskCount: Int,
     val reportKeys: Boolean,
     @transient private val whenComplete: RegionLoad => Unit
 ) extends PartitionAccumulator[TaskLoad] {
   private var isComplete = false
 
-  override protected def empty: RegionLoad = new RegionLoad(shardCount, taskCount, reportKeys, null)
+  override protected def empty: RegionLoad = new RegionLoad(layout, taskCount, reportKeys, null)
 
   override def merge(other: AccumulatorV2[(Int, TaskLoad), java.util.Map[Int, TaskLoad]]): Unit = {
     super.merge(other)
@@ -36,6 +37,9 @@ final class RegionLoad(
 
   def tasks: Seq[TaskLoad] = value.values.asScala.toSeq
 
+  /** Hashes of the keys that had much of their task's time or rows. */
+  def heavyHashes: Seq[Int] = tasks.flatMap(_.heavyKeys.map(_.hash)).distinct
+
   /** Time of each shard, over all tasks so far. */
-  def busyOfShardsNs: Array[Long] = TaskLoad.busyOfShards(tasks, shardCount)
+  def busyOfShardsNs: Array[Long] = TaskLoad.busyOfShards(tasks, layout.shards)
 }

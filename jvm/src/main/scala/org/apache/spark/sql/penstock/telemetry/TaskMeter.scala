@@ -3,8 +3,8 @@ package org.apache.spark.sql.penstock.telemetry
 import java.util.concurrent.ConcurrentHashMap
 
 import org.apache.spark.TaskContext
-import org.apache.spark.sql.penstock.sharding.ShardHash
 
+import io.penstock.sharding.Layout
 import io.penstock.telemetry.{KeySketch, SampleSpacing, TaskLoad}
 
 /**
@@ -12,10 +12,10 @@ import io.penstock.telemetry.{KeySketch, SampleSpacing, TaskLoad}
  * upwards: while a row that one of them handed over is processed, the others above it are silent, so that no time is
  * booked twice.
  */
-final class TaskMeter private (shardCount: Int, attempt: Long) {
+final class TaskMeter private (layout: Layout, attempt: Long) {
   private val startedNs = System.nanoTime()
   private val thread = Thread.currentThread
-  private val busyNs = new Array[Long](shardCount)
+  private val busyNs = new Array[Long](layout.shards)
   private val keys = new KeySketch
   private var inRow = false
 
@@ -32,7 +32,7 @@ final class TaskMeter private (shardCount: Int, attempt: Long) {
 
   /** Books the time of rows to a key and its shard. */
   def book(hash: Int, ns: Long, rows: Long)(text: => String): Unit = {
-    busyNs(ShardHash.shardOf(hash, shardCount)) += ns
+    busyNs(layout.shardOf(hash)) += ns
     keys.add(hash, ns, rows)(text)
   }
 
@@ -41,7 +41,7 @@ final class TaskMeter private (shardCount: Int, attempt: Long) {
 
   private def load(waitNs: Long): TaskLoad = {
     val shards = busyNs.indices.filter(busyNs(_) > 0L).toArray
-    val heavy = keys.heavy(ShardHash.shardOf(_, shardCount))
+    val heavy = keys.heavy(layout.shardOf)
     TaskLoad(shards, shards.map(busyNs(_)), System.nanoTime() - startedNs, waitNs, heavy)
   }
 }
@@ -60,7 +60,7 @@ object TaskMeter {
   def of(context: TaskContext, region: RegionLoad): TaskMeter = {
     val attempt = context.taskAttemptId()
     Option(meters.get(attempt)).getOrElse {
-      val meter = new TaskMeter(region.shardCount, attempt)
+      val meter = new TaskMeter(region.layout, attempt)
       meters.put(attempt, meter)
       context.addTaskCompletionListener[Unit] { ended =>
         meters.remove(attempt)

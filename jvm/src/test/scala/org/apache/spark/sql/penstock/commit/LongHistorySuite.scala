@@ -67,7 +67,7 @@ class LongHistorySuite extends AnyFunSuite with QueryRuns {
       step(c, d, b, r)
       if (r.nextInt(200) == 0) {
         c = commits(c.stateRoot, minBatches = retained)
-        assert(open(c, b + 1).base.lineages.nonEmpty)
+        assert(open(c, b + 1).base.stores.nonEmpty)
       }
       if (b % 100 == 99) {
         val there = sizes(new File(c.stateRoot))

@@ -9,6 +9,7 @@ import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.sql.penstock.state.{ShardHistory, ShardLoader, StateDirectory}
 
 import io.penstock.errors.PenstockException
+import io.penstock.sharding.Layout
 import io.penstock.state.engine.KeyBytes
 import io.penstock.state.format._
 import org.scalatest.funsuite.AnyFunSuite
@@ -38,12 +39,12 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(content(c.stateRoot, 0).map(_("k0")) === Seq("third-0", "third-1", "other-2", "other-3"))
     val next = open(c, 1).base
     assert(next.generation === 1)
-    assert(new UUID(next.lineages((0L, "default"))(0), next.lineages((0L, "default"))(1)) === lineage)
+    assert(next.stores(store).lineage(0) === lineage)
   }
 
   test("the size of each shard's state is known, as told last") {
     val c = commits(root())
-    assert(c.stateBytesOf(0L).toSeq == Seq(0L, 0L, 0L, 0L))
+    assert(c.stateBytesOf(0L).isEmpty)
     open(c, 0)
     commit(c, 0, Seq(0, 1), "first")
     commit(c, 0, Seq(2, 3), "other")
@@ -153,7 +154,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     commit(c, 0, 0 until 4, "a")
     val other = commits(at, shards = 8)
     val e = intercept[PenstockException](
-      other.open(BatchSpec(other.runId, at, 1L, 8, Seq(region)))
+      other.open(BatchSpec(other.runId, at, 1L, 8, Seq(region)))(Map.empty)
     )
     assert(e.errorClass === "PENSTOCK_SHARDS_CHANGED" && e.getMessage.contains("spark.penstock.shards=4"))
     val gap = intercept[PenstockException](open(commits(at), 7))
@@ -258,5 +259,36 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     val (older, retained) = d.manifests().map(_._1).distinct.sorted.partition(_ < 24)
     assert(retained === (24L to 29L) && older.size < 24)
     (24L to 29L).foreach(b => assert(content(c.stateRoot, b).forall(_.size === b + 1)))
+  }
+
+  test("the shard of a pinned hash has a chain of its own, which ends where its place is another's") {
+    val c = commits(root())
+    open(c, 0)
+    commit(c, 0, 0 until 4, "a")
+    val pinned = Layout(4).pinning(Set(9))
+    val begun = open(c, 1, pinned)
+    assert(begun.layout == pinned && begun.base.stores(store).layout == Layout(4))
+    assert(begun.base.stores(store).lineage(4, pinned) == ShardRefs.NeverWritten)
+    // What holds for a batch is settled when it is opened first.
+    assert(open(c, 1, Layout(4)).layout == pinned)
+    commit(c, 1, 0 until 4, "b")
+    assert(manifests(c.stateRoot) === Seq("0.0"), "the pinned shard has not committed")
+    val lineage = commit(c, 1, Seq(4), "b")
+
+    val next = open(c, 2, pinned)
+    assert(next.base.stores(store).layout == pinned && next.base.stores(store).lineage(4, pinned) == lineage)
+    commit(c, 2, 0 until 5, "c")
+    val d = new StateDirectory(c.stateRoot, hadoop)
+    assert(d.readManifest(2, 0).stores(store)(4).deltas.map(_.version) == Vector(2L, 3L))
+
+    val other = Layout(4).pinning(Set(-3))
+    val reused = open(c, 3, other).base.stores(store)
+    assert(reused.lineage(4, other) == ShardRefs.NeverWritten && reused.lineage(3, other) != ShardRefs.NeverWritten)
+    commit(c, 3, 0 until 5, "d")
+    val m = d.readManifest(3, 0)
+    assert(m.layout(store) == other && m.stores(store)(4).deltas.map(_.version) == Vector(4L))
+    open(c, 4)
+    commit(c, 4, 0 until 4, "e")
+    assert(d.readManifest(4, 0).stores(store).size == 4 && d.readManifest(4, 0).places.isEmpty)
   }
 }

@@ -9,6 +9,7 @@ import org.apache.spark.sql.penstock.state.{ShardLoader, StateDirectory}
 import org.apache.spark.unsafe.Platform
 
 import io.penstock.faults.{Fault, FaultPlan, FaultyCheckpointFileManager}
+import io.penstock.sharding.Layout
 import io.penstock.state.engine.KeyBytes
 import io.penstock.state.format._
 
@@ -33,8 +34,8 @@ trait QueryRuns {
     }
     new QueryCommits(UUID.randomUUID(), root, shards, conf)
   }
-  protected def open(c: QueryCommits, batch: Long): RegionLease =
-    c.open(BatchSpec(c.runId, c.stateRoot, batch, shardCount, Seq(region)))(0L)
+  protected def open(c: QueryCommits, batch: Long, layout: Layout = Layout(shardCount)): RegionLease =
+    c.open(BatchSpec(c.runId, c.stateRoot, batch, shardCount, Seq(region)))(Map(0L -> layout))(0L)
 
   /** The key that a batch puts. */
   protected def keyOf(batch: Long): String = s"k$batch"

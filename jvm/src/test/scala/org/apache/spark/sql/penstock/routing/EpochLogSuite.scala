@@ -8,6 +8,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.penstock.state.StateDirectory
 
 import io.penstock.errors.PenstockException
+import io.penstock.sharding.Layout
 import org.scalatest.funsuite.AnyFunSuite
 
 class EpochLogSuite extends AnyFunSuite {
@@ -32,7 +33,7 @@ class EpochLogSuite extends AnyFunSuite {
       val first = log(root)
       assert(first.all.isEmpty && first.inForce(0).isEmpty)
       assert(first.append(0, 256, n(4)).number == 0 && first.append(5, 256, n(8)).number == 1)
-      assert(files(root) == Set("0", "5"))
+      assert(files(root) == Set("0", "1"))
       Seq(first, log(root)).foreach { l =>
         assert(l.all.map(e => (e.number, e.firstBatch, e.tasks(0))) == Seq((0, 0, 4), (1, 5, 8)))
         assert(Seq(0L, 4L, 5L, 99L).map(b => l.inForce(b).get.number) == Seq(0, 0, 1, 1))
@@ -63,6 +64,24 @@ class EpochLogSuite extends AnyFunSuite {
     }
   }
 
+  test("the newest epoch that has begun is in force, also where it begins where another did, or before") {
+    inScratch { root =>
+      val l = log(root, retain = 3)
+      Seq(0L -> 1, 5L -> 2, 5L -> 3, 4L -> 4).foreach { case (batch, tasks) => l.append(batch, 256, n(tasks)) }
+      assert(Seq(3L, 4L, 5L).map(b => l.inForce(b).get.tasks(0)) == Seq(1, 4, 4))
+      l.clean(7)
+      assert(files(root) == Set("3") && log(root).inForce(5).get.tasks(0) == 4)
+    }
+  }
+
+  test("pinned hashes are on record") {
+    inScratch { root =>
+      val layout = Layout(256).pinning(Set(7, -9))
+      log(root).append(0, 256, n(4), Map(0L -> layout.places))
+      assert(log(root).inForce(0).get.layout(0) == layout && log(root).inForce(0).get.layout(1) == Layout(256))
+    }
+  }
+
   test("a file that is damaged, or in another's place, fails with its name") {
     inScratch { root =>
       log(root).append(0, 16, n(4))
@@ -76,7 +95,7 @@ class EpochLogSuite extends AnyFunSuite {
       Files.write(file, bytes)
       val damaged = intercept[PenstockException](log(root))
       assert(damaged.errorClass == "PENSTOCK_CORRUPT_FILE" && damaged.detail.contains("epochs/0"))
-      bytes(8) = 2
+      bytes(8) = 3
       Files.write(file, bytes)
       assert(intercept[PenstockException](log(root)).errorClass == "PENSTOCK_NEWER_FORMAT")
     }

@@ -14,6 +14,7 @@ import org.apache.spark.sql.penstock.telemetry.RegionLoad
 
 import io.penstock.conf.Mode
 import io.penstock.routing.{Binder, Epoch}
+import io.penstock.sharding.Layout
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Batch plans whose exchanges are routed. */
@@ -31,8 +32,8 @@ abstract class LateExchanges extends AnyFunSuite with LocalSpark {
   ): RegionRouting = {
     val spec = RegionSpec(region, single = false, Seq(OperatorLease(region, OperatorKind.WholeKey, Seq("default"))))
     val batch = BatchSpec(new UUID(1, 2), "nowhere", 7, shards, Seq(spec))
-    val lease = state.open(spark, batch)(region)
-    val load = new RegionLoad(shards, tasks, reportKeys = true, _ => ())
+    val lease = state.open(spark, batch)(Map.empty)(region)
+    val load = new RegionLoad(Layout(shards), tasks, reportKeys = true, _ => ())
     spark.sparkContext.register(load)
     val mode = if (observe) Mode.Observe else Mode.On
     new BatchRouting(
@@ -61,7 +62,15 @@ abstract class LateExchanges extends AnyFunSuite with LocalSpark {
 
   protected def partitioning(keys: HashPartitioning, r: RegionRouting, tasks: Int) = new LatePartitioning(
     keys.expressions,
-    new LatePlan(r.batch.spec.runId, r.batch.spec.batchId, r.spec.region, tasks, shards, r.batch.epoch.number, r)
+    new LatePlan(
+      r.batch.spec.runId,
+      r.batch.spec.batchId,
+      r.spec.region,
+      tasks,
+      r.lease.layout,
+      r.batch.epoch.number,
+      r
+    )
   )
 
   /** The plan of `df`, whose exchanges are routed. */

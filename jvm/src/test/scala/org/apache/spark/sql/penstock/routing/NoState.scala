@@ -5,19 +5,23 @@ import java.util.UUID
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.penstock.lease._
 
+import io.penstock.sharding.Layout
+
 /** A state layer that keeps no state: every region starts from nothing. Counts what it was asked. */
 final class NoState extends BatchLeases {
   @volatile var opened: Vector[BatchSpec] = Vector.empty
   @volatile var executors: Array[String] = _
 
-  override def open(session: SparkSession, batch: BatchSpec): Map[Long, RegionLease] = synchronized {
+  override def open(session: SparkSession, batch: BatchSpec)(
+      layouts: => Map[Long, Layout]
+  ): Map[Long, RegionLease] = synchronized {
     opened :+= batch
     batch.regions.map { r =>
       r.region -> RegionLease(
         batch.runId,
         batch.stateRoot,
         batch.batchId,
-        batch.shardCount,
+        layouts.getOrElse(r.region, Layout(batch.shardCount)),
         r,
         BaseState(-1, Map.empty)
       )

@@ -33,6 +33,7 @@ class FamilyViewSuite extends AnyFunSuite {
 
   private object ByGroup extends ShardExtractor {
     override def ofKey(key: UnsafeRow): Int = shardOf(key.getLong(0))
+    override def hashOf(key: UnsafeRow): Int = key.getLong(0).toInt
     override def ofPrefix(prefix: UnsafeRow): Int = shardOf(prefix.getLong(0))
     override def ofBound(bound: UnsafeRow): Int = -1
   }
@@ -55,7 +56,18 @@ class FamilyViewSuite extends AnyFunSuite {
       val (key, value) = (codec.key(row(k), new KeyBytes), codec.value(valueRow(v), new KeyBytes))
       family.put(key.base, key.offset, key.length, value.base, value.offset, value.length)
     }
-    new FamilyView("f", codec, ByGroup, multiValued = false, isInternal = false, leased, below, "test", _ => ())
+    new FamilyView(
+      "f",
+      codec,
+      ByGroup,
+      multiValued = false,
+      isInternal = false,
+      leased,
+      below,
+      _ => ShardMoves.None,
+      "test",
+      _ => ()
+    )
   }
 
   private def read(view: FamilyView, entries: Iterator[Entry]): Vector[(Key, Long)] = entries.map { e =>
@@ -139,13 +151,14 @@ class FamilyViewSuite extends AnyFunSuite {
     test(s"$name family: a key of a shard that is not leased is refused") {
       val foreign = new ShardExtractor {
         override def ofKey(key: UnsafeRow): Int = 3
+        override def hashOf(key: UnsafeRow): Int = 3
         override def ofPrefix(prefix: UnsafeRow): Int = 3
         override def ofBound(bound: UnsafeRow): Int = 3
       }
       val below = new Array[ShardState](shardCount)
       leased.foreach(below(_) = new ShardState)
       val codec = FamilyCodec.unsafeRow(keySchema, valueSchema, spec)
-      val view = new FamilyView("f", codec, foreign, false, false, leased, below, "test", _ => ())
+      val view = new FamilyView("f", codec, foreign, false, false, leased, below, _ => ShardMoves.None, "test", _ => ())
       def refused(body: => Any): Unit =
         assert(intercept[PenstockException](body).errorClass == "PENSTOCK_MISROUTED_KEY")
       refused(view.get(row((1, 1))))

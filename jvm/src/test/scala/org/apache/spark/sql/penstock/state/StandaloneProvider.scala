@@ -60,9 +60,8 @@ final class StandaloneScope(id: StateStoreId, version: Long, hadoopConf: Configu
     )
   private val commits = new QueryCommits(UUID.randomUUID(), root, 1, hadoopConf)
   private val lease =
-    commits.open(BatchSpec(commits.runId, root, version, 1, Seq(region)))(id.operatorId)
-  private val lineages = lease.base.lineages((id.operatorId, id.storeName))
-  private val base = new UUID(lineages(0), lineages(1))
+    commits.open(BatchSpec(commits.runId, root, version, 1, Seq(region)))(Map.empty)(id.operatorId)
+  private val base = lease.base.stores(key).lineage(0)
   private val store = ShardStores.get(root, key, 1)
   private val slot = store.slot(0)
 

@@ -17,6 +17,7 @@ import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.sql.penstock.routing.EpochLog
 import org.apache.spark.sql.types._
 
+import io.penstock.sharding.Layout
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format._
 
@@ -43,7 +44,7 @@ final class WrittenCheckpoint(val root: Path, hadoop: Configuration, seed: Long)
     if (batch == 0L || batch == 3L) {
       new EpochLog(directory, 100).append(batch, Shards, SortedMap(0L -> (batch.toInt % 2 + 1)))
     }
-    commits.open(BatchSpec(runId, root.toString, batch, Shards, Seq(region)))
+    commits.open(BatchSpec(runId, root.toString, batch, Shards, Seq(region)))(Map.empty)
     if (batch == SnapshotVersion) snapshots()
     commit(batch)
     if (batch == ToldTwice) commit(batch)
@@ -133,7 +134,7 @@ final class WrittenCheckpoint(val root: Path, hadoop: Configuration, seed: Long)
         keySchema: StructType,
         spec: KeyStateEncoderSpec,
         prefixedMain: => Boolean
-    ): ShardExtractor = ShardExtractor.of(OperatorKind.WholeKey, Shards, name, keySchema, spec, prefixedMain)
+    ): ShardExtractor = ShardExtractor.of(OperatorKind.WholeKey, Layout(Shards), name, keySchema, spec, prefixedMain)
     override def open(timings: StoreTimings): Array[ShardState] =
       if (batch == 0L) Array.fill(Shards)(new ShardState)
       else Array.tabulate(Shards)(s => new ShardLoader(directory).loadOne(newest(batch - 1), store, s).content)

@@ -9,6 +9,7 @@ import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.{DataFrame, Dataset, SparkSessionExtensions}
 
 import io.penstock.PenstockStateStoreProvider
+import io.penstock.sharding.Layout
 import io.penstock.telemetry.TaskLoad
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -56,7 +57,7 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
     import org.apache.spark.sql.catalyst.InternalRow
     import org.apache.spark.sql.catalyst.expressions.BoundReference
     import org.apache.spark.sql.types.LongType
-    ShardHash(Seq(BoundReference(0, LongType, nullable = false)), shards).of(InternalRow(key))
+    ShardHash(Seq(BoundReference(0, LongType, nullable = false)), Layout(shards)).of(InternalRow(key))
   }
 
   test("the time of a user's function is booked to the shard of its key, and no time twice") {

@@ -6,10 +6,12 @@ import org.apache.spark.sql.streaming.StreamingQueryProgress
 /**
  * What a batch's progress says of one region.
  *
+ * @param pinned
+ *   keys that have a shard of their own
  * @param reason
  *   why it is not routed
  */
-final case class ReportedRegion(operators: String, routed: Boolean, tasks: Int, reason: Option[String])
+final case class ReportedRegion(operators: String, routed: Boolean, tasks: Int, pinned: Int, reason: Option[String])
 
 object ReportedRegion {
 
@@ -27,6 +29,7 @@ object ReportedRegion {
     row.getAs[String]("operators"),
     row.getAs[Boolean]("routed"),
     row.getAs[Int]("tasks"),
+    row.getAs[Int]("pinned"),
     Option(row.getAs[String]("reason"))
   )
 

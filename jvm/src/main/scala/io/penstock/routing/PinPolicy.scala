@@ -1,0 +1,46 @@
+package io.penstock.routing
+
+import io.penstock.conf.{PolicyChoice, QuerySettings}
+
+/** Decides which hashes of keys are pinned, each to a shard of its own. Pure. */
+trait PinPolicy {
+
+  /**
+   * @param batch
+   *   the batch that is planned
+   * @param region
+   *   the region that is planned
+   * @param pinned
+   *   hashes that are pinned now
+   * @param heavy
+   *   hashes of the keys that had much of the time or the rows of the batch before
+   * @return
+   *   hashes that are to be pinned in the batch
+   */
+  def pins(batch: Long, region: Long, pinned: Set[Int], heavy: Seq[Int]): Set[Int]
+}
+
+object PinPolicy {
+
+  /** The policy that a query's settings name. */
+  def of(settings: QuerySettings): PinPolicy = settings.policy match {
+    case PolicyChoice.Chaos(seed) => new ChaosPins(seed, settings.pinnedMax)
+    case _ => NoPins
+  }
+}
+
+object NoPins extends PinPolicy {
+  override def pins(batch: Long, region: Long, pinned: Set[Int], heavy: Seq[Int]): Set[Int] = Set.empty
+}
+
+/** At random, for tests: in most batches others of the heavy keys and of those that are pinned, as many as it may or fewer. */
+final class ChaosPins(seed: Long, most: Int) extends PinPolicy {
+  override def pins(batch: Long, region: Long, pinned: Set[Int], heavy: Seq[Int]): Set[Int] = {
+    val random = Chaos.random(seed, batch, region)
+    if (random.nextInt(4) == 0) pinned.toSeq.sorted.take(most).toSet
+    else {
+      val shuffled = (heavy ++ pinned).distinct.sorted.map(hash => (random.nextInt(), hash)).sorted.map(_._2)
+      shuffled.take(random.nextInt(most + 1)).toSet
+    }
+  }
+}

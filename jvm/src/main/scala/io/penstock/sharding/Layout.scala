@@ -1,0 +1,120 @@
+package io.penstock.sharding
+
+import java.util.{Arrays => JArrays}
+
+import io.penstock.state.format.{ByteSink, ByteSource, MalformedData}
+
+/**
+ * Which shard a key is in, by its hash: one of S home shards, by the hash modulo S; or, where its hash is pinned, the
+ * shard of a place behind them, which has no other hash. Keys that share a pinned hash share its shard. Decision 046.
+ *
+ * @param home
+ *   S
+ * @param places
+ *   the hash that shard `home + i` is for; None for a place that is free, whose shard is empty. The last one is taken, so
+ *   that equal layouts look the same
+ */
+final case class Layout(home: Int, places: Vector[Option[Int]] = Vector.empty) {
+  require(home > 0, s"a layout needs a shard, found $home")
+  require(places.isEmpty || places.last.nonEmpty, "the last place of a layout is free")
+
+  /** Pinned hashes in signed order, and the shard of each. */
+  @transient private lazy val (sorted, shardOfSorted) = {
+    val taken = places.zipWithIndex.collect { case (Some(hash), i) => hash -> (home + i) }.sortBy(_._1)
+    require(taken.map(_._1).distinct.size == taken.size, "a hash is pinned twice")
+    (taken.map(_._1).toArray, taken.map(_._2).toArray)
+  }
+
+  /** How many shards there are, those of free places included. */
+  def shards: Int = home + places.size
+
+  def shardOf(hash: Int): Int =
+    if (places.isEmpty) homeOf(hash)
+    else {
+      val i = JArrays.binarySearch(sorted, hash)
+      if (i >= 0) shardOfSorted(i) else homeOf(hash)
+    }
+
+  /** The shard that the hash is in where it is not pinned: Spark's state partition. */
+  def homeOf(hash: Int): Int = Math.floorMod(hash, home)
+
+  /** The only hash of a shard; None for a home shard and for a place that is free. */
+  def hashOf(shard: Int): Option[Int] = places.lift(shard - home).flatten
+
+  def pinned: Set[Int] = places.flatten.toSet
+
+  /** The shards whose keys Spark has in a state partition, the home shard first. */
+  def ofPartition(partition: Int): Seq[Int] =
+    partition +: (home until shards).filter(hashOf(_).exists(homeOf(_) == partition))
+
+  /** Whether a shard goes on from the shard with its number in the layout before; else it begins empty. */
+  def continues(shard: Int, before: Layout): Boolean =
+    shard < home || hashOf(shard).exists(before.hashOf(shard).contains)
+
+  /** The hashes that are in another shard than in the layout before. */
+  def moves(before: Layout): Seq[Layout.Move] =
+    if (places == before.places) Nil
+    else
+      (before.pinned ++ pinned).toSeq.sorted
+        .map(hash => Layout.Move(hash, before.shardOf(hash), shardOf(hash)))
+        .filter(m => m.from != m.to)
+
+  /**
+   * The layout with these hashes pinned and no others. Those that are pinned already stay where they are.
+   *
+   * @throws IllegalArgumentException
+   *   for more than [[Layout.MostPlaces]]
+   */
+  def pinning(hashes: Set[Int]): Layout = {
+    require(hashes.size <= Layout.MostPlaces, s"${hashes.size} hashes are to be pinned, ${Layout.MostPlaces} can be")
+    val kept = places.map(_.filter(hashes))
+    val fresh = (hashes -- pinned).toSeq.sorted
+    val (free, _) = kept.zipWithIndex.filter(_._1.isEmpty).map(_._2).splitAt(fresh.size)
+    val filled = free.zip(fresh).foldLeft(kept) { case (at, (i, hash)) => at.updated(i, Some(hash)) }
+    val all = filled ++ fresh.drop(free.size).map(Some(_))
+    Layout(home, all.take(all.lastIndexWhere(_.nonEmpty) + 1))
+  }
+
+  /** For each shard that of the layout before that it goes on from; where it begins empty, the one that its keys come from. */
+  def inherited(before: Layout): Array[Int] =
+    Array.tabulate(shards)(s => if (continues(s, before)) s else before.shardOf(hashOf(s).getOrElse(0)))
+}
+
+object Layout {
+
+  /** Most places that a layout can have. */
+  val MostPlaces = 1024
+
+  /** The keys of a hash leave one shard for another. */
+  final case class Move(hash: Int, from: Int, to: Int)
+
+  /** Writes the places: docs/PROTOCOL.md, "Manifest". */
+  def putPlaces(out: ByteSink, places: Vector[Option[Int]]): Unit = {
+    out.putVarint(places.size)
+    places.foreach {
+      case None => out.putByte(0)
+      case Some(hash) => out.putByte(1); out.putInt(hash)
+    }
+  }
+
+  /**
+   * Reads places.
+   *
+   * @throws io.penstock.state.format.MalformedData
+   *   where they are not those of a layout
+   */
+  def getPlaces(in: ByteSource): Vector[Option[Int]] = {
+    val at = in.consumed
+    val places = Vector.fill(in.getCount("number of places", math.min(MostPlaces, in.remaining))) {
+      val flagAt = in.consumed
+      in.getByte() match {
+        case 0 => None
+        case 1 => Some(in.getInt())
+        case f => throw new MalformedData(s"unknown flag $f of a place", flagAt)
+      }
+    }
+    if (places.lastOption.contains(None)) throw new MalformedData("the last place is free", at)
+    if (places.flatten.distinct.size != places.flatten.size) throw new MalformedData("a hash is pinned twice", at)
+    places
+  }
+}

@@ -1,0 +1,37 @@
+package org.apache.spark.sql.penstock.routing
+
+import io.penstock.sharding.Layout
+import io.penstock.telemetry.RowCosts
+
+/**
+ * What a run has learnt of a region by the end of a batch.
+ *
+ * @param layout
+ *   of the batch
+ * @param taskOf
+ *   task of each of its shards, as the binder chose
+ * @param costs
+ *   of their rows
+ * @param heavyHashes
+ *   hashes of the keys that had much of the time or the rows, in the newest batch that had any
+ */
+final private[routing] case class KnownRegion(
+    layout: Layout,
+    taskOf: Array[Int],
+    costs: RowCosts,
+    heavyHashes: Seq[Int]
+) {
+
+  /**
+   * The same in the terms of another layout: where shards begin empty, they take what their keys had; what rows cost in a
+   * shard that keys have left is not known.
+   */
+  def in(other: Layout): KnownRegion =
+    if (other == layout) this
+    else {
+      val from = other.inherited(layout)
+      val left = other.moves(layout).map(_.from).toSet
+      val costsFrom = from.zipWithIndex.map { case (f, s) => if (f == s && left(s)) RowCosts.Unknown else f }
+      KnownRegion(other, from.map(taskOf), costs.of(costsFrom), heavyHashes)
+    }
+}

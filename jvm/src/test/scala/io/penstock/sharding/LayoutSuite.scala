@@ -1,0 +1,73 @@
+package io.penstock.sharding
+
+import io.penstock.PropertyChecks
+import io.penstock.state.format.{ByteSink, ByteSource}
+import org.scalacheck.{Gen, Prop}
+import org.scalatest.funsuite.AnyFunSuite
+
+class LayoutSuite extends AnyFunSuite with PropertyChecks {
+  private val change = Gen.zip(Layouts.layout, Layouts.pinned)
+  private val hashes = Gen.listOfN(20, Layouts.hash)
+
+  test("a pinned hash has a shard of its own, every other is at home") {
+    check(Prop.forAll(Layouts.layout, hashes) { (layout, hashes) =>
+      val all = hashes ++ layout.pinned
+      val homes = all.filterNot(layout.pinned).forall(h => layout.shardOf(h) == Math.floorMod(h, layout.home))
+      val own = layout.pinned.toSeq.map(layout.shardOf)
+      homes && own.distinct == own && own.forall(s => s >= layout.home && s < layout.shards) &&
+      layout.pinned.forall(h => layout.hashOf(layout.shardOf(h)).contains(h))
+    })
+  }
+
+  test("pinning leaves what is pinned where it is, and fills free places before it adds any") {
+    check(Prop.forAll(change) { case (before, pinned) =>
+      val after = before.pinning(pinned)
+      after.pinned == pinned &&
+      (before.pinned & pinned).forall(h => after.shardOf(h) == before.shardOf(h)) &&
+      after.places.size <= math.max(before.places.size, pinned.size) &&
+      after.places.lastOption.forall(_.nonEmpty)
+    })
+  }
+
+  test("moves are what shards say before and after, and no shard goes on with another's keys") {
+    check(Prop.forAll(change, hashes) { case ((before, pinned), hashes) =>
+      val after = before.pinning(pinned)
+      val all = (hashes ++ before.pinned ++ pinned).distinct
+      val moved = all.filter(h => before.shardOf(h) != after.shardOf(h)).toSet
+      after.moves(before).map(_.hash).toSet == moved &&
+      after.moves(before).forall(m => m.from == before.shardOf(m.hash) && m.to == after.shardOf(m.hash)) &&
+      // A shard that goes on has what it had, less what moved away; one that does not has only what moved in.
+      all.forall { h =>
+        val s = after.shardOf(h)
+        moved(h) || (after.continues(s, before) && before.shardOf(h) == s)
+      } && (0 until after.shards).filterNot(after.continues(_, before)).forall { s =>
+        after.hashOf(s).forall(h => after.moves(before).exists(m => m.to == s && m.hash == h))
+      }
+    })
+  }
+
+  test("a state partition is its home shard and the pinned hashes that would be in it") {
+    check(Prop.forAll(Layouts.layout, hashes) { (layout, hashes) =>
+      (hashes ++ layout.pinned).forall { h =>
+        (0 until layout.home).forall(p =>
+          layout.ofPartition(p).contains(layout.shardOf(h)) == (layout.homeOf(h) == p) ||
+            layout.shardOf(h) == p
+        )
+      } && (0 until layout.home).flatMap(layout.ofPartition).sorted ==
+        (0 until layout.home) ++ layout.pinned.toSeq.map(layout.shardOf).sorted
+    })
+  }
+
+  test("places read back as written") {
+    check(Prop.forAll(Layouts.layout) { layout =>
+      val out = new ByteSink
+      Layout.putPlaces(out, layout.places)
+      Layout.getPlaces(new ByteSource(out.toByteArray)) == layout.places
+    })
+  }
+
+  test("more places than there can be") {
+    val e = intercept[IllegalArgumentException](Layout(4).pinning((0 to Layout.MostPlaces).toSet))
+    assert(e.getMessage.contains("1024 can be"))
+  }
+}

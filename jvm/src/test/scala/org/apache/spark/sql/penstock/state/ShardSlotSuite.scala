@@ -1,0 +1,65 @@
+package org.apache.spark.sql.penstock.state
+
+import java.util.UUID
+
+import org.apache.spark.unsafe.Platform
+
+import io.penstock.state.engine.ShardState
+import io.penstock.state.format._
+import io.penstock.state.memory.{MemoryAccount, SharedBytes}
+import org.scalatest.funsuite.AnyFunSuite
+
+/** A shard in memory that two tasks of a batch want at different lineages: its number is for another pinned hash now. */
+class ShardSlotSuite extends AnyFunSuite {
+  private val account = new MemoryAccount()
+  private val (first, second) = (new UUID(1, 1), new UUID(1, 2))
+
+  private def changes(key: String): SharedBytes = {
+    val out = new ByteSink
+    val writer = new ChangeSet.Writer(out)
+    writer.family("f", FamilyTraits(ordered = false, multiValued = false))
+    writer.put(key.getBytes, Platform.BYTE_ARRAY_OFFSET.toLong, key.length, null, 0L, 0)
+    writer.finish()
+    new SharedBytes(out.toByteArray, account)
+  }
+
+  /** A slot whose content is prepared under `lineage` on top of what is there. */
+  private def prepare(slot: ShardSlot, lineage: UUID, base: UUID, key: String): Unit = {
+    val bytes = changes(key)
+    slot.prepare(lineage, base, bytes, 0, bytes.array.length)
+  }
+
+  private def keys(state: ShardState): Int = Option(state.familyOrNull("f")).fold(0)(_.table.size)
+
+  private def never: ShardSlot.Loaded = throw new IllegalStateException("nothing is to be loaded")
+
+  for (ownerFirst <- Seq(true, false); folded <- Seq(true, false)) {
+    val order = if (ownerFirst) "before" else "after"
+    test(s"the new owner opens it $order the reader of its keys, which were ${if (folded) "" else "not "}folded in") {
+      val slot = new ShardSlot(8, account)
+      slot.open(ShardRefs.NeverWritten, 0L)(never)
+      prepare(slot, first, ShardRefs.NeverWritten, "a")
+      if (folded) {
+        slot.open(first, 1L)(never)
+        prepare(slot, second, first, "b")
+      }
+      val wanted = if (folded) second else first
+      def read = slot.openIfHeld(wanted, 2L)
+      def own = slot.open(ShardRefs.NeverWritten, 2L)(never).content
+      val (owned, found) = if (ownerFirst) { val o = own; (o, read) }
+      else { val f = read; (own, f) }
+      assert(keys(owned) == 0)
+      // Else it is read from the checkpoint.
+      found.foreach(state => assert(keys(state) == (if (folded) 2 else 1)))
+      assert(found.nonEmpty || ownerFirst)
+      prepare(slot, new UUID(1, 3), ShardRefs.NeverWritten, "c")
+      val next = slot.open(new UUID(1, 3), 3L) {
+        val state = new ShardState
+        val c = changes("c")
+        state(c.array, 0, c.array.length)
+        ShardSlot.Loaded(state, 1, 0L)
+      }
+      assert(keys(next.content) == 1)
+    }
+  }
+}
