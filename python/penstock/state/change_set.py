@@ -1,5 +1,8 @@
 """Change sets, the form in which changes are stored: `docs/PROTOCOL.md`, section 4."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
 from penstock.state.framing import Cursor, MalformedDataError
 
 _ORDERED, _MULTI_VALUED, _REMOVED, _MOVED = 1, 2, 4, 8
@@ -45,20 +48,77 @@ def apply(section: bytes, content: Content) -> None:
         Where the bytes do not follow the format.
     """
     cursor = Cursor(section)
-    families: list[Family | None] = []
+    families: list[Family] = []
+    traits: list[int | None] = []
+    for declared in _families(cursor):
+        traits.append(declared.traits)
+        if declared.traits is None:
+            content.pop(declared.name, None)
+            families.append(Family(0))
+        elif content.setdefault(declared.name, Family(declared.traits)).flags == declared.traits:
+            families.append(content[declared.name])
+        else:
+            what = f"family {declared.name} had other flags than {declared.traits} before"
+            raise MalformedDataError(what, declared.at)
+    for index, operation, key, value in _changes(cursor, traits):
+        family = families[index]
+        if operation == _REMOVE:
+            family.pop(key, None)
+        else:
+            family[key] = value if operation == _PUT else family.get(key, b"") + value
+
+
+@dataclass
+class Moves:
+    """What a change set takes out of a shard and into it, because a hash was pinned or is so no more.
+
+    Parameters
+    ----------
+    came
+        Keys and values by the family's name.
+    left
+        Keys by the family's name.
+    removed
+        Families that were removed.
+    """
+
+    came: dict[str, dict[bytes, bytes]] = field(default_factory=dict)
+    left: dict[str, set[bytes]] = field(default_factory=dict)
+    removed: set[str] = field(default_factory=set)
+
+
+def moves(section: bytes) -> Moves:
+    """Read what a change set moves; raises `MalformedDataError`."""
+    cursor, found = Cursor(section), Moves()
+    declared = list(_families(cursor))
+    found.removed = {family.name for family in declared if family.traits is None}
+    for index, operation, key, value in _changes(cursor, [family.traits for family in declared]):
+        if declared[index].flags & _MOVED:
+            name = declared[index].name
+            if operation == _REMOVE:
+                found.left.setdefault(name, set()).add(key)
+            else:
+                found.came.setdefault(name, {})[key] = value
+    return found
+
+
+@dataclass(frozen=True)
+class _Declared:
+    name: str
+    flags: int
+    at: int
+
+    @property
+    def traits(self) -> int | None:
+        """None where the family is removed."""
+        return None if self.flags & _REMOVED else self.flags & ~_MOVED
+
+
+def _families(cursor: Cursor) -> Iterator[_Declared]:
     for _ in range(cursor.count("number of families")):
         at = cursor.position
-        flags, name = read_flags(cursor, _REMOVED | _MOVED), cursor.string()
-        traits = flags & ~_MOVED
-        if flags & _REMOVED:
-            content.pop(name, None)
-            families.append(None)
-        elif content.setdefault(name, Family(traits)).flags == traits:
-            families.append(content[name])
-        else:
-            raise MalformedDataError(f"family {name} had other flags than {traits} before", at)
-    while cursor.remaining:
-        _change(cursor, families)
+        flags = read_flags(cursor, _REMOVED | _MOVED)
+        yield _Declared(cursor.string(), flags, at)
 
 
 def read_flags(cursor: Cursor, more: int = 0) -> int:
@@ -70,29 +130,29 @@ def read_flags(cursor: Cursor, more: int = 0) -> int:
     return flags
 
 
-def _change(cursor: Cursor, families: list[Family | None]) -> None:
-    at = cursor.position
-    tag = cursor.varint()
-    index, operation = tag >> 2, tag & 3
-    family = families[index] if index < len(families) else None
-    if family is None:
-        raise MalformedDataError(f"a change of family {index}, which is not declared", at)
-    key = cursor.take(cursor.count("length of a key"))
-    if operation == _REMOVE:
-        family.pop(key, None)
-    elif operation == _PUT:
-        family[key] = read_value(cursor, cursor.count("length of a value"), family)
-    elif operation == _APPEND and family.flags & _MULTI_VALUED:
-        family[key] = family.get(key, b"") + read_value(cursor, cursor.count("length of a value"), family)
-    else:
-        raise MalformedDataError(f"a change of kind {operation} in a family with flags {family.flags}", at)
+def _changes(cursor: Cursor, traits: list[int | None]) -> Iterator[tuple[int, int, bytes, bytes]]:
+    """Read changes: index of the family, operation, key, value; a removal has none."""
+    while cursor.remaining:
+        at = cursor.position
+        tag = cursor.varint()
+        index, operation = tag >> 2, tag & 3
+        flags = traits[index] if index < len(traits) else None
+        if flags is None:
+            raise MalformedDataError(f"a change of family {index}, which is not declared", at)
+        key = cursor.take(cursor.count("length of a key"))
+        if operation == _REMOVE:
+            yield index, operation, key, b""
+        elif operation == _PUT or (operation == _APPEND and flags & _MULTI_VALUED):
+            yield index, operation, key, read_value(cursor, cursor.count("length of a value"), flags)
+        else:
+            raise MalformedDataError(f"a change of kind {operation} in a family with flags {flags}", at)
 
 
-def read_value(cursor: Cursor, length: int, family: Family) -> bytes:
+def read_value(cursor: Cursor, length: int, flags: int) -> bytes:
     """Read a value, and check that the values of a multi-valued family fill their room."""
     start = cursor.position
     value = cursor.take(length)
-    if family.flags & _MULTI_VALUED:
+    if flags & _MULTI_VALUED:
         values = Cursor(value)
         while values.remaining:
             at = start + values.position

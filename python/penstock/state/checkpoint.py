@@ -169,6 +169,11 @@ class Checkpoint:
 
         _located(section.path, section.offset, applied)
 
+    def moves(self, section: Section) -> change_set.Moves:
+        """Read what a section moves from shard to shard."""
+        data = self.section(section)
+        return _located(section.path, section.offset, lambda: change_set.moves(data))
+
     def committed_batch(self) -> int | None:
         """Return the newest batch in Spark's commit log."""
         return max((int(f.name) for f in self._storage.files("commits") if f.name.isdigit()), default=None)

@@ -72,7 +72,7 @@ def _page(cursor: Cursor, length: int, family: Family) -> None:
         at = page.position
         try:
             key_bytes, value_bytes = page.u32(), page.u32()
-            key, value = page.take(key_bytes), read_value(page, value_bytes, family)
+            key, value = page.take(key_bytes), read_value(page, value_bytes, family.flags)
             page.take(-(key_bytes + value_bytes) % _UNIT_BYTES)
         except MalformedDataError as error:
             raise MalformedDataError(error.what, start + error.at_byte) from error

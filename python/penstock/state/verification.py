@@ -232,10 +232,12 @@ def _step(checkpoint: Checkpoint, found: Verification, before: Manifest, after: 
     """Check that a batch begins where the one before ended: no change lost, none twice."""
     path = manifest_path(after.batch, after.generation)
     for key, shards in after.stores.items():
-        old = before.stores.get(key)
-        if old is None or len(old) != len(shards):
+        if key not in before.stores:
             continue
-        for number, (was, now) in enumerate(zip(old, shards, strict=True)):
+        if before.places.get(key) != after.places.get(key):
+            _moved(checkpoint, found, before, after, key)
+        for number, now in enumerate(shards):
+            was = _was(before, after, key, number)
             kept = Shard(now.snapshot, tuple(d for d in now.deltas if d.version <= after.batch))
             if kept.lineage != was.lineage:
                 found.wrong(
@@ -245,6 +247,55 @@ def _step(checkpoint: Checkpoint, found: Verification, before: Manifest, after: 
                 )
             elif now.snapshot is not None and now.snapshot != was.snapshot:
                 _snapshot(checkpoint, found, _store(key) + f", shard {number}", was, now.snapshot)
+
+
+def _was(before: Manifest, after: Manifest, key: StoreKey, number: int) -> Shard:
+    """Give what a shard goes on from: nothing where its place is for another hash than before."""
+    place = number - after.shard_count
+    if place >= 0:
+        was, now = before.places.get(key, ()), after.places.get(key, ())
+        if now[place] is None or was[place : place + 1] != now[place : place + 1]:
+            return Shard(None, ())
+    return before.stores[key][number]
+
+
+def _moved(checkpoint: Checkpoint, found: Verification, before: Manifest, after: Manifest, key: StoreKey) -> None:
+    """Check that all that left shards, because hashes were pinned or are so no more, came to others, and once."""
+    came: dict[tuple[str, bytes], bytes] = {}
+    left: dict[tuple[str, bytes], bytes] = {}
+    removed: set[str] = set()
+    twice = 0
+    try:
+        for number, now in enumerate(after.stores[key]):
+            if now.version != after.batch + 1:
+                continue
+            moves = checkpoint.moves(now.parts[-1].section)
+            removed |= moves.removed
+            arrived = {(name, k): value for name, values in moves.came.items() for k, value in values.items()}
+            twice += len(came.keys() & arrived.keys())
+            came |= arrived
+            if moves.left:
+                content = checkpoint.content(_was(before, after, key, number).parts)
+                left |= {(name, k): content[name][k] for name, keys in moves.left.items() for k in keys}
+        for number, was in enumerate(before.stores[key][after.shard_count :], after.shard_count):
+            if number >= len(after.stores[key]) or _was(before, after, key, number) is not was:
+                content = checkpoint.content(was.parts)
+                left |= {(name, k): value for name, values in content.items() for k, value in values.items()}
+    except DamagedFileError:
+        return  # a section that cannot be read is on the list already
+    except KeyError as error:
+        found.wrong(
+            manifest_path(after.batch, after.generation), f"{_store(key)}: a key left that was not there, {error}"
+        )
+        return
+    lost = sum(1 for at, value in left.items() if at[0] not in removed and came.get(at) != value)
+    made = sum(1 for at in came if at not in left)
+    if lost or made or twice:
+        found.wrong(
+            manifest_path(after.batch, after.generation),
+            f"{_store(key)}: of {len(left)} keys that left their shards {lost} did not come to another as they were, "
+            f"{made} came that had not left, {twice} came twice",
+        )
 
 
 def _snapshot(checkpoint: Checkpoint, found: Verification, of: str, was: Shard, snapshot: Change) -> None:

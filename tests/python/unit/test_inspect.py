@@ -121,6 +121,52 @@ def test_a_lost_change_and_a_wrong_snapshot_are_found_though_every_checksum_is_r
     assert "shard 3" in problem.what
 
 
+def pinned(root, moved, changes=None):
+    """A batch in which hash 9 gets shard 4, after one that left two keys in shard 1."""
+    writer = Writer(root)
+    writer.batch(0, {1: {b"a": b"1", b"b": b"2"}})
+    writer.lay_out(9)
+    writer.batch(1, changes or {}, moved)
+    return writer
+
+
+def problems(writer):
+    return [p.what for p in verify(Checkpoint(str(writer.root))).problems]
+
+
+def test_keys_that_move_from_shard_to_shard(tmp_path):
+    writer = pinned(tmp_path, {1: {b"a": None}, 4: {b"a": b"1"}}, {4: {b"a": b"3"}})
+    writer.lay_out(10)
+    # Another hash takes the place: what was there goes home, whole.
+    writer.batch(2, {}, {1: {b"a": b"3"}, 4: {}})
+    writer.lay_out()
+    writer.batch(3, {1: {b"c": b"4"}})
+    assert problems(writer) == []
+
+
+@pytest.mark.parametrize(
+    ("moved", "found"),
+    [
+        ({1: {b"a": None}}, "of 1 keys that left their shards 1 did not come"),
+        ({1: {b"a": None}, 4: {b"a": b"2"}}, "of 1 keys that left their shards 1 did not come"),
+        ({4: {b"a": b"1"}}, "of 0 keys that left their shards 0 did not come to another as they were, 1 came that had"),
+        ({1: {b"a": None}, 2: {b"a": b"1"}, 4: {b"a": b"1"}}, "0 came that had not left, 1 came twice"),
+        ({1: {b"z": None}}, "a key left that was not there"),
+    ],
+)
+def test_keys_that_are_lost_or_doubled_on_the_way_are_found(tmp_path, moved, found):
+    (problem,) = problems(pinned(tmp_path, moved))
+    assert found in problem
+
+
+def test_a_pinned_shard_that_ends_without_its_keys_coming_home_is_found(tmp_path):
+    writer = pinned(tmp_path, {1: {b"a": None}, 4: {b"a": b"1"}})
+    writer.lay_out()
+    writer.batch(2, {0: {b"c": b"1"}})
+    (problem,) = problems(writer)
+    assert "of 1 keys that left their shards 1 did not come" in problem
+
+
 def test_what_no_kept_batch_needs(tmp_path):
     writer = Writer(tmp_path)
     writer.batch(0, {0: {b"a": b"1"}})

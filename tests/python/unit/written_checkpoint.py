@@ -36,12 +36,17 @@ def frame(kind: Kind, body: bytes, payload: bytes = b"", version: int = 2) -> by
     return b"PENSTOCK" + struct.pack("<HBBII", version, kind, 0, len(body), crc32c(body)) + body + payload
 
 
-def change_set(changes: dict[bytes, bytes | None], family: str = "default") -> bytes:
-    """Puts, and removals where the value is None, in one hash family."""
-    out = varint(1) + b"\0" + string(family)
-    for key, value in changes.items():
-        out += varint(0 if value is not None else 1) + varint(len(key)) + key
-        out += b"" if value is None else varint(len(value)) + value
+Changes = dict[bytes, bytes | None]
+
+
+def change_set(changes: Changes, moved: Changes | None = None) -> bytes:
+    """Puts, and removals where the value is None, in one hash family; before them those that move keys."""
+    of_families = ([] if moved is None else [(8, moved)]) + [(0, changes)]
+    out = varint(len(of_families)) + b"".join(bytes([flags]) + string("default") for flags, _ in of_families)
+    for index, (_, of) in enumerate(of_families):
+        for key, value in of.items():
+            out += varint(index << 2 | (0 if value is not None else 1)) + varint(len(key)) + key
+            out += b"" if value is None else varint(len(value)) + value
     return out
 
 
@@ -83,6 +88,7 @@ class Writer:
     chains: list[list[Written]] = field(default_factory=lambda: [[] for _ in range(SHARDS)])
     snapshots: list[Written | None] = field(default_factory=lambda: [None] * SHARDS)
     retained_from: int = 0
+    places: list[int | None] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.write("FORMAT", frame(Kind.FORMAT, varint(SHARDS) + string("a test") + string(QUERY)))
@@ -102,16 +108,32 @@ class Writer:
             at += len(section)
         return body, 20 + len(body)
 
-    def batch(self, batch: int, changes: dict[int, dict[bytes, bytes | None]]) -> None:
+    def lay_out(self, *places: int | None) -> None:
+        """From the next batch on: the shards of other hashes than before begin anew."""
+        del self.chains[SHARDS + len(places) :], self.snapshots[SHARDS + len(places) :]
+        for place, pinned in enumerate(places):
+            if place >= len(self.places):
+                self.chains.append([])
+                self.snapshots.append(None)
+            elif pinned != self.places[place]:
+                self.chains[SHARDS + place], self.snapshots[SHARDS + place] = [], None
+        self.places = list(places)
+
+    def batch(self, batch: int, changes: dict[int, Changes], moved: dict[int, Changes] | None = None) -> None:
         """A batch that changes some shards."""
-        self.change(batch, changes, UUID(int=1000 + batch))
+        self.change(batch, changes, UUID(int=1000 + batch), moved)
         self.manifest(batch)
         (self.root / "commits").mkdir(exist_ok=True)
         (self.root / "commits" / str(batch)).write_text("v1\n{}")
 
-    def change(self, batch: int, changes: dict[int, dict[bytes, bytes | None]], lineage: UUID) -> None:
+    def change(
+        self, batch: int, changes: dict[int, Changes], lineage: UUID, moved: dict[int, Changes] | None = None
+    ) -> None:
         """What a task attempt writes."""
-        sections = {shard: change_set(of) for shard, of in changes.items()}
+        moves = moved or {}
+        sections = {
+            shard: change_set(changes.get(shard, {}), moves.get(shard)) for shard in sorted(changes.keys() | moves)
+        }
         body, at = self.table(sections)
         self.write(f"changelogs/{batch}-{lineage}", frame(Kind.CHANGELOG, body, b"".join(sections.values())))
         for shard, section in sections.items():
@@ -156,8 +178,10 @@ class Writer:
         )
         body += varint(SHARDS) + varint(len(containers)) + b"".join(containers)
         body += varint(len(lineages)) + b"".join(uuid(x) for x in lineages)
-        body += varint(1) + varint(0) + string("default") + b"\0" + varint(SHARDS)
-        for shard in range(SHARDS):
+        body += varint(1) + varint(0) + string("default") + varint(len(self.places))
+        body += b"".join(b"\0" if p is None else b"\1" + struct.pack("<i", p) for p in self.places)
+        body += varint(len(self.chains))
+        for shard in range(len(self.chains)):
             snapshot = self.snapshots[shard]
             body += b"\0" if snapshot is None else b"\1" + change(snapshot)
             body += varint(len(self.chains[shard])) + b"".join(change(w) for w in self.chains[shard])
