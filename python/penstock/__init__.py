@@ -10,8 +10,8 @@ from importlib.metadata import version
 from penstock.api.configure import configure
 from penstock.api.errors import PenstockError
 from penstock.api.reports import decisions, status
-from penstock.api.running import set_option
+from penstock.api.running import pin, set_option, unpin
 
 __version__ = version("penstock")
 
-__all__ = ["PenstockError", "__version__", "configure", "decisions", "set_option", "status"]
+__all__ = ["PenstockError", "__version__", "configure", "decisions", "pin", "set_option", "status", "unpin"]

@@ -1,4 +1,4 @@
-"""`penstock.set_option`: what an application may change of a query that runs."""
+"""`penstock.set_option`, `pin` and `unpin`: what an application may change of a query that runs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from penstock.api.errors import PenstockError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql.streaming.query import StreamingQuery
 
 # PySpark is imported where it is used: the command line works without it.
@@ -34,6 +36,65 @@ def set_option(query: StreamingQuery, name: str, value: str | int | float) -> No
         takes effect later; ``PENSTOCK_NOT_RUNNING`` where the query has ended, or something else was given, or Penstock
         is not in this application.
     """
+    _call(query, f"{name} was not set", lambda api, in_jvm: api.setOption(in_jvm, name, str(value)))
+
+
+def pin(query: StreamingQuery, *key: object) -> None:
+    """Give a key of a query that runs a shard of its own: ``pin(query, "ORD")``.
+
+    From the next batch on, whatever the policy chooses; its state moves with it. It is gone with the run.
+
+    Parameters
+    ----------
+    query
+        What ``start()`` returned.
+    key
+        The values that the stateful part of the query groups by, or joins on, in that order.
+
+    Raises
+    ------
+    PenstockError
+        ``PENSTOCK_NO_SUCH_KEY`` where the query has keys of other types; ``PENSTOCK_CANNOT_PIN`` where nothing, or
+        nothing more, can be pinned; ``PENSTOCK_NOT_RUNNING`` where the query has ended or its first batch was not
+        planned yet, or something else was given, or Penstock is not in this application.
+    """
+    _order("pin", query, key)
+
+
+def unpin(query: StreamingQuery, *key: object) -> None:
+    """Bring a pinned key home, and keep it there: ``unpin(query, "ORD")``.
+
+    From the next batch on, whatever the policy chooses, until it is pinned by `pin`. It is gone with the run.
+
+    Parameters
+    ----------
+    query
+        What ``start()`` returned.
+    key
+        As for `pin`.
+
+    Raises
+    ------
+    PenstockError
+        As for `pin`.
+    """
+    _order("unpin", query, key)
+
+
+def _order(order: str, query: StreamingQuery, key: tuple[object, ...]) -> None:
+    from pyspark import SparkContext
+    from pyspark.sql.functions import lit
+
+    def ordered(api: Any, in_jvm: Any) -> None:
+        jvm: Any = SparkContext._jvm
+        values = jvm.PythonUtils.toSeq([lit(value)._jc for value in key])
+        getattr(api, order)(in_jvm, values)
+
+    _call(query, f"{key!r} was not {order}ned", ordered)
+
+
+def _call(query: StreamingQuery, what: str, call: Callable[[Any, Any], None]) -> None:
+    """Call the JVM's side; `what` did not come to be where that fails."""
     from py4j.java_gateway import JavaClass
     from py4j.protocol import Py4JJavaError
     from pyspark import SparkContext
@@ -43,18 +104,17 @@ def set_option(query: StreamingQuery, name: str, value: str | int | float) -> No
     if in_jvm is None or jvm is None:
         raise PenstockError(
             "PENSTOCK_NOT_RUNNING",
-            f"{name} was not set: {type(query).__name__} is no query of a Spark application in this process. Give what "
-            "start() returned there; clients of Spark Connect set options when they start a query.",
+            f"{what}: {type(query).__name__} is no query of a Spark application in this process. Give what start() "
+            "returned there; clients of Spark Connect set options when they start a query.",
         )
     api = jvm.io.penstock.Penstock
     if not isinstance(api, JavaClass):
         raise PenstockError(
             "PENSTOCK_NOT_RUNNING",
-            f"{name} was not set: Penstock is not in this application. Start it with "
-            "penstock.configure(SparkSession.builder).",
+            f"{what}: Penstock is not in this application. Start it with penstock.configure(SparkSession.builder).",
         )
     try:
-        api.setOption(in_jvm, name, str(value))
+        call(api, in_jvm)
     except Py4JJavaError as error:
         refused = error.java_exception
         if not refused.getClass().getName().startswith("io.penstock.errors."):

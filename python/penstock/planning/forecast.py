@@ -4,6 +4,7 @@ The papers plan for the next interval with the statistics of the last one. Here 
 other, each is held against what came, and the one that was nearest lately is used.
 """
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,7 +60,7 @@ class Forecaster:
         self._smoothing = smoothing
         self._forgetting = forgetting
         self._seen = 0
-        self._past = np.zeros((longest_period, items))
+        self._past: Loads = np.zeros((longest_period, items))
         self._average: Loads = np.zeros(items)
         self._errors: dict[str, float] = {}
         # By period; that of one batch is the last value.
@@ -70,6 +71,23 @@ class Forecaster:
     def items(self) -> int:
         """How many loads there are."""
         return len(self._average)
+
+    def rearranged(self, source: NDArray[np.int64]) -> "Forecaster":
+        """Give the same for other items.
+
+        Parameters
+        ----------
+        source
+            Of each of them, whose past it has; -1 for one without a past, of which nothing came. Shape ``(items,)``.
+        """
+        other = copy(self)
+        other._errors = dict(self._errors)
+        other._periodic_error, other._scored = self._periodic_error.copy(), self._scored.copy()
+        new = source < 0
+        other._past, other._average = self._past[:, source], self._average[source]
+        other._past[:, new] = 0.0
+        other._average[new] = 0.0
+        return other
 
     def observe(self, load: Loads) -> None:
         """Learn from a batch.

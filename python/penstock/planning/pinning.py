@@ -37,11 +37,12 @@ def pin(
     theta: float = 1.1,
     most: int = 64,
     keep: float = 0.5,
+    price: Loads | None = None,
 ) -> Pins:
     """Take keys out of shards that are heavier than a task should be, as few as needed, the dearest first.
 
-    A key is taken only if both parts become lighter by more than the tolerance. It comes home once its home shard would
-    be well within the limit with it: a load near the limit does not move it to and fro.
+    A key is taken only if both parts become lighter by more than the tolerance, and than the price. It comes home once
+    its home shard would be well within the limit with it: a load near the limit does not move it to and fro.
 
     Parameters
     ----------
@@ -59,9 +60,12 @@ def pin(
         Keys that may be pinned (A_max): the cheapest leave first.
     keep
         Part of the limit; a pinned key comes home where its home shard would be below that with it.
+    price
+        What a batch must gain where a key is taken out of a shard; shape ``(shards,)``, nothing where left out.
     """
     mean = float(shard_load.sum()) / tasks
     limit, tolerance = theta * mean, (theta - 1.0) * mean
+    least = np.full(len(shard_load), tolerance) if price is None else np.maximum(price, tolerance)
     rest = shard_load.astype(np.float64)
     np.subtract.at(rest, key_shard[pinned], key_cost[pinned])
     chosen = pinned.copy()
@@ -73,7 +77,7 @@ def pin(
             rest[home] += key_cost[key]
     for key in by_cost:
         home, cost = key_shard[key], key_cost[key]
-        if not chosen[key] and rest[home] > limit and min(cost, rest[home] - cost) > tolerance:
+        if not chosen[key] and rest[home] > limit and min(cost, rest[home] - cost) > least[home]:
             chosen[key] = True
             rest[home] -= cost
     left_out = max(0, int(chosen.sum()) - most)

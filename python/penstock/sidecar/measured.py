@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from penstock.planning.load import Loads, Placement
 from penstock.planning.shard_policies import POLICIES
+from penstock.planning.spark_hash import Hashes
 from penstock.sidecar.frame import BrokenFrameError, Frame
+from penstock.state.layout import MOST_PLACES, Places
 
-MOST_SHARDS = (1 << 16) + 1024
+MOST_SHARDS = (1 << 16) + MOST_PLACES
+MOST_KEYS = 1024
 MOST_TASKS = 1 << 16
 MOST_THETA = 10.0
 TASK_MS = 30.0
@@ -50,6 +53,39 @@ class Placing:
 
 
 @dataclass(frozen=True)
+class Pinning:
+    """What planning of pinned keys needs besides.
+
+    Parameters
+    ----------
+    theta
+        Largest load of a task over the mean that is accepted, above 1.
+    most
+        Hashes that may be pinned.
+    tasks
+        N as it was proposed.
+    home
+        S, the shards without those of pinned hashes.
+    places
+        Hashes that are pinned, by their shards, from shard S on; None for a place that is free.
+    hashes, rows, busy_ns
+        Keys that had much of the time or of the rows; shape ``(keys,)``.
+    state_bytes
+        Size of each shard's state, 0 where it is not known; shape ``(shards,)``.
+    """
+
+    theta: float
+    most: int
+    tasks: int
+    home: int
+    places: Places
+    hashes: Hashes
+    rows: NDArray[np.int64]
+    busy_ns: NDArray[np.int64]
+    state_bytes: Loads
+
+
+@dataclass(frozen=True)
 class Measured:
     """What came of a batch.
 
@@ -73,6 +109,8 @@ class Measured:
         Whether N is to be planned.
     placing
         None where shards are bound at the barrier.
+    pinning
+        None where pinned keys are not planned.
     """
 
     run: UUID
@@ -86,6 +124,7 @@ class Measured:
     busy_ns: NDArray[np.int64]
     plans_tasks: bool = True
     placing: Placing | None = None
+    pinning: Pinning | None = None
 
     @property
     def work_ms(self) -> Loads:
@@ -101,8 +140,21 @@ class Measured:
     @property
     def load_ms(self) -> Loads:
         """Work of each shard: that of all tasks, shared as the time that was booked is, else by rows."""
-        shares = (self.busy_ns if self.busy_ns.any() else self.rows).astype(np.float64)
-        total = float(shares.sum())
+        return self._as_work(self._shares)
+
+    def load_of_keys_ms(self, pinning: Pinning) -> Loads:
+        """Work of each heavy key, at most that of its shard; shape ``(keys,)``."""
+        key = self._as_work((pinning.busy_ns if self.busy_ns.any() else pinning.rows).astype(np.float64))
+        at = {h: pinning.home + place for place, h in enumerate(pinning.places)}
+        shard = np.array([at.get(h, h % pinning.home) for h in pinning.hashes.tolist()], dtype=np.int64)
+        return np.minimum(key, self.load_ms[shard])
+
+    @property
+    def _shares(self) -> Loads:
+        return (self.busy_ns if self.busy_ns.any() else self.rows).astype(np.float64)
+
+    def _as_work(self, shares: Loads) -> Loads:
+        total = float(self._shares.sum())
         return shares * (float(self.work_ms.sum()) / total) if total else shares
 
 
@@ -119,8 +171,10 @@ def of_frame(frame: Frame) -> Measured:
     head = frame.head
     shards = _whole(head, "shards", 1, MOST_SHARDS)
     tasks_ms = np.array([_number(value, "tasks_ms") for value in _list(head, "tasks_ms")])
-    names = ["rows", "busy_ns", *(["task", "state_bytes"] if "placing" in head else [])]
-    rows, busy_ns, *places = _columns(frame.body, shards, *names)
+    names = ["rows", "busy_ns"]
+    names += ["task"] if "placing" in head else []
+    names += ["state_bytes"] if "placing" in head or "pinning" in head else []
+    columns = dict(zip(names, _columns(frame.body, shards, *names), strict=True))
     return Measured(
         _uuid(head),
         _whole(head, "region", 0, 1 << 62),
@@ -129,25 +183,66 @@ def of_frame(frame: Frame) -> Measured:
         _whole(head, "most", 1, MOST_TASKS),
         _number(head.get("stage_ms"), "stage_ms"),
         tasks_ms,
-        rows,
-        busy_ns,
+        columns["rows"],
+        columns["busy_ns"],
         _truth(head, "plans_tasks"),
-        _placing(head["placing"], *places) if places else None,
+        _placing(head["placing"], columns["task"], columns["state_bytes"]) if "placing" in head else None,
+        _pinning(head["pinning"], columns["state_bytes"]) if "pinning" in head else None,
     )
 
 
 def _placing(told: Any, task: NDArray[np.int64], state_bytes: NDArray[np.int64]) -> Placing:
     if not isinstance(told, dict):
         raise RefusedError(f"placing must be an object, found {told!r}")
-    policy, theta = told.get("policy"), _number(told.get("theta"), "theta")
+    policy, theta = told.get("policy"), _theta(told)
     if policy not in POLICIES:
         raise RefusedError(f"policy must be one of {', '.join(POLICIES)}, found {policy!r}")
-    if not 1.0 < theta <= MOST_THETA:
-        raise RefusedError(f"theta must be above 1 and at most {MOST_THETA:.0f}, found {theta}")
     tasks = _whole(told, "tasks", 1, MOST_TASKS)
     if task.max() >= tasks:
         raise RefusedError(f"column task has {task.max()}, and there are {tasks} tasks")
     return Placing(policy, theta, tasks, task.astype(np.int32), state_bytes.astype(np.float64))
+
+
+def _pinning(told: Any, state_bytes: NDArray[np.int64]) -> Pinning:
+    if not isinstance(told, dict):
+        raise RefusedError(f"pinning must be an object, found {told!r}")
+    places = tuple(None if h is None else _hash(h, "places") for h in _list(told, "places", MOST_PLACES))
+    home = _whole(told, "home", 1, MOST_SHARDS)
+    if home + len(places) != len(state_bytes):
+        raise RefusedError(f"{home} home shards and {len(places)} places are not {len(state_bytes)} shards")
+    hashes = [_hash(h, "hashes") for h in _list(told, "hashes", MOST_KEYS)]
+    if len(set(hashes)) != len(hashes):
+        raise RefusedError("hashes has one twice")
+    numbers = {}
+    for name in ("rows", "busy_ns"):
+        values = [_number(n, name) for n in _list(told, name, MOST_KEYS)]
+        if len(values) != len(hashes):
+            raise RefusedError(f"{name} must have {len(hashes)} numbers, one for each of hashes, found {len(values)}")
+        numbers[name] = np.array(values, dtype=np.float64).astype(np.int64)
+    return Pinning(
+        _theta(told),
+        _whole(told, "most", 0, MOST_PLACES),
+        _whole(told, "tasks", 1, MOST_TASKS),
+        home,
+        places,
+        np.array(hashes, dtype=np.int32),
+        numbers["rows"],
+        numbers["busy_ns"],
+        state_bytes.astype(np.float64),
+    )
+
+
+def _theta(told: dict[str, Any]) -> float:
+    theta = _number(told.get("theta"), "theta")
+    if not 1.0 < theta <= MOST_THETA:
+        raise RefusedError(f"theta must be above 1 and at most {MOST_THETA:.0f}, found {theta}")
+    return theta
+
+
+def _hash(value: Any, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not -(1 << 31) <= value < 1 << 31:
+        raise RefusedError(f"{name} must be whole numbers of 32 bits, found {value!r}")
+    return value
 
 
 def _columns(body: bytes, shards: int, *names: str) -> list[NDArray[np.int64]]:
@@ -198,8 +293,10 @@ def _truth(head: dict[str, Any], name: str) -> bool:
     return value
 
 
-def _list(head: dict[str, Any], name: str) -> list[Any]:
+def _list(head: dict[str, Any], name: str, most: int = MOST_TASKS) -> list[Any]:
     value = head.get(name)
-    if not isinstance(value, list) or len(value) > MOST_TASKS:
+    if not isinstance(value, list):
         raise RefusedError(f"{name} must be a list, found {value!r}")
+    if len(value) > most:
+        raise RefusedError(f"{name} must have {most} elements at most, found {len(value)}")
     return value

@@ -77,6 +77,8 @@ def _answer(frame: Frame, planner: Planner) -> Frame:
         "tasks": plan.tasks,
         "reason": plan.reason,
     }
+    if plan.pinned is not None:
+        head["pinned"] = plan.pinned
     return Frame(Kind.PLANNED, frame.number, head, b"" if plan.task is None else _column(plan.task))
 
 

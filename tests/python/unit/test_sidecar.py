@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from penstock.planning.shard_policies import POLICIES
 from penstock.sidecar.frame import PREFIX_BYTES, BrokenFrameError, Frame, Kind, decode_prefix, decode_rest, encode
-from penstock.sidecar.measured import Measured
+from penstock.sidecar.measured import Measured, Pinning
 from penstock.sidecar.planner import MOST_REGIONS, Planner
 from penstock.sidecar.server import serve
 
@@ -44,14 +44,15 @@ def measured(shards=4, rows=None, busy_ns=None, body=None, task=None, **head):
         "plans_tasks": True,
     }
     values.update(head)
-    places = (
-        {"task": task or [s % 2 for s in range(shards)], "state_bytes": [100] * shards} if "placing" in head else {}
-    )
+    places = {"task": task or [s % 2 for s in range(shards)]} if "placing" in head else {}
+    if "placing" in head or "pinning" in head:
+        places["state_bytes"] = [100] * shards
     columns = table(rows=rows or [10] * shards, busy_ns=busy_ns or [1000] * shards, **places) if body is None else body
     return Frame(Kind.MEASURED, 5, {k: v for k, v in values.items() if v is not None}, columns)
 
 
 PLACING = {"policy": "refine", "theta": 1.1, "tasks": 2}
+PINNING = {"theta": 1.1, "most": 4, "tasks": 2, "home": 4, "places": [], "hashes": [], "rows": [], "busy_ns": []}
 
 
 class Client:
@@ -151,6 +152,47 @@ def test_shards_are_placed_on_as_many_tasks_as_are_planned(served):
         assert stream.read_all().column("task").to_pylist() == [0, 0, 0, 0]
 
 
+def test_hashes_are_pinned_where_they_part_a_shard(served):
+    client, _ = served
+    hello(client)
+    keys = {"hashes": [4, -4, 1], "busy_ns": [60_000_000, 20_000_000, 1_000_000], "rows": [1, 1, 1]}
+    busy_ns = [85_000_000, 5_000_000, 5_000_000, 5_000_000]
+    answer = client.ask(measured(pinning=PINNING | keys, busy_ns=busy_ns, plans_tasks=False))
+    assert (answer.kind, answer.head["pinned"]) == (Kind.PLANNED, [4])
+    # By rows where no time was booked, as with operators in Python.
+    keys = {"hashes": [4, -4, 1], "busy_ns": [0, 0, 0], "rows": [60, 20, 1]}
+    pinning = PINNING | keys
+    answer = client.ask(measured(pinning=pinning, rows=[85, 5, 5, 5], busy_ns=[0] * 4, plans_tasks=False))
+    assert answer.head["pinned"] == [4]
+    # In observe more tasks run than are proposed.
+    observed = measured(tasks=4, pinning=pinning, rows=[85, 5, 5, 5], busy_ns=[0] * 4, plans_tasks=False)
+    assert client.ask(observed).head["pinned"] == [4]
+    assert "pinned" not in client.ask(measured()).head
+
+
+def test_what_is_known_of_shards_outlives_a_pin():
+    planner = Planner()
+    ones = np.ones(4, dtype=np.int64)
+
+    def batch(number, load, places):
+        none = np.zeros(0, dtype=np.int64)
+        pinning = Pinning(1.1, 4, 2, 4, places, none.astype(np.int32), none, none, np.zeros(len(load)))
+        tasks_ms = np.array([4.0, 6.0])
+        return Measured(UUID(RUN), 0, number, 2, 2, 10.0, tasks_ms, load, load, True, None, pinning)
+
+    for number in range(3):
+        planner.plan(batch(number, ones, ()))
+    region = next(iter(planner._regions.values()))
+    before = region.forecaster
+    planner.plan(batch(3, np.ones(5, dtype=np.int64), (8,)))
+    assert next(iter(planner._regions.values())) is region
+    assert region.forecaster is not before
+    assert region.forecaster.items == 5
+    assert region.forecaster.forecast().error.keys() >= before.forecast().error.keys() > set()
+    planner.plan(batch(4, ones, ()))
+    assert next(iter(planner._regions.values())) is region
+
+
 @pytest.mark.parametrize("token", ["", "f" * 64, "é" * 64, None, 5])
 def test_without_the_token_there_is_no_answer(served, token):
     client, ended = served
@@ -189,6 +231,19 @@ def test_a_question_before_the_token_is_no_hello(served):
         (measured(placing=PLACING | {"tasks": 0}), "tasks must be a whole number from 1"),
         (measured(placing=PLACING, task=[0, 1, 2, 0]), "column task has 2, and there are 2 tasks"),
         (measured(placing=PLACING, body=table(rows=[1] * 4, busy_ns=[1] * 4)), "column task is missing"),
+        (measured(pinning=3), "pinning must be an object, found 3"),
+        (measured(pinning=PINNING | {"theta": 1}), "theta must be above 1"),
+        (measured(pinning=PINNING | {"tasks": 0}), "tasks must be a whole number from 1"),
+        (measured(pinning=PINNING | {"most": 1025}), "most must be a whole number from 0 to 1024"),
+        (measured(pinning=PINNING | {"home": 3}), "3 home shards and 0 places are not 4 shards"),
+        (
+            measured(pinning=PINNING | {"home": 3, "places": [1.5]}),
+            "places must be whole numbers of 32 bits, found 1.5",
+        ),
+        (measured(pinning=PINNING | {"hashes": [1 << 31]}), "hashes must be whole numbers of 32 bits"),
+        (measured(pinning=PINNING | {"hashes": [1, 1]}), "hashes has one twice"),
+        (measured(pinning=PINNING | {"hashes": [1]}), "rows must have 1 numbers, one for each of hashes, found 0"),
+        (measured(pinning=PINNING | {"hashes": [1] * 1025}), "hashes must have 1024 elements at most"),
         (measured(tasks_ms={}), "tasks_ms must be a list"),
         (measured(shards=5, body=table(rows=[1] * 4, busy_ns=[1] * 4)), "column rows must have 5 numbers"),
         (measured(rows=[1, -1, 1, 1]), "column rows has a negative number"),

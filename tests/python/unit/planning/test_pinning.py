@@ -63,3 +63,9 @@ def test_pinning_makes_no_shard_heavier_and_comes_to_rest(data):
     assert max([*rest, *own]) <= max(load.max(), 1.1 * load.sum() / tasks)
     again = pins(load, keys, pinned=np.flatnonzero(first.pinned), tasks=tasks, most=most)
     assert again.pinned.tolist() == first.pinned.tolist()
+
+
+def test_a_key_is_taken_only_where_a_batch_gains_more_than_the_price():
+    load, keys = [180, 70, 75, 75], [(0, 90), (0, 60)]
+    assert pins(load, keys, price=np.full(4, 89.0)).pinned.tolist() == [True, False]
+    assert not pins(load, keys, price=np.array([90.0, 0, 0, 0])).pinned.any()

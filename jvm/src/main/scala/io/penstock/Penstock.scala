@@ -1,6 +1,6 @@
 package io.penstock
 
-import org.apache.spark.sql.penstock.routing.RunTimeSettings
+import org.apache.spark.sql.penstock.routing.{RunTimePins, RunTimeSettings}
 import org.apache.spark.sql.streaming.StreamingQuery
 
 /** What an application may ask of Penstock while its queries run. */
@@ -19,4 +19,22 @@ object Penstock {
     val option = if (name.startsWith(conf.Setting.OptionPrefix)) name else conf.Setting.OptionPrefix + name
     RunTimeSettings.update(query, option, value)
   }
+
+  /**
+   * Gives a key of a query that runs a shard of its own from the next batch on, whatever the policy chooses:
+   * `pin(query, "ORD")`. Keys of several columns have several values. It is gone with the run.
+   *
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_NO_SUCH_KEY, PENSTOCK_CANNOT_PIN, PENSTOCK_NOT_RUNNING
+   */
+  def pin(query: StreamingQuery, key: Any*): Unit = RunTimePins.order(query, key, pin = true)
+
+  /**
+   * Brings a pinned key home from the next batch on, and keeps it there, whatever the policy chooses. It is gone with the
+   * run.
+   *
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_NO_SUCH_KEY, PENSTOCK_CANNOT_PIN, PENSTOCK_NOT_RUNNING
+   */
+  def unpin(query: StreamingQuery, key: Any*): Unit = RunTimePins.order(query, key, pin = false)
 }

@@ -2,6 +2,8 @@ package io.penstock.control
 
 import java.util.UUID
 
+import io.penstock.sharding.Layout
+
 /**
  * What the driver knows of a region when the last task of a batch has ended.
  *
@@ -21,6 +23,8 @@ import java.util.UUID
  *   whether N is to be planned
  * @param placing
  *   None where shards are bound at the barrier
+ * @param pinning
+ *   None where pinned keys are not planned
  */
 final case class Measured(
     run: UUID,
@@ -33,7 +37,8 @@ final case class Measured(
     rows: Array[Long],
     busyNs: Array[Long],
     plansTasks: Boolean = true,
-    placing: Option[Placing] = None
+    placing: Option[Placing] = None,
+    pinning: Option[Pinning] = None
 )
 
 /**
@@ -53,6 +58,39 @@ final case class Measured(
 final case class Placing(policy: String, theta: Double, tasks: Int, taskOf: Array[Int], stateBytes: Array[Long])
 
 /**
+ * What planning of pinned keys needs besides.
+ *
+ * @param theta
+ *   busiest task over mean that is accepted
+ * @param most
+ *   hashes that may be pinned
+ * @param tasks
+ *   N as it was proposed
+ * @param layout
+ *   of the batch
+ * @param heavy
+ *   keys that had much of the time or of the rows
+ * @param stateBytes
+ *   size of each shard's state, 0 where it is not known
+ */
+final case class Pinning(
+    theta: Double,
+    most: Int,
+    tasks: Int,
+    layout: Layout,
+    heavy: Seq[HeavyKey],
+    stateBytes: Array[Long]
+)
+
+/**
+ * A key, by its hash, that had much of a batch.
+ *
+ * @param busyNs
+ *   time of its rows, as far as it was booked to keys
+ */
+final case class HeavyKey(hash: Int, rows: Long, busyNs: Long)
+
+/**
  * What a region should do from the next batch on.
  *
  * @param batch
@@ -61,5 +99,13 @@ final case class Placing(policy: String, theta: Double, tasks: Int, taskOf: Arra
  *   why so many tasks
  * @param taskOf
  *   task of each shard, below `tasks`; None where shards are bound at the barrier
+ * @param pinned
+ *   hashes that are to have a shard of their own; None where that was not planned
  */
-final case class Plan(batch: Long, tasks: Int, reason: String, taskOf: Option[Array[Int]] = None)
+final case class Plan(
+    batch: Long,
+    tasks: Int,
+    reason: String,
+    taskOf: Option[Array[Int]] = None,
+    pinned: Option[Set[Int]] = None
+)

@@ -22,11 +22,23 @@ trait PinPolicy {
 
 object PinPolicy {
 
-  /** The policy that a query's settings name. */
-  def of(settings: QuerySettings): PinPolicy = settings.policy match {
+  /**
+   * The policy that a query's settings name.
+   *
+   * @param planned
+   *   what the driver's planner says of a region
+   */
+  def of(settings: QuerySettings, planned: Long => Option[Set[Int]]): PinPolicy = settings.policy match {
+    case PolicyChoice.Hybrid => new PlannedPins(planned, settings.pinnedMax)
     case PolicyChoice.Chaos(seed) => new ChaosPins(seed, settings.pinnedMax)
     case _ => NoPins
   }
+}
+
+/** As planned; as they are where there is no plan. */
+final class PlannedPins(planned: Long => Option[Set[Int]], most: Int) extends PinPolicy {
+  override def pins(batch: Long, region: Long, pinned: Set[Int], heavy: Seq[Int]): Set[Int] =
+    planned(region).getOrElse(pinned).toSeq.sorted.take(most).toSet
 }
 
 object NoPins extends PinPolicy {

@@ -1,12 +1,15 @@
 package io.penstock.sidecar
 
+import scala.jdk.CollectionConverters._
+
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
-import io.penstock.control.{Measured, Plan}
+import io.penstock.control.{Measured, Pinning, Plan}
 
 /** What is measured to a frame, and a frame to a plan: docs/PROTOCOL.md, section 9. */
 object PlanMessages {
   private val MostReasonChars = 1000
+  private val MostKeys = 1024
 
   def head(measured: Measured): ObjectNode = {
     val head = SidecarFrame.newHead()
@@ -19,14 +22,28 @@ object PlanMessages {
     measured.placing.foreach { p =>
       head.putObject("placing").put("policy", p.policy).put("theta", p.theta).put("tasks", p.tasks)
     }
+    measured.pinning.foreach(putPinning(head, _))
     head
+  }
+
+  private def putPinning(head: ObjectNode, pinning: Pinning): Unit = {
+    val of = head.putObject("pinning").put("theta", pinning.theta).put("most", pinning.most).put("tasks", pinning.tasks)
+    of.put("home", pinning.layout.home)
+    val places = of.putArray("places")
+    pinning.layout.places.foreach(_.fold(places.addNull())(places.add(_)))
+    val (hashes, rows, busyNs) = (of.putArray("hashes"), of.putArray("rows"), of.putArray("busy_ns"))
+    pinning.heavy.sortBy(k => (-k.busyNs, -k.rows, k.hash)).take(MostKeys).foreach { key =>
+      hashes.add(key.hash)
+      rows.add(key.rows)
+      busyNs.add(key.busyNs)
+    }
   }
 
   def body(measured: Measured): Array[Byte] = {
     val loads = Seq("rows" -> measured.rows, "busy_ns" -> measured.busyNs)
-    val places =
-      measured.placing.toSeq.flatMap(p => Seq("task" -> p.taskOf.map(_.toLong), "state_bytes" -> p.stateBytes))
-    ShardColumns.encode(loads ++ places: _*)
+    val places = measured.placing.map(p => "task" -> p.taskOf.map(_.toLong))
+    val stateBytes = measured.placing.map(_.stateBytes).orElse(measured.pinning.map(_.stateBytes))
+    ShardColumns.encode(loads ++ places ++ stateBytes.map("state_bytes" -> _): _*)
   }
 
   /**
@@ -57,7 +74,11 @@ object PlanMessages {
         case Some(placing) => placed(answer.body, placing.taskOf.length, tasks.toInt).map(Some(_))
         case None => Right(None)
       }
-    } yield Plan(asked.batch, tasks.toInt, reason.take(MostReasonChars), taskOf)
+      pinned <- asked.pinning match {
+        case Some(pinning) => hashes(head.get("pinned"), pinning.most).map(Some(_))
+        case None => Right(None)
+      }
+    } yield Plan(asked.batch, tasks.toInt, reason.take(MostReasonChars), taskOf, pinned)
   }
 
   private def placed(body: Array[Byte], shards: Int, tasks: Int): Either[String, Array[Int]] =
@@ -66,6 +87,15 @@ object PlanMessages {
         .toLeft(column.map(_.toInt))
         .left.map(t => s"a shard is placed on task $t, and there are $tasks")
     }
+
+  private def hashes(found: JsonNode, most: Int): Either[String, Set[Int]] = {
+    val elements = Option(found).filter(_.isArray).toSeq.flatMap(_.elements().asScala)
+    val hashes = elements.filter(n => n.isIntegralNumber && n.canConvertToInt).map(_.intValue)
+    if (found == null || !found.isArray || hashes.size < elements.size) {
+      Left(s"pinned must be whole numbers of 32 bits, found $found")
+    } else if (hashes.distinct.size < hashes.size) Left(s"a hash is pinned twice: $found")
+    else Either.cond(hashes.size <= most, hashes.toSet, s"${hashes.size} hashes are to be pinned, $most may be")
+  }
 
   private def same[T](name: String, found: Option[T], asked: T): Either[String, Unit] =
     Either.cond(found.contains(asked), (), s"$name must be $asked, found ${found.getOrElse("none")}")

@@ -3,7 +3,8 @@ package io.penstock.sidecar
 import java.util.UUID
 
 import com.fasterxml.jackson.databind.node.ObjectNode
-import io.penstock.control.{Measured, Placing, Plan}
+import io.penstock.control.{HeavyKey, Measured, Pinning, Placing, Plan}
+import io.penstock.sharding.Layout
 import org.scalatest.funsuite.AnyFunSuite
 
 class PlanMessagesSuite extends AnyFunSuite {
@@ -25,6 +26,64 @@ class PlanMessagesSuite extends AnyFunSuite {
       """"tasks_ms":[4.0,5.0],"plans_tasks":true}""")
     val both = PlanMessages.head(asked.copy(plansTasks = false, placing = Some(placing)))
     assert(both.toString.endsWith(""""plans_tasks":false,"placing":{"policy":"refine","theta":1.1,"tasks":2}}"""))
+  }
+
+  private val pinning =
+    Pinning(
+      1.1,
+      2,
+      3,
+      Layout(1, Vector(None, Some(-7))),
+      Seq(HeavyKey(5, 1L, 20L), HeavyKey(6, 4L, 30L)),
+      Array(7L, 8L, 0L)
+    )
+
+  test("keys that could be pinned are in the head, the heaviest first") {
+    assert(
+      PlanMessages.head(asked.copy(pinning = Some(pinning))).toString.endsWith(
+        """"pinning":{"theta":1.1,"most":2,"tasks":3,"home":1,"places":[null,-7],"hashes":[6,5],"rows":[4,1],"busy_ns":[30,20]}}"""
+      )
+    )
+    val body = PlanMessages.body(asked.copy(pinning = Some(pinning)))
+    assert(ShardColumns.decode(body, "state_bytes", 3).exists(_.sameElements(pinning.stateBytes)))
+  }
+
+  private def pinned(change: ObjectNode => Unit): Either[String, Plan] = {
+    val head = SidecarFrame.newHead()
+      .put("run", run.toString).put("region", 1L).put("batch", 9L).put("tasks", 2).put("reason", "as it was")
+    change(head)
+    PlanMessages.plan(
+      SidecarFrame(FrameKind.Planned, 1, head, Array.emptyByteArray),
+      asked.copy(pinning = Some(pinning))
+    )
+  }
+
+  private def pins(hashes: Any*)(head: ObjectNode): Unit = {
+    val array = head.putArray("pinned")
+    hashes.foreach {
+      case hash: Int => array.add(hash)
+      case hash: Long => array.add(hash)
+      case other => array.add(other.toString)
+    }
+  }
+
+  test("hashes are pinned where that was asked for") {
+    assert(pinned(pins(-7, 6)).map(_.pinned) == Right(Some(Set(-7, 6))))
+    assert(pinned(pins()).map(_.pinned) == Right(Some(Set.empty)))
+    assert(answer(pins(-7)).map(_.pinned) == Right(None))
+  }
+
+  Seq[(String, Either[String, Plan], String)](
+    ("no pins", pinned(_ => ()), "pinned must be whole numbers of 32 bits, found null"),
+    ("pins that are no list", pinned(_.put("pinned", 3): Unit), "pinned must be whole numbers of 32 bits, found 3"),
+    ("a pin that is no number", pinned(pins(1, "x")), "pinned must be whole numbers of 32 bits"),
+    ("a pin of more bits", pinned(pins(1L << 31)), "pinned must be whole numbers of 32 bits"),
+    ("a hash that is pinned twice", pinned(pins(4, 4)), "a hash is pinned twice"),
+    ("more pins than there may be", pinned(pins(4, 5, 6)), "3 hashes are to be pinned, 2 may be")
+  ).foreach { case (name, found, error) =>
+    test(s"impossible plan: $name") {
+      assert(found.left.exists(e => e.startsWith("impossible plan: ") && e.contains(error)), found)
+    }
   }
 
   private def placedOn(tasks: Long*): Array[Byte] = ShardColumns.encode("task" -> tasks.toArray)

@@ -14,12 +14,15 @@ import io.penstock.telemetry.RowCosts
  *   of their rows
  * @param heavyHashes
  *   hashes of the keys that had much of the time or the rows, in the newest batch that had any
+ * @param batches
+ *   of the run so far
  */
 final private[routing] case class KnownRegion(
     layout: Layout,
     taskOf: Array[Int],
     costs: RowCosts,
-    heavyHashes: Seq[Int]
+    heavyHashes: Seq[Int],
+    batches: Int
 ) {
 
   /**
@@ -32,6 +35,6 @@ final private[routing] case class KnownRegion(
       val from = other.inherited(layout)
       val left = other.moves(layout).map(_.from).toSet
       val costsFrom = from.zipWithIndex.map { case (f, s) => if (f == s && left(s)) RowCosts.Unknown else f }
-      KnownRegion(other, from.map(taskOf), costs.of(costsFrom), heavyHashes)
+      copy(other, from.map(taskOf), costs.of(costsFrom))
     }
 }

@@ -4,11 +4,24 @@ import java.util.UUID
 
 import org.apache.spark.sql.penstock.telemetry.RegionLoad
 
-import io.penstock.conf.{PolicyChoice, QuerySettings, TasksChoice}
-import io.penstock.control.{Measured, Placing, Planner}
+import io.penstock.conf.{Mode, PolicyChoice, QuerySettings, TasksChoice}
+import io.penstock.control.{Measured, Pinning, Placing, Planner}
 
-/** Why a region has its tasks, and what placed its shards on them, in words; None where that was not planned. */
-final case class PlanReasons(tasks: Option[String] = None, placed: Option[String] = None)
+/**
+ * What was planned of a region, in words; None where it was not planned.
+ *
+ * @param tasks
+ *   why it has so many
+ * @param placed
+ *   what placed its shards on them
+ * @param unpinned
+ *   why keys that could be pinned are not
+ */
+final case class PlanReasons(
+    tasks: Option[String] = None,
+    placed: Option[String] = None,
+    unpinned: Option[String] = None
+)
 
 /**
  * What the driver's planner has to do with one region in one batch: the plan that the batch uses, and what it is told of
@@ -16,6 +29,16 @@ final case class PlanReasons(tasks: Option[String] = None, placed: Option[String
  *
  * @param tasks
  *   N of the batch
+ * @param plansTasks
+ *   whether N is planned
+ * @param policy
+ *   that places shards between batches, if one does
+ * @param pins
+ *   how many keys may be pinned, if that is planned
+ * @param observes
+ *   whether none is, whatever is planned
+ * @param seen
+ *   batches of the run before this one
  * @param cores
  *   tasks that can run at once
  * @param stateBytes
@@ -29,6 +52,9 @@ final private[routing] class RegionPlanning private (
     theta: Double,
     plansTasks: Boolean,
     policy: Option[String],
+    pins: Option[Int],
+    observes: Boolean,
+    seen: Int,
     cores: => Int,
     stateBytes: => Array[Long]
 ) {
@@ -37,7 +63,13 @@ final private[routing] class RegionPlanning private (
   /** Task of each shard, as planned for this number of tasks. */
   val taskOf: Option[Array[Int]] = plan.toOption.filter(_.tasks == tasks).flatMap(_.taskOf)
 
-  def reasons: PlanReasons = PlanReasons(Option.when(plansTasks)(plan.fold(identity, _.reason)), policy.map(placed))
+  def reasons: PlanReasons =
+    PlanReasons(Option.when(plansTasks)(plan.fold(identity, _.reason)), policy.map(placed), pins.flatMap(_ => unpinned))
+
+  private def unpinned: Option[String] = plan match {
+    case Left(why) => Some(s"no key is pinned: $why")
+    case Right(p) => p.pinned.filter(_.nonEmpty && observes).map(hashes => s"${hashes.size} keys would be pinned")
+  }
 
   private def placed(policy: String): String = (plan, taskOf) match {
     case (Right(p), Some(_)) => s"$policy, by batch ${p.batch}"
@@ -45,8 +77,29 @@ final private[routing] class RegionPlanning private (
     case (Left(why), _) => s"$policy has no plan ($why): shards stay where they can"
   }
 
-  /** Hands over what the batch has measured. */
-  def learn(decision: Decision, load: RegionLoad): Unit = Planner.current.learn(
+  /**
+   * Hands over what the batch has measured, where something may come of it: the planner is a process, which starts when it
+   * is first asked.
+   */
+  def learn(decision: Decision, load: RegionLoad): Unit = {
+    val pinning =
+      pins.filter(_ => pinsMatter(decision, load)).map(Pinning(
+        theta,
+        _,
+        tasks,
+        load.layout,
+        load.heavyKeys,
+        stateBytes
+      ))
+    if (plansTasks || policy.nonEmpty || pinning.nonEmpty) Planner.current.learn(measured(decision, load, pinning))
+  }
+
+  /** Whether keys are pinned that could come home, or a shard is heavy enough to become the limit soon. */
+  private def pinsMatter(decision: Decision, load: RegionLoad): Boolean = load.layout.places.nonEmpty ||
+    (seen >= RegionPlanning.ColdBatches && decision.heaviestShard * tasks > theta / 2 &&
+      decision.heaviestShard * load.workMs > RegionPlanning.LittleMs)
+
+  private def measured(decision: Decision, load: RegionLoad, pinning: Option[Pinning]): Measured =
     Measured(
       run,
       region,
@@ -58,12 +111,18 @@ final private[routing] class RegionPlanning private (
       decision.rows,
       load.busyOfShardsNs,
       plansTasks,
-      policy.map(Placing(_, theta, tasks, decision.proposed.taskOf, stateBytes))
+      policy.map(Placing(_, theta, tasks, decision.proposed.taskOf, stateBytes)),
+      pinning
     )
-  )
 }
 
 private[routing] object RegionPlanning {
+
+  /** The first batches of a run tell more of the compiler than of the load. */
+  private val ColdBatches = 3
+
+  /** To divide a shard that takes less is not worth a process. */
+  private val LittleMs = 50.0
 
   /** None where a batch of these settings uses no plan. */
   def of(
@@ -72,13 +131,29 @@ private[routing] object RegionPlanning {
       region: Long,
       batch: Long,
       tasks: Int,
+      seen: Int,
       cores: => Int,
       stateBytes: => Array[Long]
   ): Option[RegionPlanning] = {
     val plansTasks = settings.tasks == TasksChoice.Auto
     val policy = Option(settings.policy).collect { case PolicyChoice.Planned(name) => name }
-    Option.when(plansTasks || policy.nonEmpty)(
-      new RegionPlanning(run, region, batch, tasks, settings.theta, plansTasks, policy, cores, stateBytes)
+    val pins = Option.when(settings.policy == PolicyChoice.Hybrid && settings.pinnedMax > 0)(settings.pinnedMax)
+    val observes = settings.mode == Mode.Observe
+    Option.when(plansTasks || policy.nonEmpty || pins.nonEmpty)(
+      new RegionPlanning(
+        run,
+        region,
+        batch,
+        tasks,
+        settings.theta,
+        plansTasks,
+        policy,
+        pins,
+        observes,
+        seen,
+        cores,
+        stateBytes
+      )
     )
   }
 }

@@ -84,7 +84,9 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       d.heaviestShard,
       heaviestKey
     ).inWords(batch.theta, batch.foreseen)
-    (r.plans.placed.toSeq :+ (if (batch.mode == Mode.Observe) s"observe: $words" else words)).mkString("; ")
+    val unpinned = r.plans.unpinned.filter(_ => d.heaviestShard * d.proposed.tasks > batch.theta)
+    val decided = if (batch.mode == Mode.Observe) s"observe: $words" else words
+    (r.plans.placed ++ Some(decided) ++ unpinned).mkString("; ")
   }
 
   private def key(k: KeyLoad, bookedNs: Double, decision: Option[Decision]): Row = {

@@ -8,12 +8,16 @@ import scala.collection.mutable
 import org.apache.spark.internal.Logging
 import org.apache.spark.resource.ResourceProfile
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
 import org.apache.spark.sql.penstock.lease.{BatchLeases, BatchSpec, RegionLease, RegionSpec}
 import org.apache.spark.sql.penstock.telemetry.RegionLoad
+import org.apache.spark.sql.types.DataType
 
 import io.penstock.conf.{Mode, PolicyChoice, QuerySettings}
 import io.penstock.control.Planner
-import io.penstock.routing.{Binder, Epoch, PinPolicy, TaskCountPolicy}
+import io.penstock.errors.PenstockException
+import io.penstock.routing.{Binder, Epoch, PinOrders, PinPolicy, TaskCountPolicy}
 import io.penstock.sharding.Layout
 import io.penstock.telemetry.{RowCosts, ShardsMeasured}
 
@@ -39,6 +43,8 @@ final private[routing] class RunRouting(
   private var settings = startedWith
   private var current: Option[BatchRouting] = None
   private val known = mutable.Map.empty[Long, KnownRegion]
+  private val orders = mutable.Map.empty[Long, PinOrders]
+  private var keyTypes = Map.empty[Long, Seq[DataType]]
   private val told = mutable.Set.empty[Long]
 
   /** The routing of a batch. */
@@ -46,6 +52,9 @@ final private[routing] class RunRouting(
     current.filter(b => b.spec.batchId == batchId && b.spec.regions == regions.map(_.spec)).getOrElse {
       remember()
       settings = RunTimeSettings.of(runId, startedWith)
+      keyTypes = regions.collect { case PlannedRegion(r, _, Route.Late(inputs)) =>
+        r.region -> inputs.head.outputPartitioning.asInstanceOf[HashPartitioning].expressions.map(_.dataType)
+      }.toMap
       val spec = BatchSpec(runId, stateRoot, batchId, shards, regions.map(_.spec), countedBySpark = foreachBatch)
       lazy val epoch = epochOf(batchId, shards, regions)
       // First, because it refuses a checkpoint that cannot be continued, to which nothing must be written.
@@ -65,6 +74,39 @@ final private[routing] class RunRouting(
     }
   }
 
+  /**
+   * Pins a key, or brings it home, in all regions that have keys of its types.
+   *
+   * @param what
+   *   did not come to be, in words
+   */
+  def order(key: Seq[Expression], pin: Boolean, what: String): Unit = synchronized {
+    def refuse(errorClass: String, why: String) = throw new PenstockException(errorClass, s"$what: $why")
+    if (settings.mode != Mode.On || keyTypes.isEmpty) {
+      refuse("PENSTOCK_CANNOT_PIN", s"no part of the query is routed in mode ${settings.mode}. Set penstock.mode=on")
+    }
+    val conf = session.sessionState.conf
+    val hashes = keyTypes.flatMap { case (region, types) => KeyHash.of(key, types, conf).map(region -> _) }
+    if (hashes.isEmpty) {
+      val known = keyTypes.toSeq.sortBy(_._1).map { case (r, types) =>
+        s"region $r: ${types.map(_.sql).mkString(", ")}"
+      }
+      refuse("PENSTOCK_NO_SUCH_KEY", s"the query has keys of other types (${known.mkString("; ")})")
+    }
+    val changed = hashes.map { case (region, hash) =>
+      val before = orders.getOrElse(region, PinOrders())
+      region -> (if (pin) before.pin(hash) else before.unpin(hash))
+    }
+    if (pin && changed.exists(_._2.pinned.size > settings.pinnedMax)) {
+      refuse(
+        "PENSTOCK_CANNOT_PIN",
+        s"penstock.pinned.max=${settings.pinnedMax} keys were pinned by the application. Unpin another, or allow more, up " +
+          s"to ${Layout.MostPlaces}"
+      )
+    }
+    orders ++= changed
+  }
+
   private def routed(
       batch: BatchRouting,
       regions: Seq[PlannedRegion],
@@ -81,7 +123,10 @@ final private[routing] class RunRouting(
     val before = known.get(id).map(_.in(layout))
     val planning =
       if (reason.nonEmpty) None
-      else RegionPlanning.of(settings, runId, id, batch.spec.batchId, tasks, cores, stateBytes(id, layout))
+      else {
+        val seen = before.fold(0)(_.batches)
+        RegionPlanning.of(settings, runId, id, batch.spec.batchId, tasks, seen, cores, stateBytes(id, layout))
+      }
     val barrier = new RegionBarrier(
       layout.shards,
       tasks,
@@ -132,8 +177,9 @@ final private[routing] class RunRouting(
       val costs = known.get(id).fold(new RowCosts(layout.shards))(_.in(layout).costs)
       costs.learn(d.rows, r.load.busyOfShardsNs)
       // A batch without rows says nothing of keys.
-      val heavy = Some(r.load.heavyHashes).filter(_.nonEmpty).orElse(known.get(id).map(_.heavyHashes))
-      known(id) = KnownRegion(layout, d.proposed.taskOf, costs, heavy.getOrElse(Nil))
+      val heavy = Some(r.load.heavyKeys.map(_.hash)).filter(_.nonEmpty).orElse(known.get(id).map(_.heavyHashes))
+      val batches = known.get(id).fold(0)(_.batches) + 1
+      known(id) = KnownRegion(layout, d.proposed.taskOf, costs, heavy.getOrElse(Nil), batches)
     }
   })
 
@@ -176,7 +222,11 @@ final private[routing] class RunRouting(
       val layout = inForce.fold(Layout(shards))(_.layout(id))
       val heavy = known.get(id).fold(Seq.empty[Int])(_.heavyHashes)
       if (again) layout.places
-      else layout.pinning(PinPolicy.of(settings).pins(batchId, id, layout.pinned, heavy)).places
+      else {
+        def planned(region: Long) = Planner.current.plan(runId, region).toOption.flatMap(_.pinned)
+        val chosen = PinPolicy.of(settings, planned).pins(batchId, id, layout.pinned, heavy)
+        layout.pinning(orders.getOrElse(id, PinOrders()).over(chosen, layout.pinned, settings.pinnedMax)).places
+      }
     case _ => Vector.empty
   }
 

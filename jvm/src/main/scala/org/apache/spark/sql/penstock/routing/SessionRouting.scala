@@ -51,6 +51,9 @@ final private[routing] class SessionRouting(session: SparkSession, leases: Batch
     }
   }
 
+  /** The routing of a run of which a batch was planned. */
+  def routing(runId: UUID): Option[RunRouting] = synchronized(run.collect { case (id, r) if id == runId => r })
+
   def run(info: StatefulOperatorStateInfo): RunRouting = synchronized {
     run.collect { case (id, r) if id == info.queryRunId => r }.getOrElse {
       val root = info.checkpointLocation
@@ -98,9 +101,13 @@ private[routing] object SessionRouting {
   /** Weak on both sides: the rules of a session hold its routing, and the routing holds its session. */
   private val bySession = new WeakHashMap[SparkSession, WeakReference[SessionRouting]]()
 
+  /** The routing of a session that has one. */
+  def find(session: SparkSession): Option[SessionRouting] =
+    bySession.synchronized(Option(bySession.get(session)).flatMap(r => Option(r.get())))
+
   /** The routing of a session; every rule of the session gets the same. */
   def of(session: SparkSession, leases: BatchLeases): SessionRouting = bySession.synchronized {
-    Option(bySession.get(session)).flatMap(r => Option(r.get())).getOrElse {
+    find(session).getOrElse {
       val routing = new SessionRouting(session, leases)
       bySession.put(session, new WeakReference(routing))
       routing

@@ -4,6 +4,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.util.AccumulatorV2
 
+import io.penstock.control.HeavyKey
 import io.penstock.sharding.Layout
 import io.penstock.telemetry.TaskLoad
 
@@ -37,9 +38,18 @@ final class RegionLoad(
 
   def tasks: Seq[TaskLoad] = value.values.asScala.toSeq
 
-  /** Hashes of the keys that had much of their task's time or rows. */
-  def heavyHashes: Seq[Int] = tasks.flatMap(_.heavyKeys.map(_.hash)).distinct
+  /** The keys that had much of their task's time or rows. */
+  def heavyKeys: Seq[HeavyKey] = tasks.flatMap(_.heavyKeys).map(k => HeavyKey(k.hash, k.rows, k.busyNs))
+
+  /** Time of all tasks in which they did more than every task does: what was booked to rows, or what is beyond the start. */
+  def workMs: Double = tasks.map(t => math.max(t.busyNs.sum / 1e6, t.workNs / 1e6 - RegionLoad.TaskMs)).sum
 
   /** Time of each shard, over all tasks so far. */
   def busyOfShardsNs: Array[Long] = TaskLoad.busyOfShards(tasks, layout.shards)
+}
+
+object RegionLoad {
+
+  /** What a task takes besides its rows, at most. */
+  private val TaskMs = 30.0
 }

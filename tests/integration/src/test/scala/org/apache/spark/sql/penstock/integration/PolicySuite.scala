@@ -1,14 +1,16 @@
 package org.apache.spark.sql.penstock.integration
 
+import org.apache.spark.sql.catalyst.expressions.Murmur3HashFunction
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode, StreamingQuery}
+import org.apache.spark.sql.types.LongType
 import org.apache.spark.sql.{Encoders, Row, classic}
 
 import io.penstock.conf.PolicyChoice
 import org.scalatest.funsuite.AnyFunSuite
 
-/** The papers' policies in queries that run, with the real sidecar. */
+/** Policies that plan between batches in queries that run, with the real sidecar: the papers', and pinned keys. */
 class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
   private val PatienceNs = 120000000000L
 
@@ -18,7 +20,7 @@ class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
   /** A query that counts, and takes two milliseconds for each row. */
   private class Running(session: classic.SparkSession, options: Map[String, String]) {
     private val source = MemoryStream[Long](Encoders.scalaLong, session)
-    private var batches = 0
+    private var counts = Map.empty[Long, Long].withDefaultValue(0L)
     val query: StreamingQuery = source.toDS().groupByKey(n => n)(Encoders.scalaLong)
       .flatMapGroupsWithState(OutputMode.Update, GroupStateTimeout.NoTimeout)(PolicySuite.count)(
         Encoders.scalaLong,
@@ -31,18 +33,19 @@ class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
     @volatile private var last = Map.empty[Long, Long]
 
     /** Runs a batch, whose answer must be right, and returns what it reports of its region. */
-    def batch(): Row = {
+    def batch(rows: Seq[Long] = rows): Row = {
       source.addData(rows)
       query.processAllAvailable()
-      batches += 1
-      assert(last == rows.groupBy(identity).map { case (key, of) => key -> of.size.toLong * batches })
+      val seen = rows.groupBy(identity).map { case (key, of) => key -> (counts(key) + of.size) }
+      counts ++= seen
+      assert(last == seen)
       ReportedRegion.withState(query.recentProgress.toSeq).last.observedMetrics.get("penstock").getSeq[Row](4).head
     }
 
     /** Runs batches until one is as wanted. */
-    def batchUntil(what: String)(isWanted: Row => Boolean): Row = {
+    def batchUntil(what: String, rows: Seq[Long] = rows)(isWanted: Row => Boolean): Row = {
       val until = System.nanoTime() + PatienceNs
-      Iterator.continually(batch()).find { region =>
+      Iterator.continually(batch(rows)).find { region =>
         assert(System.nanoTime() < until, s"no batch $what; the last one: ${decision(region)}")
         isWanted(region)
       }.get
@@ -50,6 +53,8 @@ class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
   }
 
   private def decision(region: Row): String = region.getAs[String]("decision")
+
+  private def pinned(region: Row): Int = region.getAs[Int]("pinned")
 
   /** By rows, which are the same in every batch: all take equally long. */
   private def imbalance(region: Row): Double = region.getAs[Double]("busiestOverMean")
@@ -83,6 +88,39 @@ class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
       val first = running.batch()
       val planned = running.batchUntil("that a plan would balance")(imbalance(_) < imbalance(first) - 0.15)
       assert(decision(planned).startsWith("refine, by batch ") && decision(planned).contains("observe: "))
+    }
+  }
+
+  /** Two keys of one shard, and others. */
+  private val (together, others) = {
+    def shard(key: Long) = Math.floorMod(Murmur3HashFunction.hash(key, LongType, 42L).toInt, 16)
+    val same = (1L to 100L).filter(shard(_) == shard(1L)).take(2)
+    (same, (1L to 100L).diff(same).take(40))
+  }
+  private val hot = others ++ Seq.fill(50)(together).flatten
+
+  test("hybrid: keys of one shard that is too heavy are parted, and come together again when they are light") {
+    running("penstock.tasks" -> "2") { running =>
+      val first = running.batch(hot)
+      assert(imbalance(first) > 1.3 && pinned(first) == 0, decision(first))
+      val parted = running.batchUntil("with a pinned key", hot)(pinned(_) > 0)
+      assert(pinned(parted) == 1 && imbalance(parted) < 1.1, decision(parted))
+      running.batchUntil("without pinned keys", others ++ together)(pinned(_) == 0)
+      running.batchUntil("with a pinned key again", hot)(pinned(_) == 1)
+    }
+  }
+
+  test("hybrid, observe: keys that would be pinned are told, and stay") {
+    running("penstock.tasks" -> "2", "penstock.mode" -> "observe") { running =>
+      val told = running.batchUntil("that tells of a key", hot)(decision(_).endsWith("; 1 keys would be pinned"))
+      assert(decision(told).contains("observe: ") && pinned(told) == 0)
+    }
+  }
+
+  test("hybrid: where no key may be pinned, none is") {
+    running("penstock.tasks" -> "2", "penstock.pinned.max" -> "0") { running =>
+      val all = Seq.fill(5)(running.batch(hot))
+      assert(all.forall(r => pinned(r) == 0 && !decision(r).contains("pinned")), all.map(decision))
     }
   }
 

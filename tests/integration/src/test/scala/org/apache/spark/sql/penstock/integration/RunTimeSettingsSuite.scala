@@ -54,4 +54,57 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
       assert(session.table("counts").collect().forall(_.getLong(1) == wanted.size + 2L))
     } finally again.stop()
   }
+
+  private def errorOf(body: => Unit): PenstockException = intercept[PenstockException](body)
+
+  test("a key of several columns is pinned and comes home") {
+    val session = application.newSession()
+    val source = MemoryStream[(String, Long)](
+      Encoders.tuple(Encoders.STRING, Encoders.scalaLong),
+      session
+    )
+    val query = source.toDF().groupBy("_1", "_2").agg(count(lit(1)).as("n")).writeStream
+      .outputMode("complete")
+      .option("checkpointLocation", newDirectory("checkpoint").toString)
+      .option("penstock.pinned.max", "1")
+      .queryName("pairs")
+      .format("memory")
+      .start()
+    def pinnedInTheNextBatch(): Int = {
+      source.addData(Seq("a" -> 1L, "a" -> 2L, "b" -> 1L))
+      query.processAllAvailable()
+      ReportedRegion.of(query.recentProgress.toSeq).flatten.last.pinned
+    }
+    try {
+      assert(errorOf(Penstock.pin(query, "a", 1L)).errorClass == "PENSTOCK_NOT_RUNNING")
+      assert(pinnedInTheNextBatch() == 0)
+      Penstock.pin(query, "a", 1)
+      assert(pinnedInTheNextBatch() == 1)
+      assert(errorOf(Penstock.pin(query, "a", 2)).getMessage.contains("penstock.pinned.max=1"))
+      val other = errorOf(Penstock.pin(query, "a"))
+      assert(other.errorClass == "PENSTOCK_NO_SUCH_KEY" && other.detail.contains("region 0: STRING, BIGINT"))
+      assert(errorOf(Penstock.pin(query, "a", "b")).errorClass == "PENSTOCK_NO_SUCH_KEY")
+      assert(pinnedInTheNextBatch() == 1)
+      Penstock.unpin(query, "a", 1L)
+      assert(pinnedInTheNextBatch() == 0)
+      assert(session.table("pairs").collect().map(_.getLong(2)).toSeq == Seq(4L, 4L, 4L))
+    } finally query.stop()
+    assert(errorOf(Penstock.unpin(query, "a", 1)).errorClass == "PENSTOCK_NOT_RUNNING")
+  }
+
+  test("where nothing is routed no key can be pinned") {
+    val source = MemoryStream[Long](Encoders.scalaLong, application)
+    val query = source.toDF().groupBy("value").agg(count(lit(1)).as("n")).writeStream
+      .outputMode("complete")
+      .option("checkpointLocation", newDirectory("checkpoint").toString)
+      .option("penstock.mode", "observe")
+      .format("noop")
+      .start()
+    try {
+      source.addData(1L)
+      query.processAllAvailable()
+      val refused = errorOf(Penstock.pin(query, 1L))
+      assert(refused.errorClass == "PENSTOCK_CANNOT_PIN" && refused.detail.contains("mode observe"))
+    } finally query.stop()
+  }
 }

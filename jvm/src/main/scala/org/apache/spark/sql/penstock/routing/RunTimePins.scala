@@ -1,0 +1,36 @@
+package org.apache.spark.sql.penstock.routing
+
+import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper
+import org.apache.spark.sql.functions.lit
+import org.apache.spark.sql.streaming.StreamingQuery
+import org.apache.spark.sql.{Column, classic}
+
+import io.penstock.errors.PenstockException
+
+/** Keys that an application pins, or brings home, while its query runs. It is forgotten with the run. */
+object RunTimePins {
+
+  /**
+   * Pins a key, or brings it home for good, from the next batch on.
+   *
+   * @param key
+   *   its values, or columns without names, in the order of the grouping
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_NOT_RUNNING where the query has ended or has planned no batch yet, PENSTOCK_NO_SUCH_KEY where no part of it
+   *   has keys of such types, PENSTOCK_CANNOT_PIN where nothing, or nothing more, can be pinned
+   */
+  def order(query: StreamingQuery, key: Seq[Any], pin: Boolean): Unit = {
+    val what = s"the key ${key.mkString("(", ", ", ")")} was not ${if (pin) "" else "un"}pinned"
+    val run = query match {
+      case w: StreamingQueryWrapper if w.isActive =>
+        val session = w.streamingQuery.sparkSessionForStream.asInstanceOf[classic.SparkSession]
+        SessionRouting.find(session).flatMap(_.routing(w.runId)).map(session -> _)
+      case _ => None
+    }
+    val (session, routing) = run.getOrElse(throw new PenstockException(
+      "PENSTOCK_NOT_RUNNING",
+      s"$what: the run ${query.runId} has ended, or Penstock has planned no batch of it yet. Call this when the query runs"
+    ))
+    routing.order(key.map(value => session.expression(lit(value): Column)), pin, what)
+  }
+}

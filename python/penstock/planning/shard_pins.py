@@ -1,0 +1,112 @@
+"""Which hashes of keys are pinned in the next batch, by what the last one has shown.
+
+A hash is pinned as soon as a batch shows that it pays, and comes home when batches have shown for a while that nothing
+is lost by it: a key that is hot every other batch stays where it is.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.planning.load import Loads
+from penstock.planning.pinning import pin
+from penstock.planning.spark_hash import Hashes
+from penstock.planning.workers import Worth
+from penstock.state.layout import Places
+
+WINDOW = 10
+"""Batches in a row that must have shown that a pinned key could come home."""
+
+
+@dataclass(frozen=True)
+class ShardLoads:
+    """A batch by the layout that it had; arrays have the shape ``(home + len(places),)``.
+
+    Parameters
+    ----------
+    home
+        S, the number of home shards: a hash that is not pinned is in shard hash modulo S.
+    places
+        Which hashes are pinned.
+    load
+        Of each shard, in ms.
+    state_bytes
+        Of each shard.
+    """
+
+    home: int
+    places: Places
+    load: Loads
+    state_bytes: Loads
+
+    def at_home(self, amount: Loads) -> Loads:
+        """Sum what pinned shards have to that of their home shards; shape ``(home,)``."""
+        whole = amount[: self.home].astype(np.float64)
+        for place, pinned in enumerate(self.places):
+            if pinned is not None:
+                whole[pinned % self.home] += amount[self.home + place]
+        return whole
+
+
+class PinPlanner:
+    """Plans the pins of one region from batch to batch."""
+
+    def __init__(self) -> None:
+        self._idle: dict[int, int] = {}
+
+    def plan(
+        self,
+        batch: ShardLoads,
+        heavy: Hashes,
+        cost: Loads,
+        tasks: int,
+        *,
+        theta: float,
+        most: int,
+        worth: Worth | None = None,
+    ) -> list[int]:
+        """Plan from a batch.
+
+        Parameters
+        ----------
+        heavy, cost
+            Hashes of keys that had much of the batch, and what they cost in ms; shape ``(keys,)``. What pinned ones
+            cost is known from their shards.
+        tasks
+            N.
+        theta
+            Largest load of a task over the mean, above 1.
+        most
+            Hashes that may be pinned.
+        worth
+            What a copy of a shard's state takes, and over how many batches a gain counts.
+
+        Returns
+        -------
+        list of int
+            The hashes that shall be pinned, ascending.
+        """
+        pinned = [h for h in batch.places if h is not None]
+        if batch.load.sum() <= 0:
+            return sorted(pinned)
+        keys = np.array(pinned + [int(h) for h in heavy if int(h) not in set(pinned)], dtype=np.int64)
+        known = dict(zip(heavy.tolist(), cost.tolist(), strict=True))
+        known |= {h: batch.load[batch.home + i] for i, h in enumerate(batch.places) if h is not None}
+        costs = np.array([known[int(h)] for h in keys], dtype=np.float64)
+        worth = Worth() if worth is None else worth
+        price = (worth.move_ms + batch.at_home(batch.state_bytes) / worth.bytes_per_ms) / worth.horizon
+        plan = pin(
+            batch.at_home(batch.load),
+            np.mod(keys, batch.home).astype(np.int32),
+            costs,
+            np.arange(len(keys)) < len(pinned),
+            tasks,
+            theta=theta,
+            most=most,
+            price=price,
+        )
+        chosen = [int(h) for h in keys[plan.pinned]]
+        leaving = [int(h) for h in keys[: len(pinned)][~plan.pinned[: len(pinned)]]]
+        self._idle = {h: self._idle.get(h, 0) + 1 for h in leaving}
+        stay = sorted((h for h in leaving if self._idle[h] < WINDOW), key=lambda h: (-known[h], h))
+        return sorted(chosen + stay[: max(0, most - len(chosen))])

@@ -1,0 +1,59 @@
+"""Keys that an application pins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import penstock
+import pytest
+from harness import PENSTOCK, Engine, events, write_events
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+def test_a_key_gets_a_shard_of_its_own_and_comes_home(application: SparkSession, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    session = Engine(PENSTOCK.provider, PENSTOCK.partitions).session(application)
+    query = (
+        events(session, source)
+        .groupBy("k")
+        .count()
+        .writeStream.outputMode("complete")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .option("penstock.pinned.max", "1")
+        .queryName("pinned")
+        .format("memory")
+        .start()
+    )
+
+    def pinned_in_the_next_batch(number: int) -> int:
+        write_events(source, number, rows=60)
+        query.processAllAvailable()
+        status = penstock.status(query)
+        assert status is not None
+        pinned: int = status["regions"][0]["pinned"]
+        return pinned
+
+    try:
+        assert pinned_in_the_next_batch(0) == 0
+        penstock.pin(query, 1)
+        assert pinned_in_the_next_batch(1) == 1
+        with pytest.raises(penstock.PenstockError, match=r"penstock\.pinned\.max=1") as caught:
+            penstock.pin(query, 2)
+        assert caught.value.error_class == "PENSTOCK_CANNOT_PIN"
+        with pytest.raises(penstock.PenstockError, match=r"keys of other types \(region 0: BIGINT\)") as caught:
+            penstock.unpin(query, 1, 5)
+        assert caught.value.error_class == "PENSTOCK_NO_SUCH_KEY"
+        penstock.unpin(query, 1)
+        assert pinned_in_the_next_batch(2) == 0
+        counted = session.read.schema("k long").json(str(source)).groupBy("k").count()
+        assert sorted(session.table("pinned").collect()) == sorted(counted.collect())
+    finally:
+        query.stop()
+    with pytest.raises(penstock.PenstockError) as caught:
+        penstock.pin(query, 1)
+    assert caught.value.error_class == "PENSTOCK_NOT_RUNNING"

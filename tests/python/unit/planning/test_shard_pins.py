@@ -1,0 +1,86 @@
+"""Pinned hashes from batch to batch."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from penstock.planning.shard_pins import WINDOW, PinPlanner, ShardLoads
+from penstock.planning.workers import Worth
+
+FREE = Worth(move_ms=0.0)
+
+
+def plan(planner, load, heavy, *, places=(), home=4, tasks=4, most=8, worth=FREE, state_bytes=0.0, theta=1.1):
+    """Loads of shards in ms; heavy keys by their hash with their cost."""
+    shards = home + len(places)
+    batch = ShardLoads(home, tuple(places), np.array(load, dtype=float), np.full(shards, state_bytes))
+    hashes, cost = np.array(list(heavy), dtype=np.int32), np.array(list(heavy.values()), dtype=float)
+    return planner.plan(batch, hashes, cost, tasks, theta=theta, most=most, worth=worth)
+
+
+def test_two_hot_keys_of_one_shard_are_parted():
+    assert plan(PinPlanner(), [180, 70, 75, 75], {4: 90.0, -4: 60.0}) == [4]
+
+
+def test_a_pinned_hash_stays_where_it_is_needed():
+    # As above, with hash 4 in the first place.
+    assert plan(PinPlanner(), [90, 70, 75, 75, 90], {4: 90.0, -4: 60.0}, places=[4]) == [4]
+
+
+def test_a_negative_hash_has_a_home():
+    assert plan(PinPlanner(), [70, 75, 75, 180], {-1: 90.0, 3: 60.0}) == [-1]
+
+
+def test_it_comes_home_after_a_while():
+    planner = PinPlanner()
+    quiet = {"load": [25, 120, 115, 75, 20], "heavy": {4: 20.0}, "places": [4]}
+    for _ in range(WINDOW - 1):
+        assert plan(planner, **quiet) == [4]
+    assert plan(planner, **quiet) == []
+
+
+def test_a_batch_in_which_it_is_needed_begins_the_while_anew():
+    planner = PinPlanner()
+    quiet = {"load": [25, 120, 115, 75, 20], "heavy": {4: 20.0}, "places": [4]}
+    for _ in range(WINDOW - 1):
+        plan(planner, **quiet)
+    assert plan(planner, [90, 70, 75, 75, 90], {4: 90.0}, places=[4]) == [4]
+    assert plan(planner, **quiet) == [4]
+
+
+def test_an_empty_batch_says_nothing():
+    planner = PinPlanner()
+    for _ in range(2 * WINDOW):
+        assert plan(planner, [0] * 6, {}, places=[4, 8]) == [4, 8]
+
+
+def test_what_is_needed_takes_the_place_of_what_is_not():
+    assert plan(PinPlanner(), [180, 120, 50, 30, 20], {4: 90.0, 8: 60.0}, places=[2], most=1) == [4]
+
+
+def test_a_copy_of_much_state_is_dear():
+    load, heavy = [180, 70, 75, 75], {4: 90.0, -4: 60.0}
+    worth = Worth(bytes_per_ms=1000.0, move_ms=0.0, horizon=10)
+    assert plan(PinPlanner(), load, heavy, worth=worth, state_bytes=800_000.0) == [4]
+    assert plan(PinPlanner(), load, heavy, worth=worth, state_bytes=1_000_000.0) == []
+
+
+@given(st.data())
+def test_no_shard_gets_heavier_and_the_limit_is_kept(data):
+    home, tasks, most = (data.draw(st.integers(1, n)) for n in (6, 6, 4))
+    hashes = data.draw(st.lists(st.integers(-50, 50), unique=True, max_size=8))
+    cost = {h: float(data.draw(st.integers(1, 100))) for h in hashes}
+    pinned = data.draw(st.lists(st.sampled_from(hashes), unique=True, max_size=4)) if hashes else []
+    load = np.array(data.draw(st.lists(st.integers(0, 50), min_size=home, max_size=home)), dtype=float)
+    for h in hashes:
+        load[h % home] += 0 if h in pinned else cost[h]
+    loads = [*load, *(cost[h] for h in pinned)]
+    found = plan(PinPlanner(), loads, cost, places=pinned, home=home, tasks=tasks, most=most)
+    if sum(loads):
+        assert len(found) <= most
+    assert set(found) <= set(hashes)
+    before = max(loads)
+    after = np.array(load)
+    for h in hashes:
+        after[h % home] += cost[h] * ((h in pinned) - (h in found))
+    if len(pinned) <= most:
+        assert max([*after, *(cost[h] for h in found)]) <= max(before, 1.1 * sum(loads) / tasks) + 1e-9
