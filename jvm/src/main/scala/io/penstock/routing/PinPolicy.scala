@@ -49,10 +49,9 @@ object NoPins extends PinPolicy {
 final class ChaosPins(seed: Long, most: Int) extends PinPolicy {
   override def pins(batch: Long, region: Long, pinned: Set[Int], heavy: Seq[Int]): Set[Int] = {
     val random = Chaos.random(seed, batch, region)
-    if (random.nextInt(4) == 0) pinned.toSeq.sorted.take(most).toSet
-    else {
-      val shuffled = (heavy ++ pinned).distinct.sorted.map(hash => (random.nextInt(), hash)).sorted.map(_._2)
-      shuffled.take(random.nextInt(most + 1)).toSet
-    }
+    // Drawn before what depends on the keys: which of them are heavy is another with each run, how many are pinned is not.
+    val (keeps, count) = (random.nextInt(4) == 0, random.nextInt(most + 1))
+    if (keeps) pinned.toSeq.sorted.take(most).toSet
+    else (heavy ++ pinned).distinct.sorted.map(hash => (random.nextInt(), hash)).sorted.map(_._2).take(count).toSet
   }
 }
