@@ -93,6 +93,30 @@ def busiest_over_mean(batch: Batch) -> float:
     return float(max(rows) * len(rows) / sum(rows))
 
 
+def throughput(batches: Sequence[Batch]) -> float | None:
+    """Work that was done over what all tasks could have done in the time of the batches, the whole of each.
+
+    None where work was not measured.
+    """
+    work = [_figure(batch, "workMs") for batch in batches]
+    time = [batch_ms(batch) for batch in batches]
+    tasks = [len(batch["rows"]) for batch in batches]
+    able = sum(ms * n for ms, n in zip(time, tasks, strict=True) if ms is not None)
+    done = [ms for ms in work if ms is not None]
+    return sum(done) / able if able and len(done) == len(work) else None
+
+
+def of_perfect_balance(batch: Batch) -> float | None:
+    """Time of a batch at perfect balance without any overhead over the time that it took."""
+    return throughput([batch])
+
+
+def dearest_key(batch: Batch) -> float | None:
+    """Work of the dearest key over a task's fair share: above 1 perfect balance is out of reach."""
+    work, dearest = _figure(batch, "workMs"), _figure(batch, "dearestKeyMs")
+    return dearest * len(batch["rows"]) / work if work and dearest is not None else None
+
+
 def moved(batch: Batch) -> float | None:
     """Share of the shards that another task runs than in the batch before; None where that is not known."""
     return _figure(batch, "moved")

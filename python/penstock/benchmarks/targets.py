@@ -96,6 +96,20 @@ def barrier(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
     return targets
 
 
+def skew(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
+    """Targets of `skew`: 95 % of perfect balance where rows cost the same, 90 % where they do not."""
+    made = []
+    for manager in managers:
+        for zipf, spread, least in (("0.5", "1", 0.95), ("0.85", "1", 0.95), ("0.5", "20", 0.9)):
+            for omega in ("0", "2", "8", "16"):
+                of = find(series, manager=manager, zipf=zipf, spread=spread, omega=omega, side="hybrid")
+                reached = samples.throughput(of.batches) if of else None
+                costs = "equal costs" if spread == "1" else f"costs that differ {spread} x"
+                name = f"Zipf {zipf}, {costs}, {omega} shuffles a minute: share of perfect balance, at least"
+                made.append(Target(name, reached, least, at_least=True))
+    return made
+
+
 def barrier_cost(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
     """Targets of `barrier --cost`: how much longer a batch takes than with a table made when planning."""
     limits = {"2": 0.03, "8": 0.12}
@@ -234,6 +248,13 @@ MEASURES: dict[str, Measures] = {
         ("stateful stage", "ms", samples.stage_ms),
         ("batch", "ms", samples.batch_ms),
         ("busiest task over mean", "ratio", samples.busiest_over_mean),
+        ("shards that change task", "share", samples.moved),
+    ],
+    "skew": [
+        ("batch", "ms", samples.batch_ms),
+        ("stateful stage", "ms", samples.stage_ms),
+        ("of perfect balance", "share", samples.of_perfect_balance),
+        ("dearest key over a fair share", "ratio", samples.dearest_key),
         ("shards that change task", "share", samples.moved),
     ],
     "barrier-cost": [

@@ -74,6 +74,8 @@ def plan(arguments: argparse.Namespace) -> Plan:
         chosen = Plan("rescale", 16, 40, 100, 600, "local")
     elif arguments.name == "large":
         chosen = Plan("large", 2, 20, 60, 600, "local", memory="14g")
+    elif arguments.name == "skew":
+        chosen = Plan("skew", 16, 3, 12, 330, "local")
     elif arguments.name == "barrier":
         chosen = (
             Plan("barrier-cost", 2, 30, 120, 240, "local")
@@ -101,7 +103,7 @@ def plan(arguments: argparse.Namespace) -> Plan:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    on_spark = ("overhead", "barrier", "store", "recover", "large", "rescale", "check", "loop")
+    on_spark = ("overhead", "barrier", "store", "recover", "large", "rescale", "check", "loop", "skew")
     parser.add_argument("name", choices=(*on_spark, *PLANNERS), help="which benchmark")
     parser.add_argument("--op", choices=OPERATORS, default=targets.AGGREGATION, help="of overhead: which operator")
     parser.add_argument("--cost", action="store_true", help="of barrier: what it costs, not what it gains")
@@ -120,6 +122,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", type=int, metavar="N", help="in a batch")
     parser.add_argument("--keys", type=int, metavar="N", help="how many different ones")
     parser.add_argument("--sides", metavar="REGEX", help="which sides take part; targets of others are not measured")
+    parser.add_argument("--cases", metavar="REGEX", help="of skew: which cases, such as zipf0.5-spread1-omega8")
     parser.add_argument("--checkpoints", type=Path, metavar="DIR", help="where checkpoints are written")
 
 
@@ -182,6 +185,7 @@ def _targets(chosen: Plan, operator: str, series: Sequence[Series]) -> list[Targ
     by_manager = {
         "barrier": targets.barrier,
         "barrier-cost": targets.barrier_cost,
+        "skew": targets.skew,
         "recover": targets.recover,
         "large": targets.large,
         "rescale": targets.rescale,
@@ -198,7 +202,9 @@ def _command(arguments: argparse.Namespace, chosen: Plan, spark: str, folder: Pa
     options = [f"--out={raw}", f"--checkpoints={folder}", f"--file-manager={chosen.file_managers}"]
     options += [f"--warm-up={chosen.warm_up}", f"--rounds={chosen.rounds}", f"--seconds={chosen.seconds}"]
     options += [
-        f"--{name}={value}" for name in ("rows", "keys", "sides") if (value := getattr(arguments, name)) is not None
+        f"--{name}={value}"
+        for name in ("rows", "keys", "sides", "cases")
+        if (value := getattr(arguments, name)) is not None
     ]
     if chosen.name == "overhead" and arguments.op == PYTHON_OPERATOR:
         application = [str(root / "benchmarks" / "python" / "transform_with_state.py"), *options]
@@ -207,7 +213,7 @@ def _command(arguments: argparse.Namespace, chosen: Plan, spark: str, folder: Pa
         application = ["--class", launch.MAIN_CLASS, str(jar), chosen.name, *options, *operator]
     # Before Penstock's own extension, which the plugin appends.
     conf = {"spark.sql.extensions": PLANNED_BINDING} if chosen.name == "barrier-cost" else {}
-    if chosen.name == "loop":
+    if chosen.name in ("loop", "skew"):
         conf["spark.penstock.python"] = sys.executable
     if chosen.name == "recover":
         # Plain Spark's providers write snapshots when this is due: all of them shall have one.
@@ -224,7 +230,7 @@ def _own_command(arguments: argparse.Namespace) -> str:
         words += ["--op", arguments.op]
     words += ["--cost"] if arguments.cost else []
     words += ["--growing-heap"] if arguments.growing_heap else []
-    for name in ("file_manager", "rounds", "warm_up", "seconds", "cores", "rows", "keys", "sides"):
+    for name in ("file_manager", "rounds", "warm_up", "seconds", "cores", "rows", "keys", "sides", "cases"):
         value = getattr(arguments, name)
         words += [] if value is None else [f"--{name.replace('_', '-')}", str(value)]
     words += [f"--json={arguments.json.name}"] if arguments.json else []

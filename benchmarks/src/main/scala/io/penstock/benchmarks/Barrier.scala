@@ -11,6 +11,7 @@ import io.penstock.benchmarks.work.{Service, WhoRan, Zipf}
  */
 object Barrier {
   private val Shards = 256
+  private val RowNs = 1000000L
   private val longs: Encoder[Long] = Encoders.scalaLong
 
   def run(spark: SparkSession, args: Arguments, watch: StageWatch, report: Report): Unit = {
@@ -26,7 +27,7 @@ object Barrier {
         val rows = args.int("rows", tasks * 5000)
         val numbers = lane.numbers(lane.session(spark), rows, args.int("map-tasks", 8))
         lane.start(
-          served(numbers, Zipf(args.int("keys", 10000), 0.85, moving, rows), lane.gate),
+          served(numbers, Zipf(args.int("keys", 10000), 0.85, if (moving) rows.toLong else 0L), lane.gate),
           OutputMode.Update()
         )
       }
@@ -53,7 +54,7 @@ object Barrier {
         (k: Long, rows: Iterator[Long], state: GroupState[Long]) =>
           WhoRan.note(run, k, shards)
           val n = rows.size
-          Service.serve(n)
+          Service.serve(n * RowNs)
           state.update(state.getOption.getOrElse(0L) + n)
           Iterator(k)
       }(longs, longs)

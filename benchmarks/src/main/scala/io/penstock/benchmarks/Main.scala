@@ -21,6 +21,7 @@ object Main {
     val benchmarks = ListMap[String, () => Unit](
       "overhead" -> (() => Overhead.run(spark, options, watch, report)),
       "barrier" -> (() => Barrier.run(spark, options, watch, report)),
+      "skew" -> (() => Skew.run(spark, options, watch, report)),
       "barrier-cost" -> (() => BarrierCost.run(spark, options, watch, report)),
       "store" -> (() => Store.run(spark, options, report)),
       "recover" -> (() => Recover.run(spark, options, watch, report)),

@@ -1,15 +1,13 @@
 package io.penstock.benchmarks.work
 
 /**
- * Keys `0 until keys` whose frequencies follow Zipf's law. Which key has which rank is fixed, or another in every batch.
+ * Keys `0 until keys` whose frequencies follow Zipf's law. Which key has which rank is fixed, or another after some rows.
  * A pure function of the row's number: every side of a comparison gets the same rows.
  *
- * @param moving
- *   whether the hot keys of a batch are others than those of the batch before
- * @param rows
- *   in a batch
+ * @param shuffleRows
+ *   after so many rows other keys are the hot ones; never where it is 0
  */
-final case class Zipf(keys: Int, exponent: Double, moving: Boolean, rows: Int) {
+final case class Zipf(keys: Int, exponent: Double, shuffleRows: Long) {
   @transient private lazy val cumulative: Array[Double] = {
     val weights = Array.tabulate(keys)(i => math.pow(i + 1.0, -exponent))
     val total = weights.sum
@@ -21,7 +19,7 @@ final case class Zipf(keys: Int, exponent: Double, moving: Boolean, rows: Int) {
     val drawn = (Zipf.mix(row) >>> 11) * math.pow(2, -53)
     val found = java.util.Arrays.binarySearch(cumulative, drawn)
     val rank = math.min(keys - 1, if (found < 0) -found - 1 else found)
-    val shift = if (moving) Math.floorMod(Zipf.mix(row / rows + 1), keys.toLong) else 0L
+    val shift = if (shuffleRows > 0) Math.floorMod(Zipf.mix(row / shuffleRows + 1), keys.toLong) else 0L
     (rank + shift) % keys
   }
 }
@@ -29,7 +27,7 @@ final case class Zipf(keys: Int, exponent: Double, moving: Boolean, rows: Int) {
 object Zipf {
 
   /** Finaliser of SplitMix64: neighbours become far apart. */
-  private def mix(x: Long): Long = {
+  private[work] def mix(x: Long): Long = {
     var z = x * 0x9e3779b97f4a7c15L + 0x632be59bd9b4e019L
     z = (z ^ (z >>> 30)) * 0xbf58476d1ce4e5b9L
     z = (z ^ (z >>> 27)) * 0x94d049bb133111ebL

@@ -1,0 +1,90 @@
+package io.penstock.benchmarks
+
+import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode}
+import org.apache.spark.sql.{DataFrame, Encoder, Encoders, SparkSession}
+
+import io.penstock.benchmarks.work.{RowCost, Served, Service, WhoRan, Zipf}
+
+/**
+ * Elasticutor's micro-benchmark (section 5.1) in Spark: skewed keys, of which others become hot some times a minute, rows
+ * that take a millisecond of waiting on average, sixteen tasks. Plain Spark and policies side by side.
+ */
+object Skew {
+  private val Shards = 256
+  private val longs: Encoder[Long] = Encoders.scalaLong
+
+  /** Rows in a minute where all tasks are busy all the time. */
+  private def minuteRows(tasks: Int) = 60000L * tasks
+
+  /**
+   * @param exponent
+   *   of Zipf's law
+   * @param spread
+   *   what a row of the dearest key takes over that of the cheapest
+   * @param omega
+   *   shuffles a minute, at perfect balance
+   */
+  final private case class Case(exponent: Double, spread: Double, omega: Int) {
+    def label: Map[String, String] =
+      Map("zipf" -> exponent.toString, "spread" -> spread.toInt.toString, "omega" -> omega.toString)
+    def name: String = s"zipf$exponent-spread${spread.toInt}-omega$omega"
+    def zipf(keys: Int, tasks: Int): Zipf = Zipf(keys, exponent, if (omega > 0) minuteRows(tasks) / omega else 0L)
+  }
+
+  private val cases = for {
+    (exponent, spread) <- Seq((0.5, 1.0), (0.85, 1.0), (0.5, 20.0))
+    omega <- Seq(0, 2, 8, 16)
+  } yield Case(exponent, spread, omega)
+
+  /** The papers' policies with the tolerance that they were published with. */
+  private def sides(tasks: Int): Seq[Side] = {
+    def policy(name: String, options: (String, String)*) =
+      Side.penstock(name, Shards, tasks, Map("penstock.policy" -> name, "penstock.tasks" -> tasks.toString) ++ options)
+    Seq(
+      Side.hdfs(tasks).copy(name = "plain"),
+      policy("refine", "penstock.theta" -> "1.2"),
+      policy("mixed", "penstock.theta" -> "1.08"),
+      policy("hybrid")
+    )
+  }
+
+  def run(spark: SparkSession, args: Arguments, watch: StageWatch, report: Report): Unit = {
+    val tasks = spark.sparkContext.defaultParallelism
+    val rows = args.int("rows", tasks * 5000)
+    val wanted = args.text("cases", ".*").r
+    for {
+      manager <- FileManager.named(args.text("file-manager", "local"))
+      of <- cases if wanted.matches(of.name)
+    } {
+      val starts = sides(tasks).filter(args.wants).map { side => () =>
+        val lane = new Lane(side, manager, of.label, every = 1, Comparison.checkpoints(args))
+        val numbers = lane.numbers(lane.session(spark), rows, args.int("map-tasks", 8))
+        val zipf = of.zipf(args.int("keys", 10000), tasks)
+        lane.start(served(numbers, zipf, RowCost(of.spread), lane.gate), OutputMode.Update())
+      }
+      Comparison.run(watch, report, args, "skew", starts, (c, batch) => work(c.gate, batch))
+    }
+  }
+
+  private def work(run: String, batch: Long): Map[String, Any] =
+    Served.ofBatch(run, batch) ++ WhoRan.moved(run, batch).map("moved" -> _)
+
+  private def served(numbers: DataFrame, zipf: Zipf, cost: RowCost, run: String): DataFrame = {
+    val shards = Shards
+    numbers
+      .as[Long](longs)
+      .map((row: Long) => zipf.key(row))(longs)
+      .groupByKey((k: Long) => k)(longs)
+      .flatMapGroupsWithState[Long, Long](OutputMode.Update(), GroupStateTimeout.NoTimeout()) {
+        (k: Long, rows: Iterator[Long], state: GroupState[Long]) =>
+          WhoRan.note(run, k, shards)
+          val n = rows.size
+          val ns = n * cost.ns(k)
+          Served.note(run, ns)
+          Service.serve(ns)
+          state.update(state.getOption.getOrElse(0L) + n)
+          Iterator(k)
+      }(longs, longs)
+      .toDF("k")
+  }
+}

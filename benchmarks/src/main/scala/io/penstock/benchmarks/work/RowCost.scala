@@ -1,0 +1,18 @@
+package io.penstock.benchmarks.work
+
+/**
+ * What a row of a key takes: one millisecond on average over the keys, the dearest `spread` times as much as the cheapest.
+ * Fixed for a key, and evenly spread in its logarithm.
+ */
+final case class RowCost(spread: Double) {
+  private val cheapestNs = RowCost.MeanNs / (if (spread > 1) (spread - 1) / math.log(spread) else 1.0)
+
+  def ns(key: Long): Long = {
+    val drawn = (Zipf.mix(~key) >>> 11) * math.pow(2, -53)
+    math.round(cheapestNs * math.pow(spread, drawn))
+  }
+}
+
+object RowCost {
+  private val MeanNs = 1e6
+}
