@@ -38,6 +38,7 @@ class ChaosSuite extends AnyFunSuite with TestDirectory {
       cluster = false,
       twice = false,
       shards = 8,
+      policy = "",
       Map(
         "spark.penstock.state.inlineBytes" -> "0",
         "penstock.faults.delegate" -> "io.penstock.LocalCheckpointFileManager"

@@ -15,7 +15,7 @@ import io.penstock.faults.{FaultPlan, FaultyCheckpointFileManager}
  * A process with a Spark application that plays scenarios, each from where the one before it left off. It reads the
  * directory of a run per line, and answers each with a line.
  *
- * Arguments: `local` or `cluster`, and a directory for the application's own files.
+ * Arguments: `local` or `cluster`, a directory for the application's own files, and the Python that plans.
  */
 object ChaosWorker {
   val Ready = "chaos: ready"
@@ -23,7 +23,7 @@ object ChaosWorker {
   val Failed = "chaos: failed"
 
   def main(args: Array[String]): Unit = {
-    val application = start(cluster = args(0) == "cluster", Path.of(args(1)))
+    val application = start(cluster = args(0) == "cluster", Path.of(args(1)), args(2))
     println(Ready)
     Iterator.continually(StdIn.readLine()).takeWhile(_ != null).foreach { line =>
       val run = new RunDirectory(Path.of(line))
@@ -41,12 +41,12 @@ object ChaosWorker {
     application.stop()
   }
 
-  private def start(cluster: Boolean, directory: Path): classic.SparkSession = Applications.start(
+  private def start(cluster: Boolean, directory: Path, python: String): classic.SparkSession = Applications.start(
     "chaos",
     if (cluster) LocalCluster.Master else "local[2,4]",
     Files.createDirectories(directory.resolve("warehouse")),
-    Applications.Plugin ++ (if (cluster) LocalCluster.conf(ClassArchive.classPath, ClassArchive.inherited)
-                            else Map.empty)
+    Applications.Plugin + ("spark.penstock.python" -> python) ++
+      (if (cluster) LocalCluster.conf(ClassArchive.classPath, ClassArchive.inherited) else Map.empty)
   )
 
   private def play(application: classic.SparkSession, run: RunDirectory): Unit = {
@@ -58,7 +58,9 @@ object ChaosWorker {
     val from = run.resumeAt(at =>
       (at + 1 until actions.size).find(actions(_).isInstanceOf[Action.Trigger]).getOrElse(actions.size)
     )
-    val engine = Engine.penstock(scenario.shards, scenario.seed + 100L * run.starts)
+    val engine =
+      if (scenario.policy.nonEmpty) Engine.penstock(scenario.shards, scenario.policy)
+      else Engine.penstock(scenario.shards, scenario.seed + 100L * run.starts)
     run.countStart()
     new QueryRun(
       application,

@@ -21,6 +21,8 @@ import org.json4s.{DefaultFormats, Formats}
  *   executors are processes of their own
  * @param twice
  *   at first two applications run the query at the same time, on one checkpoint
+ * @param policy
+ *   what places shards; at random where it is empty
  * @param conf
  *   session settings of the run with Penstock
  * @param steps
@@ -34,6 +36,7 @@ final case class Scenario(
     cluster: Boolean,
     twice: Boolean,
     shards: Int,
+    policy: String,
     conf: Map[String, String],
     steps: Seq[String],
     faults: Seq[String]

@@ -7,6 +7,7 @@ import scala.util.Random
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.integration.cases.Matrix
 
+import io.penstock.conf.PolicyChoice
 import io.penstock.faults.{Fault, FaultyCheckpointFileManager}
 
 /** Random scenarios, one per seed. */
@@ -39,10 +40,17 @@ object Scenarios {
       cluster,
       twice,
       shards = if (query.shards == 1) 1 else pick(random, Seq(4, 16, 32)),
+      policy(seed),
       settings(random),
       ordered(steps),
       Seq.fill(2 + random.nextInt(4))(fault(random, cluster, inputs).toString)
     )
+  }
+
+  /** Of numbers of its own. Random places are other ones in every batch: most scenarios have them. */
+  private def policy(seed: Long): String = {
+    val random = new Random(new SplittableRandom(~seed).nextLong())
+    if (random.nextInt(3) > 0) "" else pick(random, PolicyChoice.Hybrid +: PolicyChoice.planned).toString
   }
 
   /** Settings that bring into a few batches what otherwise takes many: changelogs, snapshots, cleaning. */

@@ -44,6 +44,7 @@ object Shrinker {
     }
     without(s.faults).map(f => s.copy(faults = f)) ++
       without(s.steps).filter(_.exists(_.startsWith("feed"))).map(steps => s.copy(steps = steps)) ++
+      Option.when(s.policy.nonEmpty)(s.copy(policy = "static")).filter(_ != s) ++
       Option.when(s.cluster)(s.copy(cluster = false)) ++ Option.when(s.twice)(s.copy(twice = false)) ++ fewer
   }
 }

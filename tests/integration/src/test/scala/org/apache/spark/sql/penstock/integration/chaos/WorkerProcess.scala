@@ -7,7 +7,7 @@ import java.util.concurrent.{LinkedBlockingQueue, TimeUnit}
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.penstock.integration.harness.{JavaHome, LocalCluster}
+import org.apache.spark.sql.penstock.integration.harness.{CommandLine, JavaHome, LocalCluster}
 
 /**
  * A [[ChaosWorker]] and its executors.
@@ -24,7 +24,12 @@ final class WorkerProcess(cluster: Boolean, directory: Path, options: Seq[String
     val own = ManagementFactory.getRuntimeMXBean.getInputArguments.asScala.filterNot(_.startsWith("-Xm"))
     val command =
       Seq(java, "-Xmx2g") ++ own ++ options ++ Seq(LocalCluster.ShortLived, "-cp", ClassArchive.classPath) ++
-        Seq(ChaosWorker.getClass.getName.stripSuffix("$"), if (cluster) "cluster" else "local", directory.toString)
+        Seq(
+          ChaosWorker.getClass.getName.stripSuffix("$"),
+          if (cluster) "cluster" else "local",
+          directory.toString,
+          CommandLine.python.toString
+        )
     new ProcessBuilder(command.asJava).redirectError(log.toFile).start()
   }
   private val in = new PrintWriter(process.getOutputStream, true)

@@ -76,14 +76,26 @@ object Engine {
     isPenstock = false
   )
 
-  /** Penstock with a number of tasks and a binding that change at random in every batch and in every run. */
-  def penstock(shards: Int, seed: Long): Engine = Engine(
-    s"Penstock with $shards shards",
-    keeping(PenstockProvider, shards),
+  /** Penstock with a number of tasks, a binding and pinned keys that change at random in every batch and in every run. */
+  def penstock(shards: Int, seed: Long): Engine = penstock(
+    shards,
     run => {
       val chaos = s"chaos(${(seed + run) & 0xffff})"
       Map("penstock.policy" -> chaos, "penstock.tasks" -> chaos)
-    },
+    }
+  )
+
+  /** Penstock with a policy that users have. The papers' plan for a number of tasks that stays. */
+  def penstock(shards: Int, policy: String): Engine =
+    penstock(
+      shards,
+      _ => Map("penstock.policy" -> policy, "penstock.tasks" -> (if (policy == "hybrid") "auto" else "3"))
+    )
+
+  private def penstock(shards: Int, queryOptions: Int => Map[String, String]): Engine = Engine(
+    s"Penstock with $shards shards",
+    keeping(PenstockProvider, shards),
+    queryOptions,
     PenstockProvider,
     shards,
     isPenstock = true
