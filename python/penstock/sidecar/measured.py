@@ -100,7 +100,7 @@ class Measured:
     stage_ms
         From the binding of shards to the last task's end.
     tasks_ms
-        Time of each task, waiting for input left out; shape ``(tasks that reported,)``.
+        Time of each task, in their order, waiting for input left out; shape ``(tasks that reported,)``.
     rows
         Of each shard; shape ``(shards,)``.
     busy_ns
@@ -111,6 +111,9 @@ class Measured:
         None where shards are bound at the barrier.
     pinning
         None where pinned keys are not planned.
+    ran_on
+        Task that each shard ran on, below the tasks that reported; shape ``(shards,)``. None where tasks could time
+        their rows, so that what rows cost need not be found out from the times of tasks.
     """
 
     run: UUID
@@ -125,6 +128,7 @@ class Measured:
     plans_tasks: bool = True
     placing: Placing | None = None
     pinning: Pinning | None = None
+    ran_on: Placement | None = None
 
     @property
     def work_ms(self) -> Loads:
@@ -142,11 +146,19 @@ class Measured:
         """Work of each shard: that of all tasks, shared as the time that was booked is, else by rows."""
         return self._as_work(self._shares)
 
-    def load_of_keys_ms(self, pinning: Pinning) -> Loads:
-        """Work of each heavy key, at most that of its shard; shape ``(keys,)``."""
-        key = self._as_work((pinning.busy_ns if self.busy_ns.any() else pinning.rows).astype(np.float64))
+    def load_of_keys_ms(self, pinning: Pinning, row_ms: Loads | None = None) -> Loads:
+        """Work of each heavy key, at most that of its shard; shape ``(keys,)``.
+
+        Parameters
+        ----------
+        row_ms
+            What a row of each shard takes, where that is known better than by what was booked.
+        """
         at = {h: pinning.home + place for place, h in enumerate(pinning.places)}
         shard = np.array([at.get(h, h % pinning.home) for h in pinning.hashes.tolist()], dtype=np.int64)
+        if row_ms is not None:
+            return np.minimum(pinning.rows, self.rows[shard]) * row_ms[shard]
+        key = self._as_work((pinning.busy_ns if self.busy_ns.any() else pinning.rows).astype(np.float64))
         return np.minimum(key, self.load_ms[shard])
 
     @property
@@ -173,6 +185,7 @@ def of_frame(frame: Frame) -> Measured:
     tasks_ms = np.array([_number(value, "tasks_ms") for value in _list(head, "tasks_ms")])
     names = ["rows", "busy_ns"]
     names += ["task"] if "placing" in head else []
+    names += ["ran_on"] if _truth(head, "attributes") else []
     names += ["state_bytes"] if "placing" in head or "pinning" in head else []
     columns = dict(zip(names, _columns(frame.body, shards, *names), strict=True))
     return Measured(
@@ -188,7 +201,14 @@ def of_frame(frame: Frame) -> Measured:
         _truth(head, "plans_tasks"),
         _placing(head["placing"], columns["task"], columns["state_bytes"]) if "placing" in head else None,
         _pinning(head["pinning"], columns["state_bytes"]) if "pinning" in head else None,
+        _ran_on(columns["ran_on"], len(tasks_ms)) if "ran_on" in columns else None,
     )
+
+
+def _ran_on(task: NDArray[np.int64], tasks: int) -> Placement:
+    if task.max() >= tasks:
+        raise RefusedError(f"column ran_on has {task.max()}, and {tasks} tasks have reported")
+    return task.astype(np.int32)
 
 
 def _placing(told: Any, task: NDArray[np.int64], state_bytes: NDArray[np.int64]) -> Placing:

@@ -5,9 +5,12 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 import numpy as np
+from numpy.typing import NDArray
 
+from penstock.planning.attributed import Attributed
+from penstock.planning.attribution import Batch
 from penstock.planning.forecast import Forecaster
-from penstock.planning.load import Placement
+from penstock.planning.load import Loads, Placement
 from penstock.planning.shard_pins import PinPlanner, ShardLoads
 from penstock.planning.shard_policies import ShardStatistics, place
 from penstock.planning.task_count import TaskCount, TaskOverhead, follow, learn
@@ -32,12 +35,15 @@ class Plan:
         Of each shard, below N; none where shards are bound at the barrier.
     pinned
         Hashes that shall have a shard of their own, ascending; none where that is not planned.
+    row_ns
+        What a row of each shard takes, found out from the times of tasks; none where they do not tell.
     """
 
     tasks: int
     reason: str
     task: Placement | None = None
     pinned: list[int] | None = None
+    row_ns: NDArray[np.int64] | None = None
 
 
 @dataclass
@@ -47,6 +53,7 @@ class _Region:
     count: TaskCount
     overhead: TaskOverhead = field(default_factory=TaskOverhead)
     pins: PinPlanner = field(default_factory=PinPlanner)
+    attributed: Attributed = field(default_factory=Attributed)
     places: Places = ()
 
     def follow(self, places: Places) -> None:
@@ -69,39 +76,18 @@ class Planner:
     def plan(self, measured: Measured) -> Plan:
         """Learn from a batch of a region, and plan its next."""
         region = self._region(measured)
+        row_ms = _row_ms(region, measured)
+        load = measured.load_ms if row_ms is None else measured.rows * row_ms
         placing = measured.placing
         if measured.plans_tasks:
-            tasks, reason = self._tasks(region, measured)
+            tasks, reason = _tasks(region, measured, load)
         else:
             tasks, reason = (placing.tasks if placing else measured.tasks), "as it was"
         task = None
         if placing is not None:
-            last = ShardStatistics(placing.task, measured.load_ms, placing.state_bytes)
-            task = place(placing.policy, last, tasks, placing.theta)
-        return Plan(tasks, reason, task, self._pins(region, measured, tasks if measured.plans_tasks else None))
-
-    def _pins(self, region: _Region, measured: Measured, planned: int | None) -> list[int] | None:
-        pinning = measured.pinning
-        if pinning is None:
-            return None
-        batch = ShardLoads(pinning.home, pinning.places, measured.load_ms, pinning.state_bytes)
-        heavy = measured.load_of_keys_ms(pinning)
-        tasks = pinning.tasks if planned is None else planned
-        return region.pins.plan(batch, pinning.hashes, heavy, tasks, theta=pinning.theta, most=pinning.most)
-
-    def _tasks(self, region: _Region, measured: Measured) -> tuple[int, str]:
-        """Learn what tasks cost; give N, and why so many."""
-        load = measured.load_ms
-        most = min(measured.most, len(load))
-        if len(measured.tasks_ms):
-            busiest_ms = float(measured.work_ms.max())
-            region.overhead = learn(region.overhead, measured.tasks, measured.stage_ms, busiest_ms)
-        region.forecaster.observe(load)
-        expected = region.forecaster.forecast().load
-        # What was decided may not have come to be: a plan that was late, or another setting.
-        region.count = TaskCount(measured.tasks, region.count.wanted, region.count.reason)
-        region.count = follow(region.count, region.overhead, expected, most)
-        return region.count.tasks, region.count.reason
+            task = place(placing.policy, ShardStatistics(placing.task, load, placing.state_bytes), tasks, placing.theta)
+        pinned = _pins(region, measured, load, row_ms, tasks)
+        return Plan(tasks, reason, task, pinned, None if row_ms is None else (row_ms * 1e6).astype(np.int64))
 
     def _region(self, measured: Measured) -> _Region:
         key = (measured.run, measured.region)
@@ -118,3 +104,35 @@ class Planner:
         while len(self._regions) > MOST_REGIONS:
             self._regions.popitem(last=False)
         return region
+
+
+def _row_ms(region: _Region, measured: Measured) -> Loads | None:
+    """Learn what rows take from the times of tasks; None where that need not be, or cannot be told."""
+    if measured.ran_on is None:
+        return None
+    return region.attributed.observe(Batch(measured.ran_on, measured.rows.astype(np.float64), measured.work_ms))
+
+
+def _tasks(region: _Region, measured: Measured, load: Loads) -> tuple[int, str]:
+    """Learn what tasks cost; give N, and why so many."""
+    most = min(measured.most, len(load))
+    if len(measured.tasks_ms):
+        busiest_ms = float(measured.work_ms.max())
+        region.overhead = learn(region.overhead, measured.tasks, measured.stage_ms, busiest_ms)
+    region.forecaster.observe(load)
+    expected = region.forecaster.forecast().load
+    # What was decided may not have come to be: a plan that was late, or another setting.
+    region.count = TaskCount(measured.tasks, region.count.wanted, region.count.reason)
+    region.count = follow(region.count, region.overhead, expected, most)
+    return region.count.tasks, region.count.reason
+
+
+def _pins(region: _Region, measured: Measured, load: Loads, row_ms: Loads | None, planned: int) -> list[int] | None:
+    """Plan pinned hashes; None where they are not planned."""
+    pinning = measured.pinning
+    if pinning is None:
+        return None
+    batch = ShardLoads(pinning.home, pinning.places, load, pinning.state_bytes)
+    heavy = measured.load_of_keys_ms(pinning, row_ms)
+    tasks = planned if measured.plans_tasks else pinning.tasks
+    return region.pins.plan(batch, pinning.hashes, heavy, tasks, theta=pinning.theta, most=pinning.most)

@@ -5,12 +5,13 @@ import os
 import platform
 import socket
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from penstock import __version__
-from penstock.planning.load import Placement
 from penstock.sidecar.frame import PREFIX_BYTES, BrokenFrameError, Frame, Kind, decode_prefix, decode_rest, encode
 from penstock.sidecar.measured import RefusedError, of_frame
 from penstock.sidecar.planner import Planner
@@ -79,19 +80,21 @@ def _answer(frame: Frame, planner: Planner) -> Frame:
     }
     if plan.pinned is not None:
         head["pinned"] = plan.pinned
-    return Frame(Kind.PLANNED, frame.number, head, b"" if plan.task is None else _column(plan.task))
+    head["attributed"] = plan.row_ns is not None
+    columns = {"task": plan.task, "row_ns": plan.row_ns}
+    return Frame(Kind.PLANNED, frame.number, head, _body({n: c for n, c in columns.items() if c is not None}))
 
 
-def _column(task: Placement) -> bytes:
-    batch = pa.record_batch([pa.array(task.astype(np.int64))], schema=_TASKS)
+def _body(columns: dict[str, NDArray[Any]]) -> bytes:
+    """Encode numbers of shards; nothing where there are no columns."""
+    if not columns:
+        return b""
+    schema = pa.schema([pa.field(name, pa.int64(), nullable=False) for name in columns])
     out = pa.BufferOutputStream()
-    with pa.ipc.new_stream(out, _TASKS) as writer:
-        writer.write_batch(batch)
+    with pa.ipc.new_stream(out, schema) as writer:
+        writer.write_batch(pa.record_batch([pa.array(c.astype(np.int64)) for c in columns.values()], schema=schema))
     body: bytes = out.getvalue().to_pybytes()
     return body
-
-
-_TASKS = pa.schema([pa.field("task", pa.int64(), nullable=False)])
 
 
 def _receive(connection: socket.socket) -> Frame | None:

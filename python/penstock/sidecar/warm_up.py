@@ -1,5 +1,6 @@
 """Compiles what planning needs before the first question, which would else wait for it."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import numpy as np
@@ -12,12 +13,14 @@ from penstock.sidecar.planner import Planner
 def warm_up() -> None:
     """Plan for a query that does not exist."""
     planner = Planner()
-    ones = np.ones(4, dtype=np.int64)
-    for batch in range(3):
-        planner.plan(Measured(UUID(int=0), 0, batch, 2, 2, 10.0, np.array([4.0, 6.0]), ones, ones))
+    ones, task = np.ones(4, dtype=np.int64), np.array([0, 0, 1, 1], dtype=np.int32)
+    counts = Measured(UUID(int=0), 0, 0, 2, 2, 10.0, np.array([4.0, 6.0]), ones, ones)
+    for _ in range(3):
+        planner.plan(counts)
+    fixed = replace(counts, plans_tasks=False)
     for policy in POLICIES:
-        placing = Placing(policy, 1.1, 2, np.zeros(4, dtype=np.int32), np.ones(4))
-        planner.plan(Measured(UUID(int=0), 0, 3, 2, 2, 10.0, np.array([4.0, 6.0]), ones, ones, False, placing))
+        planner.plan(replace(fixed, placing=Placing(policy, 1.1, 2, task, np.ones(4))))
+    for _ in range(2):
+        planner.plan(replace(fixed, ran_on=task))
     key = np.ones(1, dtype=np.int64)
-    pinning = Pinning(1.1, 1, 2, 4, (), key.astype(np.int32), key, key, np.ones(4))
-    planner.plan(Measured(UUID(int=0), 0, 4, 2, 2, 10.0, np.array([4.0, 6.0]), ones, ones, False, None, pinning))
+    planner.plan(replace(fixed, pinning=Pinning(1.1, 1, 2, 4, (), key.astype(np.int32), key, key, np.ones(4))))

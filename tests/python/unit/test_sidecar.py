@@ -31,7 +31,7 @@ def table(**columns):
     return sink.getvalue().to_pybytes()
 
 
-def measured(shards=4, rows=None, busy_ns=None, body=None, task=None, **head):
+def measured(*, shards=4, rows=None, busy_ns=None, body=None, task=None, ran_on=None, **head):
     values = {
         "run": RUN,
         "region": 0,
@@ -42,9 +42,12 @@ def measured(shards=4, rows=None, busy_ns=None, body=None, task=None, **head):
         "stage_ms": 110.0,
         "tasks_ms": [100.0, 80.0],
         "plans_tasks": True,
+        "attributes": False,
     }
     values.update(head)
     places = {"task": task or [s % 2 for s in range(shards)]} if "placing" in head else {}
+    if head.get("attributes"):
+        places["ran_on"] = ran_on or [s % 2 for s in range(shards)]
     if "placing" in head or "pinning" in head:
         places["state_bytes"] = [100] * shards
     columns = table(rows=rows or [10] * shards, busy_ns=busy_ns or [1000] * shards, **places) if body is None else body
@@ -170,6 +173,28 @@ def test_hashes_are_pinned_where_they_part_a_shard(served):
     assert "pinned" not in client.ask(measured()).head
 
 
+def test_what_rows_take_is_found_out_from_the_times_of_tasks(served):
+    client, _ = served
+    hello(client)
+    rows, ms = np.array([50, 50, 50, 50]), np.array([8.0, 1.0, 1.0, 1.0])
+    answers = []
+    for batch, ran_on in enumerate([[0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0]] * 3):
+        tasks_ms = np.bincount(ran_on, rows * ms).tolist()
+        answers.append(
+            client.ask(
+                measured(
+                    batch=batch, rows=rows.tolist(), busy_ns=[10] * 4, tasks_ms=tasks_ms, attributes=True, ran_on=ran_on
+                )
+            )
+        )
+    assert [a.head["attributed"] for a in answers[:4]] == [False] * 4
+    assert answers[-1].head["attributed"]
+    with pa.ipc.open_stream(answers[-1].body) as stream:
+        row_ns = stream.read_all().column("row_ns").to_numpy()
+    # Of 30 ms a task, which are none of its rows', some are in here.
+    assert row_ns[0] > 5 * row_ns[1:].max()
+
+
 def test_what_is_known_of_shards_outlives_a_pin():
     planner = Planner()
     ones = np.ones(4, dtype=np.int64)
@@ -221,6 +246,9 @@ def test_a_question_before_the_token_is_no_hello(served):
         (measured(tasks_ms=[1, "x"]), "tasks_ms must be a number from 0 to 10^15, found 'x'"),
         (measured(plans_tasks=None), "plans_tasks must be true or false, found None"),
         (measured(plans_tasks=1), "plans_tasks must be true or false, found 1"),
+        (measured(attributes=None), "attributes must be true or false, found None"),
+        (measured(attributes=True, ran_on=[0, 1, 2, 0]), "column ran_on has 2, and 2 tasks have reported"),
+        (measured(attributes=True, body=table(rows=[1] * 4, busy_ns=[1] * 4)), "column ran_on is missing"),
         (measured(placing=[]), "placing must be an object, found []"),
         (
             measured(placing=PLACING | {"policy": "best"}),

@@ -14,7 +14,7 @@ import io.penstock.sharding.Layout
  * @param stageMs
  *   from the binding of shards to the last task's end
  * @param tasksMs
- *   time of each task, waiting for input left out
+ *   time of each task, in their order, waiting for input left out
  * @param rows
  *   of each shard
  * @param busyNs
@@ -25,6 +25,8 @@ import io.penstock.sharding.Layout
  *   None where shards are bound at the barrier
  * @param pinning
  *   None where pinned keys are not planned
+ * @param attributing
+ *   None where tasks could time their rows
  */
 final case class Measured(
     run: UUID,
@@ -38,7 +40,8 @@ final case class Measured(
     busyNs: Array[Long],
     plansTasks: Boolean = true,
     placing: Option[Placing] = None,
-    pinning: Option[Pinning] = None
+    pinning: Option[Pinning] = None,
+    attributing: Option[Attributing] = None
 )
 
 /**
@@ -83,6 +86,16 @@ final case class Pinning(
 )
 
 /**
+ * What finding out of costs from the times of whole tasks needs besides.
+ *
+ * @param layout
+ *   of the batch
+ * @param ranOn
+ *   task of each shard
+ */
+final case class Attributing(layout: Layout, ranOn: Array[Int])
+
+/**
  * A key, by its hash, that had much of a batch.
  *
  * @param busyNs
@@ -101,11 +114,38 @@ final case class HeavyKey(hash: Int, rows: Long, busyNs: Long)
  *   task of each shard, below `tasks`; None where shards are bound at the barrier
  * @param pinned
  *   hashes that are to have a shard of their own; None where that was not planned
+ * @param rowTimes
+ *   what rows take; None where times of tasks do not tell, or need not
  */
 final case class Plan(
     batch: Long,
     tasks: Int,
     reason: String,
     taskOf: Option[Array[Int]] = None,
-    pinned: Option[Set[Int]] = None
+    pinned: Option[Set[Int]] = None,
+    rowTimes: Option[RowTimes] = None
 )
+
+/**
+ * What a row of each shard takes.
+ *
+ * @param layout
+ *   that the shards are of
+ */
+final case class RowTimes(layout: Layout, ns: Array[Long]) {
+
+  /**
+   * What rows of the shards of a layout cost, relative to the typical row: that of the shard in the middle. Shards that the
+   * layout has anew cost what their keys have cost where they were.
+   */
+  def relative(in: Layout): Array[Double] = {
+    val typical = math.max(1.0, ns.sorted.apply(ns.length / 2).toDouble)
+    in.inherited(layout).map(s => math.max(RowTimes.Least, ns(s) / typical))
+  }
+}
+
+object RowTimes {
+
+  /** No row is for nothing. */
+  private val Least = 0.01
+}

@@ -4,7 +4,7 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
-import io.penstock.control.{Measured, Pinning, Plan}
+import io.penstock.control.{Measured, Pinning, Plan, RowTimes}
 
 /** What is measured to a frame, and a frame to a plan: docs/PROTOCOL.md, section 9. */
 object PlanMessages {
@@ -18,7 +18,7 @@ object PlanMessages {
     head.put("stage_ms", measured.stageMs)
     val tasks = head.putArray("tasks_ms")
     measured.tasksMs.foreach(tasks.add(_))
-    head.put("plans_tasks", measured.plansTasks)
+    head.put("plans_tasks", measured.plansTasks).put("attributes", measured.attributing.nonEmpty)
     measured.placing.foreach { p =>
       head.putObject("placing").put("policy", p.policy).put("theta", p.theta).put("tasks", p.tasks)
     }
@@ -43,7 +43,8 @@ object PlanMessages {
     val loads = Seq("rows" -> measured.rows, "busy_ns" -> measured.busyNs)
     val places = measured.placing.map(p => "task" -> p.taskOf.map(_.toLong))
     val stateBytes = measured.placing.map(_.stateBytes).orElse(measured.pinning.map(_.stateBytes))
-    ShardColumns.encode(loads ++ places ++ stateBytes.map("state_bytes" -> _): _*)
+    val ranOn = measured.attributing.map(a => "ran_on" -> a.ranOn.map(_.toLong))
+    ShardColumns.encode(loads ++ places ++ ranOn ++ stateBytes.map("state_bytes" -> _): _*)
   }
 
   /**
@@ -78,7 +79,14 @@ object PlanMessages {
         case Some(pinning) => hashes(head.get("pinned"), pinning.most).map(Some(_))
         case None => Right(None)
       }
-    } yield Plan(asked.batch, tasks.toInt, reason.take(MostReasonChars), taskOf, pinned)
+      rowTimes <- asked.attributing match {
+        case Some(a) if head.path("attributed").asBoolean(false) =>
+          ShardColumns.decode(answer.body, "row_ns", a.ranOn.length).flatMap { ns =>
+            Either.cond(ns.forall(_ >= 0L), Some(RowTimes(a.layout, ns)), "a row takes less than no time")
+          }
+        case _ => Right(None)
+      }
+    } yield Plan(asked.batch, tasks.toInt, reason.take(MostReasonChars), taskOf, pinned, rowTimes)
   }
 
   private def placed(body: Array[Byte], shards: Int, tasks: Int): Either[String, Array[Int]] =

@@ -3,7 +3,7 @@ package io.penstock.sidecar
 import java.util.UUID
 
 import com.fasterxml.jackson.databind.node.ObjectNode
-import io.penstock.control.{HeavyKey, Measured, Pinning, Placing, Plan}
+import io.penstock.control.{Attributing, HeavyKey, Measured, Pinning, Placing, Plan, RowTimes}
 import io.penstock.sharding.Layout
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -23,9 +23,11 @@ class PlanMessagesSuite extends AnyFunSuite {
   test("what is measured becomes a head of numbers") {
     val head = PlanMessages.head(asked)
     assert(head.toString == s"""{"run":"$run","region":1,"batch":9,"shards":3,"tasks":2,"most":4,"stage_ms":10.5,""" +
-      """"tasks_ms":[4.0,5.0],"plans_tasks":true}""")
+      """"tasks_ms":[4.0,5.0],"plans_tasks":true,"attributes":false}""")
     val both = PlanMessages.head(asked.copy(plansTasks = false, placing = Some(placing)))
-    assert(both.toString.endsWith(""""plans_tasks":false,"placing":{"policy":"refine","theta":1.1,"tasks":2}}"""))
+    assert(both.toString.endsWith(
+      """"plans_tasks":false,"attributes":false,"placing":{"policy":"refine","theta":1.1,"tasks":2}}"""
+    ))
   }
 
   private val pinning =
@@ -86,6 +88,36 @@ class PlanMessagesSuite extends AnyFunSuite {
     }
   }
 
+  private val attributing = Attributing(Layout(2, Vector(Some(5))), Array(1, 0, 1))
+
+  private def attributed(body: Array[Byte], isTold: Boolean = true): Either[String, Plan] = {
+    val head = SidecarFrame.newHead().put("attributed", isTold)
+      .put("run", run.toString).put("region", 1L).put("batch", 9L).put("tasks", 2).put("reason", "as it was")
+    PlanMessages.plan(
+      SidecarFrame(FrameKind.Planned, 1, head, body),
+      asked.copy(attributing = Some(attributing))
+    )
+  }
+
+  test("what rows take is asked for with the task that each shard ran on, and told where it is known") {
+    val question = asked.copy(attributing = Some(attributing))
+    assert(PlanMessages.head(question).get("attributes").asBoolean)
+    assert(ShardColumns.decode(PlanMessages.body(question), "ran_on", 3).exists(_.sameElements(Array(1L, 0L, 1L))))
+    val told = attributed(ShardColumns.encode("row_ns" -> Array(7L, 8L, 0L)))
+    assert(told.exists(_.rowTimes.exists(t => t.ns.sameElements(Array(7L, 8L, 0L)) && t.layout == attributing.layout)))
+    assert(attributed(Array.emptyByteArray, isTold = false).map(_.rowTimes) == Right(None))
+    assert(answer(_.put("attributed", true): Unit).map(_.rowTimes) == Right(None))
+  }
+
+  test("what rows cost goes with their keys to another layout") {
+    val times = RowTimes(Layout(2, Vector(Some(5))), Array(40L, 20L, 100L))
+    assert(times.relative(times.layout).sameElements(Array(1.0, 0.5, 2.5)))
+    assert(times.relative(Layout(2)).sameElements(Array(1.0, 0.5)))
+    // Hash 7 leaves shard 1 and takes the place of hash 5.
+    assert(times.relative(Layout(2, Vector(Some(7)))).sameElements(Array(1.0, 0.5, 0.5)))
+    assert(RowTimes(Layout(2), Array(0L, 0L)).relative(Layout(2)).sameElements(Array(0.01, 0.01)))
+  }
+
   private def placedOn(tasks: Long*): Array[Byte] = ShardColumns.encode("task" -> tasks.toArray)
 
   private def place(body: Array[Byte], tasks: Int = 2): Either[String, Plan] = {
@@ -103,6 +135,8 @@ class PlanMessagesSuite extends AnyFunSuite {
   }
 
   Seq[(String, Either[String, Plan], String)](
+    ("no times of rows", attributed(Array.emptyByteArray), "column row_ns"),
+    ("rows that take less than nothing", attributed(ShardColumns.encode("row_ns" -> Array(1L, -1L, 0L))), "no time"),
     ("no places", place(Array.emptyByteArray), "column task"),
     ("garbage for places", place(Array.fill[Byte](100)(7)), "column task cannot be read"),
     ("another column", place(ShardColumns.encode("tasks" -> Array(0L, 0L, 0L))), "column task is missing"),

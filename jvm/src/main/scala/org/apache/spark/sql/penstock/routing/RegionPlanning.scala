@@ -5,7 +5,7 @@ import java.util.UUID
 import org.apache.spark.sql.penstock.telemetry.RegionLoad
 
 import io.penstock.conf.{Mode, PolicyChoice, QuerySettings, TasksChoice}
-import io.penstock.control.{Measured, Pinning, Placing, Planner}
+import io.penstock.control.{Attributing, Measured, Pinning, Placing, Planner, RowTimes}
 
 /**
  * What was planned of a region, in words; None where it was not planned.
@@ -33,6 +33,8 @@ final case class PlanReasons(
  *   whether N is planned
  * @param policy
  *   that places shards between batches, if one does
+ * @param hybrid
+ *   whether shards are bound at the barrier, by learnt costs
  * @param pins
  *   how many keys may be pinned, if that is planned
  * @param observes
@@ -52,6 +54,7 @@ final private[routing] class RegionPlanning private (
     theta: Double,
     plansTasks: Boolean,
     policy: Option[String],
+    hybrid: Boolean,
     pins: Option[Int],
     observes: Boolean,
     seen: Int,
@@ -62,6 +65,9 @@ final private[routing] class RegionPlanning private (
 
   /** Task of each shard, as planned for this number of tasks. */
   val taskOf: Option[Array[Int]] = plan.toOption.filter(_.tasks == tasks).flatMap(_.taskOf)
+
+  /** What rows take, as far as it was found out from the times of tasks. */
+  def rowTimes: Option[RowTimes] = plan.toOption.filter(_ => hybrid).flatMap(_.rowTimes)
 
   def reasons: PlanReasons =
     PlanReasons(Option.when(plansTasks)(plan.fold(identity, _.reason)), policy.map(placed), pins.flatMap(_ => unpinned))
@@ -82,6 +88,10 @@ final private[routing] class RegionPlanning private (
    * is first asked.
    */
   def learn(decision: Decision, load: RegionLoad): Unit = {
+    val attributing =
+      Option.when(hybrid && isWarm && timesTellLittle(load) && load.tasks.size == decision.binding.tasks)(
+        Attributing(load.layout, decision.binding.taskOf)
+      )
     val pinning =
       pins.filter(_ => pinsMatter(decision, load)).map(Pinning(
         theta,
@@ -91,15 +101,27 @@ final private[routing] class RegionPlanning private (
         load.heavyKeys,
         stateBytes
       ))
-    if (plansTasks || policy.nonEmpty || pinning.nonEmpty) Planner.current.learn(measured(decision, load, pinning))
+    if (plansTasks || policy.nonEmpty || pinning.nonEmpty || attributing.nonEmpty)
+      Planner.current.learn(measured(decision, load, pinning, attributing))
   }
+
+  private def isWarm = seen >= RegionPlanning.ColdBatches
+
+  /** Whether most of what tasks did was booked to no row: it was done by other threads, or after all rows were taken. */
+  private def timesTellLittle(load: RegionLoad): Boolean =
+    load.workMs > RegionPlanning.LittleMs && load.bookedMs < load.workMs / 2
 
   /** Whether keys are pinned that could come home, or a shard is heavy enough to become the limit soon. */
   private def pinsMatter(decision: Decision, load: RegionLoad): Boolean = load.layout.places.nonEmpty ||
-    (seen >= RegionPlanning.ColdBatches && decision.heaviestShard * tasks > theta / 2 &&
+    (isWarm && decision.heaviestShard * tasks > theta / 2 &&
       decision.heaviestShard * load.workMs > RegionPlanning.LittleMs)
 
-  private def measured(decision: Decision, load: RegionLoad, pinning: Option[Pinning]): Measured =
+  private def measured(
+      decision: Decision,
+      load: RegionLoad,
+      pinning: Option[Pinning],
+      attributing: Option[Attributing]
+  ): Measured =
     Measured(
       run,
       region,
@@ -112,7 +134,8 @@ final private[routing] class RegionPlanning private (
       load.busyOfShardsNs,
       plansTasks,
       policy.map(Placing(_, theta, tasks, decision.proposed.taskOf, stateBytes)),
-      pinning
+      pinning,
+      attributing
     )
 }
 
@@ -137,9 +160,10 @@ private[routing] object RegionPlanning {
   ): Option[RegionPlanning] = {
     val plansTasks = settings.tasks == TasksChoice.Auto
     val policy = Option(settings.policy).collect { case PolicyChoice.Planned(name) => name }
-    val pins = Option.when(settings.policy == PolicyChoice.Hybrid && settings.pinnedMax > 0)(settings.pinnedMax)
+    val hybrid = settings.policy == PolicyChoice.Hybrid
+    val pins = Option.when(hybrid && settings.pinnedMax > 0)(settings.pinnedMax)
     val observes = settings.mode == Mode.Observe
-    Option.when(plansTasks || policy.nonEmpty || pins.nonEmpty)(
+    Option.when(plansTasks || policy.nonEmpty || hybrid)(
       new RegionPlanning(
         run,
         region,
@@ -148,6 +172,7 @@ private[routing] object RegionPlanning {
         settings.theta,
         plansTasks,
         policy,
+        hybrid,
         pins,
         observes,
         seen,

@@ -132,7 +132,7 @@ final private[routing] class RunRouting(
       tasks,
       Binder.of(settings, batch.spec.batchId, id, planning.flatMap(_.taskOf)),
       before.map(_.taskOf),
-      before.flatMap(_.costs.relative),
+      planning.flatMap(_.rowTimes).map(_.relative(layout)).orElse(before.flatMap(_.costs.relative)),
       settings.mode == Mode.Observe
     )
     val load = new RegionLoad(

@@ -36,10 +36,14 @@ final class RegionLoad(
     }
   }
 
-  def tasks: Seq[TaskLoad] = value.values.asScala.toSeq
+  /** What each task measured, in the order of tasks. */
+  def tasks: Seq[TaskLoad] = value.asScala.toSeq.sortBy(_._1).map(_._2)
 
   /** The keys that had much of their task's time or rows. */
   def heavyKeys: Seq[HeavyKey] = tasks.flatMap(_.heavyKeys).map(k => HeavyKey(k.hash, k.rows, k.busyNs))
+
+  /** Time of all tasks that was booked to rows. */
+  def bookedMs: Double = tasks.map(_.busyNs.sum).sum / 1e6
 
   /** Time of all tasks in which they did more than every task does: what was booked to rows, or what is beyond the start. */
   def workMs: Double = tasks.map(t => math.max(t.busyNs.sum / 1e6, t.workNs / 1e6 - RegionLoad.TaskMs)).sum

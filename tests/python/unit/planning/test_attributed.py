@@ -1,0 +1,61 @@
+"""Costs of rows from batch to batch, and when they are trusted."""
+
+import numpy as np
+import pytest
+from penstock.planning.attributed import FEWEST, Attributed
+from penstock.planning.attribution import Batch
+from penstock.planning.load import loads
+from penstock.planning.longest_first import longest_first
+
+SHARDS, TASKS = 64, 8
+
+
+def played(cost, batches, noise, seed, bind=None):
+    """Play batches whose tasks take what their rows cost, more or less; give what was learnt after each."""
+    random = np.random.default_rng(seed)
+    learner, learnt = Attributed(), []
+    task = (np.arange(SHARDS) % TASKS).astype(np.int32)
+    for _ in range(batches):
+        rows = random.poisson(200, SHARDS).astype(float)
+        if bind is not None and learnt and learnt[-1] is not None:
+            task = bind(rows * learnt[-1])
+        work = loads(task, rows * cost, TASKS) * random.normal(1.0, noise, TASKS).clip(0.5)
+        learnt.append(learner.observe(Batch(task, rows, work)))
+    return learnt
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_noise_is_not_trusted(seed):
+    assert all(cost is None for cost in played(np.ones(SHARDS), 40, 0.05, seed))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_dear_shard_is_found_once_moves_tell_it_apart(seed):
+    cost = np.ones(SHARDS)
+    cost[seed * 5] = 20.0
+    learnt = played(cost, 40, 0.05, seed, lambda load: longest_first(load, TASKS))
+    trusted = next(i for i, found in enumerate(learnt) if found is not None)
+    assert FEWEST <= trusted <= 2 * FEWEST
+    last = learnt[-1]
+    assert last is not None
+    assert last.argmax() == seed * 5
+    balanced = longest_first(last * 200, TASKS)
+    true = loads(balanced, cost * 200, TASKS)
+    assert true.max() <= max(1.25 * true.mean(), 20.0 * 200 * 1.05)
+
+
+def test_other_shards_begin_anew():
+    learner = Attributed()
+    for shards in (8, 9):
+        rows, cost = np.full(shards, 100.0), np.ones(shards)
+        cost[0] = 50.0
+        task = (np.arange(shards) % 2).astype(np.int32)
+        found = [learner.observe(Batch(task, rows, loads(task, rows * cost, 2))) for _ in range(FEWEST + 1)]
+        assert [f is None for f in found] == [True] * FEWEST + [False]
+
+
+def test_batches_without_work_or_rows():
+    learner = Attributed()
+    task = np.zeros(4, dtype=np.int32)
+    for rows, work in ((0.0, 0.0), (0.0, 5.0), (10.0, 0.0)) * 4:
+        assert learner.observe(Batch(task, np.full(4, rows), np.array([work]))) is None
