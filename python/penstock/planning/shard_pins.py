@@ -89,8 +89,8 @@ class PinPlanner:
         pinned = [h for h in batch.places if h is not None]
         if batch.load.sum() <= 0:
             return sorted(pinned)
-        keys = np.array(pinned + [int(h) for h in heavy if int(h) not in set(pinned)], dtype=np.int64)
         known = dict(zip(heavy.tolist(), cost.tolist(), strict=True))
+        keys = np.array(list(dict.fromkeys([*pinned, *known])), dtype=np.int64)
         known |= {h: batch.load[batch.home + i] for i, h in enumerate(batch.places) if h is not None}
         costs = np.array([known[int(h)] for h in keys], dtype=np.float64)
         worth = Worth() if worth is None else worth

@@ -1,9 +1,9 @@
 package io.penstock.benchmarks
 
-import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode}
-import org.apache.spark.sql.{DataFrame, Encoder, Encoders, SparkSession}
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.streaming.OutputMode
 
-import io.penstock.benchmarks.work.{Service, WhoRan, Zipf}
+import io.penstock.benchmarks.work.{RowCost, ServedKeys, WhoRan, Zipf}
 
 /**
  * What binding at the barrier gains: one millisecond of waiting a row, skewed keys, sixteen tasks. Hot keys stay, or
@@ -11,8 +11,6 @@ import io.penstock.benchmarks.work.{Service, WhoRan, Zipf}
  */
 object Barrier {
   private val Shards = 256
-  private val RowNs = 1000000L
-  private val longs: Encoder[Long] = Encoders.scalaLong
 
   def run(spark: SparkSession, args: Arguments, watch: StageWatch, report: Report): Unit = {
     val tasks = spark.sparkContext.defaultParallelism
@@ -26,10 +24,8 @@ object Barrier {
         val lane = new Lane(side, manager, Map("hot" -> name(moving)), every = 1, Comparison.checkpoints(args))
         val rows = args.int("rows", tasks * 5000)
         val numbers = lane.numbers(lane.session(spark), rows, args.int("map-tasks", 8))
-        lane.start(
-          served(numbers, Zipf(args.int("keys", 10000), 0.85, if (moving) rows.toLong else 0L), lane.gate),
-          OutputMode.Update()
-        )
+        val zipf = Zipf(args.int("keys", 10000), 0.85, if (moving) rows.toLong else 0L)
+        lane.start(ServedKeys.of(numbers, zipf, RowCost(1.0), lane.gate, Shards), OutputMode.Update())
       }
       Comparison.run(
         watch,
@@ -43,21 +39,4 @@ object Barrier {
   }
 
   private def name(moving: Boolean) = if (moving) "moving" else "fixed"
-
-  private def served(numbers: DataFrame, zipf: Zipf, run: String): DataFrame = {
-    val shards = Shards
-    numbers
-      .as[Long](longs)
-      .map((row: Long) => zipf.key(row))(longs)
-      .groupByKey((k: Long) => k)(longs)
-      .flatMapGroupsWithState[Long, Long](OutputMode.Update(), GroupStateTimeout.NoTimeout()) {
-        (k: Long, rows: Iterator[Long], state: GroupState[Long]) =>
-          WhoRan.note(run, k, shards)
-          val n = rows.size
-          Service.serve(n * RowNs)
-          state.update(state.getOption.getOrElse(0L) + n)
-          Iterator(k)
-      }(longs, longs)
-      .toDF("k")
-  }
 }

@@ -1,9 +1,9 @@
 package io.penstock.benchmarks
 
-import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode}
-import org.apache.spark.sql.{DataFrame, Encoder, Encoders, SparkSession}
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.streaming.OutputMode
 
-import io.penstock.benchmarks.work.{RowCost, Served, Service, WhoRan, Zipf}
+import io.penstock.benchmarks.work.{RowCost, Served, ServedKeys, WhoRan, Zipf}
 
 /**
  * Elasticutor's micro-benchmark (section 5.1) in Spark: skewed keys, of which others become hot some times a minute, rows
@@ -11,7 +11,6 @@ import io.penstock.benchmarks.work.{RowCost, Served, Service, WhoRan, Zipf}
  */
 object Skew {
   private val Shards = 256
-  private val longs: Encoder[Long] = Encoders.scalaLong
 
   /** Rows in a minute where all tasks are busy all the time. */
   private def minuteRows(tasks: Int) = 60000L * tasks
@@ -60,7 +59,7 @@ object Skew {
         val lane = new Lane(side, manager, of.label, every = 1, Comparison.checkpoints(args))
         val numbers = lane.numbers(lane.session(spark), rows, args.int("map-tasks", 8))
         val zipf = of.zipf(args.int("keys", 10000), tasks)
-        lane.start(served(numbers, zipf, RowCost(of.spread), lane.gate), OutputMode.Update())
+        lane.start(ServedKeys.of(numbers, zipf, RowCost(of.spread), lane.gate, Shards), OutputMode.Update())
       }
       Comparison.run(watch, report, args, "skew", starts, (c, batch) => work(c.gate, batch))
     }
@@ -68,23 +67,4 @@ object Skew {
 
   private def work(run: String, batch: Long): Map[String, Any] =
     Served.ofBatch(run, batch) ++ WhoRan.moved(run, batch).map("moved" -> _)
-
-  private def served(numbers: DataFrame, zipf: Zipf, cost: RowCost, run: String): DataFrame = {
-    val shards = Shards
-    numbers
-      .as[Long](longs)
-      .map((row: Long) => zipf.key(row))(longs)
-      .groupByKey((k: Long) => k)(longs)
-      .flatMapGroupsWithState[Long, Long](OutputMode.Update(), GroupStateTimeout.NoTimeout()) {
-        (k: Long, rows: Iterator[Long], state: GroupState[Long]) =>
-          WhoRan.note(run, k, shards)
-          val n = rows.size
-          val ns = n * cost.ns(k)
-          Served.note(run, ns)
-          Service.serve(ns)
-          state.update(state.getOption.getOrElse(0L) + n)
-          Iterator(k)
-      }(longs, longs)
-      .toDF("k")
-  }
 }
