@@ -218,6 +218,26 @@ def test_what_is_known_of_shards_outlives_a_pin():
     assert next(iter(planner._regions.values())) is region
 
 
+def test_costs_of_rows_are_learnt_anew_where_a_place_has_another_hash():
+    planner = Planner()
+    none = np.zeros(0, dtype=np.int64)
+    rows, ms = np.full(5, 50), np.array([8.0, 1.0, 1.0, 1.0, 1.0])
+
+    def told(number, places):
+        ran_on = np.array([[0, 0, 1, 1, 0], [0, 1, 0, 1, 0], [0, 1, 1, 0, 1]][number % 3], dtype=np.int32)
+        pinning = Pinning(1.1, 4, 2, 4, places, none.astype(np.int32), none, none, np.zeros(5))
+        tasks_ms = np.bincount(ran_on, rows * ms)
+        busy_ns = np.full(5, 10, dtype=np.int64)
+        return planner.plan(
+            Measured(UUID(RUN), 0, number, 2, 2, 10.0, tasks_ms, rows, busy_ns, False, None, pinning, ran_on)
+        ).row_ns
+
+    assert told(0, (8,)) is None
+    assert [told(number, (8,)) for number in range(1, 9)][-1] is not None
+    # As many shards, of which one has other keys.
+    assert told(9, (12,)) is None
+
+
 @pytest.mark.parametrize("token", ["", "f" * 64, "é" * 64, None, 5])
 def test_without_the_token_there_is_no_answer(served, token):
     client, ended = served
