@@ -55,8 +55,8 @@ $(JAR) $(BRIDGE) &: $(SCALA_SOURCES) build.sbt VERSION $(wildcard project/*.sbt 
 	cp plugin/target/spark-$(SPARK)/scala-2.13/$(notdir $(JAR)) $(JAR)
 	cp plugin/bridge/target/spark-$(SPARK)/scala-2.13/$(notdir $(BRIDGE)) $(BRIDGE)
 
-demo: setup ## a stateful query on real flights, under Penstock and under plain Spark
-	$(VENV)/bin/penstock demo --data data/flights.parquet
+demo: setup ## which departures wait for a late inbound flight? real flights, plain Spark and Penstock side by side
+	$(VENV)/bin/penstock demo $(ARGS)
 
 test: lint test-scala test-integration test-python test-packaging ## every test but Spark's own suites
 

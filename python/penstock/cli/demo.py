@@ -1,7 +1,8 @@
-"""Run a stateful query on real flights, under Penstock and under plain Spark, and compare.
+"""Answer a question on real data by plain Spark and under Penstock, at the pace at which the data came, and compare.
 
-Prints for every batch its input rows, the tasks of the stateful stage, how many rows the busiest of them had over the
-mean, and milliseconds. At the end it compares every row of every batch's answer; exit status 1 where one differs.
+The data are replayed by event time through files: as many rows a second as there were at that time of the day. Plain
+Spark runs as it comes, then as one who knows this machine would set it, then Penstock as it comes. At the end every row
+of every answer is compared; exit status 1 where one differs.
 """
 
 from __future__ import annotations
@@ -9,158 +10,115 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
-import subprocess
-import sys
 import tempfile
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pyarrow.parquet as pq
+from rich.console import Console
+from rich.live import Live
 
 from penstock.api.errors import PenstockError
-from penstock.workloads import flights
-from penstock.workloads.flights import Batch
+from penstock.cli._options import invalid
+from penstock.demo import runner
+from penstock.demo.answers import judge
+from penstock.demo.record import Record
+from penstock.demo.report import HEADER, charts, document, summary
+from penstock.demo.screen import screen, table
+from penstock.demo.variant import Variant, variants
+from penstock.workloads.questions import QUESTIONS, Question
+from penstock.workloads.replay import cut
 
-if TYPE_CHECKING:
-    from penstock.charts.chart import Chart
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One way to run the query."""
-
-    name: str
-    title: str
-    options: tuple[str, ...]
-
-
-def variants(cores: int) -> tuple[Variant, ...]:
-    """Penstock first, then plain Spark with its default number of partitions, and with one per core."""
-    return (
-        Variant("penstock", "Penstock, 256 shards", ("--penstock",)),
-        Variant("default", "plain Spark, 200 partitions (its default)", ()),
-        Variant("cores", f"plain Spark, {cores} partitions", ("--partitions", str(cores))),
-    )
+LEAST_SECONDS, MOST_SECONDS = 5.0, 3600.0
+PIECES_PER_SECOND = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--data", type=Path, default=Path("data/flights.parquet"), help="default: %(default)s")
-    parser.add_argument("--batches", type=int, default=6, help="default: %(default)s")
-    parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="default: all, here %(default)s")
+    cores = os.cpu_count() or 1
+    parser.add_argument("--data", choices=QUESTIONS, default="flights", help="default: %(default)s")
+    parser.add_argument(
+        "--folder", type=Path, default=Path("data"), help="where the data are; default: %(default)s, of a checkout"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=20.0, metavar="S", help="that each replay takes; 5 to 3600, default 20"
+    )
+    parser.add_argument("--cores", type=int, default=cores, metavar="N", help=f"for Spark; default: all, here {cores}")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every batch of every run here")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write one page with the runs over time here")
+    parser.add_argument("--png", type=Path, metavar="FILE", help="write a picture of the runs over time here")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write one page with all of it here")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run all variants, one after the other, and compare."""
-    if not arguments.data.is_file():
+    _check(arguments)
+    if arguments.html or arguments.png:
+        # Not after all the work.
+        from penstock.charts import html, picture  # noqa: PLC0415
+    question = QUESTIONS[arguments.data]
+    file = arguments.folder / question.file
+    if not file.is_file():
         raise PenstockError(
             "PENSTOCK_NO_DATA",
-            f"{arguments.data} does not exist. Run this in a checkout of the project, or name the file with --data.",
+            f"{file} does not exist. Run this in a checkout of the project, or name its folder data with --folder.",
         )
-    if arguments.html:
-        # Not after all the work.
-        from penstock.charts import html  # noqa: PLC0415
+    compared = variants(arguments.cores)
+    console = Console()
     with tempfile.TemporaryDirectory(prefix="penstock-demo-") as folder:
         work = Path(folder)
-        flights.split(arguments.data, work / "source", arguments.batches)
-        compared = variants(arguments.cores)
-        measured: dict[str, list[Batch]] = {}
-        for variant in compared:
-            print(f"\n{variant.title}", flush=True)
-            measured[variant.title] = measure(variant, work, arguments.cores)
-            print_table(measured[variant.title])
+        pieces = int(arguments.seconds * PIECES_PER_SECOND)
+        cut(question.streams(pq.read_table(file)), question.span, pieces, work / "pieces")
+        records = _all(console, arguments, question, compared, work)
         verdict, equal = judge(work, compared)
-    print(f"\n{verdict}")
+    console.print(table(compared, records))
+    console.print(verdict, style="green" if equal else "bold red")
+    drawn = charts(compared, records) if arguments.png or arguments.html else []
     if arguments.json:
-        runs = {title: [asdict(batch) for batch in batches] for title, batches in measured.items()}
-        arguments.json.write_text(json.dumps({"equal": equal, "verdict": verdict, "runs": runs}, indent=1) + "\n")
+        told = {"question": question.asks, "equal": equal, "verdict": verdict, "runs": document(compared, records)}
+        arguments.json.write_text(json.dumps(told, indent=1) + "\n")
+    if arguments.png:
+        picture.draw(drawn, arguments.png)
     if arguments.html:
-        notes = ["Sessions of departures by airport, two months of US flights.", verdict]
-        header, rows = ("run", "batches", "median ms", "longest ms", "busiest over mean"), summary(measured)
-        arguments.html.write_text(html.page("Penstock beside plain Spark", notes, header, rows, charts(measured)))
+        rows = summary(compared, records)
+        arguments.html.write_text(html.page(question.asks, [_how(arguments, question), verdict], HEADER, rows, drawn))
     return 0 if equal else 1
 
 
-def measure(variant: Variant, work: Path, cores: int) -> list[Batch]:
-    """Run a variant in a process of its own: a session cannot change its plugins."""
-    result = work / f"{variant.name}.json"
-    command = [sys.executable, "-m", "penstock.workloads.flights", "--source", str(work / "source")]
-    command += ["--json", str(result), "--work", str(work / variant.name), "--cores", str(cores), *variant.options]
-    completed = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if completed.returncode != 0:
-        raise PenstockError("PENSTOCK_DEMO_FAILED", f"{variant.title} failed:\n{completed.stdout}{completed.stderr}")
-    return [Batch(**b) for b in json.loads(result.read_text())]
+def _all(
+    console: Console, arguments: argparse.Namespace, question: Question, compared: tuple[Variant, ...], work: Path
+) -> dict[str, Record]:
+    records: dict[str, Record] = {}
+    console.print(question.asks, style="bold")
+    console.print(_how(arguments, question))
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+
+        def look(name: str, record: Record) -> None:
+            records[name] = record
+            if console.is_terminal:
+                live.update(screen(question.asks, compared, records), refresh=True)
+
+        for variant in compared:
+            if not console.is_terminal:
+                console.print(f"{variant.title} ({variant.how}) ...")
+            records[variant.name] = runner.run(
+                variant,
+                arguments.data,
+                work,
+                partial(look, variant.name),
+                seconds=arguments.seconds,
+                cores=arguments.cores,
+            )
+    return records
 
 
-def print_table(batches: list[Batch]) -> None:
-    """Print the batches, and the median of all but the first, which warms up."""
-    print(f"{'batch':>7}{'rows':>10}{'tasks':>7}{'busiest/mean':>14}{'ms':>8}")
-    for b in batches:
-        print(f"{b.batch:>7}{b.rows:>10,}{b.tasks:>7}{b.busiest_over_mean:>14.3f}{b.ms:>8,}")
-    ms, balance = (
-        statistics.median(v) for v in zip(*((b.ms, b.busiest_over_mean) for b in warm(batches)), strict=True)
-    )
-    print(f" median{'':>17}{balance:>14.3f}{ms:>8,.0f}", flush=True)
+def _how(arguments: argparse.Namespace, question: Question) -> str:
+    days = question.span / timedelta(days=1)
+    return f"{question.file}: {days:.3g} days of event time in {arguments.seconds:g} s, on {arguments.cores} cores."
 
 
-def warm(batches: list[Batch]) -> list[Batch]:
-    """Give all but the first, which warms up."""
-    return batches[1:] or batches
-
-
-def summary(measured: Mapping[str, list[Batch]]) -> list[list[str]]:
-    """Give a row for each run: its name, batches, median and longest milliseconds, median balance."""
-    rows = []
-    for title, batches in measured.items():
-        ms = [b.ms for b in warm(batches)]
-        balance = statistics.median(b.busiest_over_mean for b in warm(batches))
-        rows.append([title, str(len(batches)), f"{statistics.median(ms):,.0f}", f"{max(ms):,.0f}", f"{balance:.3f}"])
-    return rows
-
-
-def charts(measured: Mapping[str, list[Batch]]) -> list[Chart]:
-    """Draw the runs over their batches: time, and balance."""
-    from penstock.charts.chart import Chart, Line  # noqa: PLC0415
-
-    def lines(value: str) -> list[Line]:
-        return [Line(t, [b.batch for b in bs], [float(getattr(b, value)) for b in bs]) for t, bs in measured.items()]
-
-    return [
-        Chart("batch", "ms", lines("ms")),
-        Chart("batch", "rows of the busiest task over the mean", lines("busiest_over_mean")),
-    ]
-
-
-def judge(work: Path, compared: tuple[Variant, ...]) -> tuple[str, bool]:
-    """Compare the answers of all variants with the first one's, batch by batch and row by row; say what was found."""
-    ours = answers(work, compared[0])
-    rows = sum(t.num_rows for t in ours.values())
-    differing = []
-    for variant in compared[1:]:
-        theirs = answers(work, variant)
-        differing += [
-            f"batch {batch} of {variant.title}"
-            for batch in sorted(ours.keys() | theirs.keys())
-            if batch not in ours or batch not in theirs or not ours[batch].equals(theirs[batch])
-        ]
-    if differing:
-        return f"ANSWERS DIFFER from Penstock's in {', '.join(differing)}", False
-    return f"answers are equal: {rows:,} rows in {len(ours)} batches, each compared with both plain runs", True
-
-
-def answers(work: Path, variant: Variant) -> dict[int, pa.Table]:
-    """Read what a variant answered, by batch, rows sorted."""
-    return {
-        int(folder.name.partition("=")[2]): _sorted(folder) for folder in (work / variant.name / "answers").iterdir()
-    }
-
-
-def _sorted(folder: Path) -> pa.Table:
-    table = pa.concat_tables([pq.ParquetFile(f).read() for f in sorted(folder.glob("*.parquet"))]).flatten()
-    return table.sort_by([(name, "ascending") for name in table.column_names]).combine_chunks()
+def _check(arguments: argparse.Namespace) -> None:
+    if not LEAST_SECONDS <= arguments.seconds <= MOST_SECONDS:
+        raise invalid("seconds", arguments.seconds, f"{LEAST_SECONDS:g} to {MOST_SECONDS:g}")
+    if arguments.cores < 1:
+        raise invalid("cores", arguments.cores, "1 or more")

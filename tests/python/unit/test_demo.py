@@ -1,7 +1,10 @@
-"""The demonstration's parts that need no Spark: cutting the data, judging balance, comparing answers."""
+"""The demonstration's parts that need no Spark: cutting the data, measuring runs, comparing answers, the page."""
 
 import base64
-import datetime as dt
+import io
+import json
+import math
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,11 +12,21 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from penstock import PenstockError, cli
+from penstock import cli
 from penstock.charts import html
-from penstock.cli import demo
-from penstock.workloads._tasks import StageLoad
-from penstock.workloads.flights import Batch, split
+from penstock.demo import answers, events, report
+from penstock.demo.events import Batch, Delivered, Session, Started, TaskLoads
+from penstock.demo.record import Record, Waited, waited
+from penstock.demo.screen import screen, table
+from penstock.demo.variant import Variant, variants
+from penstock.workloads.questions import QUESTIONS
+from penstock.workloads.questions.question import TIME
+from penstock.workloads.replay import Replay, cut
+from penstock.workloads.shuffle_loads import StageLoad
+from rich.console import Console
+
+DATA = Path(__file__).parents[3] / "data"
+START = datetime(2001, 1, 1, tzinfo=UTC)
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1))
@@ -25,85 +38,204 @@ def test_balance_is_the_busiest_over_the_mean(rows):
         assert load.busiest_over_mean == pytest.approx(max(rows) / (sum(rows) / len(rows)))
 
 
-@pytest.mark.parametrize("batches", [1, 3, 10])
-def test_split_keeps_every_row_in_order(tmp_path, batches):
-    source = tmp_path / "source.parquet"
-    pq.write_table(pa.table({"n": list(range(10))}), source)
-    split(source, tmp_path / "parts", batches)
-    parts = [pq.read_table(f)["n"].to_pylist() for f in sorted((tmp_path / "parts").iterdir())]
-    assert len(parts) == batches
-    assert [n for part in parts for n in part] == list(range(10))
-    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+def stream(seconds):
+    times = pa.array([START + timedelta(seconds=s) for s in sorted(seconds)], pa.timestamp("us", "UTC"))
+    return pa.table({TIME: times, "n": list(range(len(seconds)))})
 
 
-def answer(work: Path, variant: demo.Variant, batch: int, *files: list[tuple[str, int]]) -> None:
+@pytest.mark.parametrize("pieces", [1, 3, 10])
+def test_pieces_have_equal_times_and_every_row_of_the_span_once(tmp_path, pieces):
+    streams = {"a": stream([0, 1, 1, 5, 9, 9.999, 10, 20]), "b": stream([3, 4])}
+    cut(streams, timedelta(seconds=10), pieces, tmp_path)
+    for name, rows in (("a", 6), ("b", 2)):
+        files = sorted((tmp_path / name).iterdir())
+        assert len(files) == pieces
+        parts = [pq.read_table(file) for file in files]
+        assert [n for part in parts for n in part["n"].to_pylist()] == list(range(rows))
+        for piece, part in enumerate(parts):
+            offsets = [(t - START).total_seconds() for t in part[TIME].to_pylist()]
+            assert all(piece * 10 / pieces <= s < (piece + 1) * 10 / pieces for s in offsets)
+
+
+def test_a_piece_becomes_visible_whole_and_is_told(tmp_path):
+    cut({"a": stream([0, 1, 5]), "b": stream([7])}, timedelta(seconds=10), 2, tmp_path / "pieces")
+    told = []
+    replay = Replay(tmp_path / "pieces", tmp_path / "source", told.append)
+    replay.deliver(0)
+    assert [f.name for f in (tmp_path / "source" / "a").iterdir()] == ["00000.parquet"]
+    replay.start(1, 0.01).join()
+    assert [(d.piece, d.rows) for d in told] == [(0, {"a": 2, "b": 0}), (1, {"a": 1, "b": 1})]
+    assert pq.read_table(tmp_path / "source" / "b" / "00001.parquet")["n"].to_pylist() == [0]
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_streams_of_real_data_are_in_the_order_of_their_times(name):
+    question = QUESTIONS[name]
+    for rows in question.streams(pq.read_table(DATA / question.file).slice(0, 5000)).values():
+        assert rows.num_rows == 5000
+        assert rows.schema.field(TIME).type == pa.timestamp("us", "UTC")
+        times = rows[TIME].cast(pa.int64()).to_numpy()
+        assert (times[1:] >= times[:-1]).all()
+
+
+def test_a_flight_arrives_after_its_way():
+    flights = {"dep_utc": [START.replace(tzinfo=None)], "origin": ["ORD"], "destination": ["JFK"]}
+    flights |= {"delay_min": [20], "distance_mi": [770]}
+    streams = QUESTIONS["flights"].streams(pa.table(flights))
+    (departure,), (arrival,) = (streams[name].to_pylist() for name in ("departures", "arrivals"))
+    assert (departure["airport"], arrival["airport"]) == ("ORD", "JFK")
+    assert arrival[TIME] - departure[TIME] == timedelta(minutes=125)
+
+
+def happened(shift=0.0):
+    """A run: pieces of 10 rows at 100, 101, 102 s; batches that end at 101.5 and 104 s, then one without rows."""
+    yield Session("http://localhost:1", 4)
+    yield Delivered(0, 90.0, {"a": 5})
+    yield Batch(0, 95.0, 4000, {"a": 5})
+    yield Started(100.0, 1)
+    for piece in range(3):
+        yield Delivered(piece + 1, 100.0 + piece, {"a": 6, "b": 4})
+    yield Batch(1, 101.5 + shift, 1200, {"a": 6, "b": 8})
+    yield Batch(2, 104.0 + shift, 2500, {"a": 12, "b": 4})
+    yield Batch(3, 105.0 + shift, 300, {"a": 0, "b": 0})
+    yield TaskLoads({"0": 2, "1": 2, "2": 2}, {"0": 2.0, "1": 1.5, "2": 1.1})
+
+
+def record(shift=0.0):
+    noted = Record()
+    for event in happened(shift):
+        noted.add(events.read(events.write(event)))
+    return noted
+
+
+def test_rows_wait_for_the_end_of_the_batch_that_took_them():
+    noted = record()
+    assert list(waited(noted.delivered, noted.batches)) == [
+        Waited(100.0, 1.5, 6),
+        Waited(100.0, 1.5, 4),
+        Waited(101.0, 3.0, 6),
+        Waited(101.0, 0.5, 4),
+        Waited(102.0, 2.0, 6),
+        Waited(102.0, 2.0, 4),
+    ]
+    # 4 rows waited 0.5 s, 10 1.5 s, 10 2 s, 6 3 s.
+    assert [noted.latency_s(q) for q in (0.1, 0.4, 0.5, 0.8, 0.99)] == [0.5, 1.5, 2.0, 2.0, 3.0]
+
+
+def test_rows_that_no_batch_has_taken_are_not_answered():
+    assert list(waited([Delivered(0, 1.0, {"a": 3})], [Batch(0, 2.0, 10, {"a": 2})])) == []
+    assert math.isnan(Record().latency_s(0.5))
+
+
+def test_what_was_before_the_clock_started_is_not_counted():
+    noted = record()
+    assert [b.batch for b in noted.warm_up] == [0]
+    assert [b.batch for b in noted.working] == [1, 2]
+    assert noted.rows_per_second == 30 / 4
+    assert noted.batch_ms.tolist() == [1200, 2500]
+    assert noted.busiest_over_mean == pytest.approx(1.3)
+    assert noted.tasks == 2
+
+
+def answer(work: Path, variant: Variant, batch: int, *files: list[tuple[str, int]]) -> None:
     folder = work / variant.name / "answers" / f"batch={batch}"
     folder.mkdir(parents=True)
     for i, rows in enumerate(files):
-        start = [{"start": dt.datetime(2001, 1, 1, hour)} for _, hour in rows]
-        pq.write_table(pa.table({"origin": [o for o, _ in rows], "period": start}), folder / f"part-{i}.parquet")
+        pq.write_table(pa.table({"k": [k for k, _ in rows], "n": [n for _, n in rows]}), folder / f"part-{i}.parquet")
 
 
-def test_equal_answers_in_any_order_and_any_number_of_files(tmp_path):
-    ours, theirs = demo.variants(2)[:2]
-    answer(tmp_path, ours, 0, [("ORD", 1), ("JFK", 2)])
-    answer(tmp_path, theirs, 0, [("JFK", 2)], [("ORD", 1)])
-    verdict, equal = demo.judge(tmp_path, (ours, theirs))
+ROWS = [("ORD", 1), ("JFK", 2), ("JFK", 2)]
+
+
+def test_answers_are_equal_wherever_batches_ended(tmp_path):
+    ours, theirs = variants(2)[:2]
+    answer(tmp_path, ours, 0, ROWS)
+    answer(tmp_path, theirs, 0, ROWS[2:], ROWS[:1])
+    answer(tmp_path, theirs, 1, ROWS[1:2])
+    verdict, equal = answers.judge(tmp_path, (ours, theirs))
     assert equal
-    assert "answers are equal: 2 rows in 1 batches" in verdict
+    assert verdict == "answers are equal: 3 rows, each compared in 2 runs"
 
 
-@pytest.mark.parametrize("theirs_has", [[("ORD", 1)], [("ORD", 1), ("JFK", 3)], [("ORD", 1), ("JFK", 2), ("JFK", 2)]])
+@pytest.mark.parametrize("theirs_has", [ROWS[:2], [*ROWS[:2], ("JFK", 3)], [*ROWS, ROWS[0]], [("ORD", 1)] * 3])
 def test_a_differing_row_is_found(tmp_path, theirs_has):
-    ours, theirs = demo.variants(2)[:2]
-    answer(tmp_path, ours, 0, [("ORD", 1), ("JFK", 2)])
+    ours, theirs = variants(2)[:2]
+    answer(tmp_path, ours, 0, ROWS)
     answer(tmp_path, theirs, 0, theirs_has)
-    verdict, equal = demo.judge(tmp_path, (ours, theirs))
+    verdict, equal = answers.judge(tmp_path, (ours, theirs))
     assert not equal
     assert "DIFFER" in verdict
+    assert theirs.title in verdict
 
 
-def test_a_missing_batch_is_found(tmp_path):
-    ours, theirs = demo.variants(2)[:2]
-    answer(tmp_path, ours, 0, [("ORD", 1)])
-    answer(tmp_path, ours, 1, [("ORD", 1)])
-    answer(tmp_path, theirs, 0, [("ORD", 1)])
-    assert not demo.judge(tmp_path, (ours, theirs))[1]
-
-
-def test_missing_data_is_an_error(tmp_path, capsys):
-    assert cli.main(["demo", "--data", str(tmp_path / "none")]) == 2
+def test_missing_data_and_what_is_out_of_range_are_errors(tmp_path, capsys):
+    assert cli.main(["demo", "--folder", str(tmp_path)]) == 2
     assert "[PENSTOCK_NO_DATA]" in capsys.readouterr().err
-    with pytest.raises(PenstockError):
-        demo.run(type("Arguments", (), {"data": tmp_path / "none"})())
+    for option, value in (("--seconds", "0"), ("--seconds", "nan"), ("--cores", "0")):
+        assert cli.main(["demo", option, value]) == 2
+        assert option in capsys.readouterr().err
 
 
 def measured():
-    ours = [Batch(i, 100, 2, 1.0 + i / 100, ms) for i, ms in enumerate([900, 100, 120, 110])]
-    return {"Penstock <256>": ours, "plain": [Batch(0, 100, 2, 2.0, 50)]}
+    compared = variants(2)
+    return compared, {variant.name: record(shift) for variant, shift in zip(compared, (3.0, 1.0, 0.0), strict=True)}
 
 
-def test_the_first_batch_is_not_counted():
-    assert demo.summary(measured()) == [
-        ["Penstock <256>", "4", "110", "120", "1.020"],
-        ["plain", "1", "50", "50", "2.000"],
+def test_the_table_has_a_row_for_each_run():
+    assert report.summary(*measured()) == [
+        ["plain Spark", "2", "1,850", "2,500", "4", "5.0", "6.0", "2", "1.30"],
+        ["tuned Spark", "2", "1,850", "2,500", "6", "3.0", "4.0", "2", "1.30"],
+        ["Penstock", "2", "1,850", "2,500", "8", "2.0", "3.0", "2", "1.30"],
     ]
 
 
+def test_the_document_tells_times_from_the_start_of_the_clock():
+    told = json.loads(json.dumps(report.document(*measured())))
+    assert [batch["end_s"] for batch in told["penstock"]["batches"]] == [1.5, 4.0, 5.0]
+    assert [piece["at_s"] for piece in told["penstock"]["delivered"]] == [0.0, 1.0, 2.0]
+
+
 def test_the_page_is_whole_by_itself():
-    text = html.page("Runs & more", ["equal <all>"], ["run", "n"], [["a<b", "1"]], demo.charts(measured()))
-    assert "<h1>Runs &amp; more</h1>" in text
+    compared, records = measured()
+    text = html.page(
+        "Who & why", ["equal <all>"], report.HEADER, report.summary(compared, records), report.charts(compared, records)
+    )
+    assert "<h1>Who &amp; why</h1>" in text
     assert "<p>equal &lt;all&gt;</p>" in text
-    assert "<td>a&lt;b</td><td>1</td>" in text
     picture = base64.b64decode(text.partition("data:image/png;base64,")[2].partition('"')[0])
     assert picture.startswith(b"\x89PNG")
     assert "http" not in text
 
 
-def test_charts_have_every_batch_of_every_run():
-    time, balance = demo.charts(measured())
-    assert [(line.name, list(line.y)) for line in time.lines] == [
-        ("Penstock <256>", [900, 100, 120, 110]),
-        ("plain", [50]),
-    ]
-    assert list(balance.lines[1].y) == [2.0]
+def test_charts_have_every_run():
+    load, waits, batches = report.charts(*measured())
+    assert list(load.lines[0].y) == [10.0, 10.0, 10.0]
+    assert [line.name for line in waits.lines] == [v.title for v in variants(2)]
+    assert list(batches.lines[2].x) == [1.5, 4.0]
+
+
+def drawn(renderable):
+    console = Console(width=140, record=True, file=io.StringIO())
+    console.print(renderable)
+    return console.export_text()
+
+
+def test_the_screen_shows_who_runs_and_who_waits():
+    compared = variants(2)
+    noted = Record()
+    shown = []
+    for event in happened():
+        noted.add(event)
+        # The status is asked for under Penstock only, where it runs.
+        shown.append(drawn(screen("Who?", compared, {"default": noted})))
+    assert shown[0].count("waits") == 2
+    assert "warms up: 1 batches" in shown[2]
+    assert "3 of 3 pieces came, 47% of their rows are answered" in shown[7]
+    assert "2,500 ms a batch" in shown[8]
+    assert "half of all rows within 2.0 s, 99 % within 3.0 s" in shown[8]
+
+
+def test_the_table_in_the_terminal():
+    text = drawn(table(*measured()))
+    assert "tuned Spark" in text
+    assert "2,500" in text

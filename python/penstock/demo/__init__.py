@@ -1,0 +1,1 @@
+"""The demonstration: one question on real data, answered by plain Spark and under Penstock, and compared."""

@@ -1,0 +1,91 @@
+"""What the demonstration leaves: a table, charts, JSON, a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from penstock.demo.record import Record, waited
+from penstock.demo.variant import Variant
+
+if TYPE_CHECKING:
+    from penstock.charts.chart import Chart
+
+HEADER = ("run", "batches", "ms", "max", "rows/s", "p50 s", "p99 s", "tasks", "balance")
+"""Median and longest batch; within how many seconds so many of the rows were answered; tasks of the stage that read
+most shuffled rows, and rows of the busiest over the mean."""
+
+
+def summary(compared: Sequence[Variant], records: Mapping[str, Record]) -> list[list[str]]:
+    """Give a row of texts for each run, under `HEADER`."""
+    rows = []
+    for variant in compared:
+        record = records[variant.name]
+        ms = record.batch_ms
+        rows.append(
+            [
+                variant.title,
+                str(len(ms)),
+                f"{np.median(ms):,.0f}" if len(ms) else "",
+                f"{ms.max():,.0f}" if len(ms) else "",
+                f"{record.rows_per_second:,.0f}",
+                f"{record.latency_s(0.5):.1f}",
+                f"{record.latency_s(0.99):.1f}",
+                str(record.tasks),
+                f"{record.busiest_over_mean:.2f}",
+            ]
+        )
+    return rows
+
+
+def document(compared: Sequence[Variant], records: Mapping[str, Record]) -> dict[str, Any]:
+    """Give everything that was measured, by the variant's name; times in seconds from the start of each clock."""
+    return {
+        variant.name: {"title": variant.title, "how": variant.how, **_record(records[variant.name])}
+        for variant in compared
+    }
+
+
+def _record(record: Record) -> dict[str, Any]:
+    start = record.started.at_s if record.started else 0.0
+    return {
+        "rowsPerSecond": record.rows_per_second,
+        "latencyMedianS": record.latency_s(0.5),
+        "latencyP99S": record.latency_s(0.99),
+        "batchMedianMs": float(np.median(record.batch_ms)) if len(record.batch_ms) else None,
+        "tasks": record.tasks,
+        "busiestOverMean": record.busiest_over_mean,
+        "delivered": [asdict(d) | {"at_s": d.at_s - start} for d in record.delivered],
+        "batches": [asdict(b) | {"end_s": b.end_s - start} for b in record.batches],
+    }
+
+
+def charts(compared: Sequence[Variant], records: Mapping[str, Record]) -> list[Chart]:
+    """Draw the runs over time: the load, how long rows waited, how long batches took."""
+    from penstock.charts.chart import Chart, Line  # noqa: PLC0415, needs what demos without pictures need not have
+
+    def since(record: Record, at_s: float) -> float:
+        return at_s - (record.started.at_s if record.started else 0.0)
+
+    came = records[compared[-1].name]
+    load = Line(
+        "rows that came",
+        [since(came, piece.at_s) for piece in came.delivered],
+        [float(sum(piece.rows.values())) for piece in came.delivered],
+    )
+    waits, batches = [], []
+    for variant in compared:
+        record = records[variant.name]
+        of_rows = sorted((since(record, w.at_s), w.seconds) for w in waited(record.delivered, record.batches))
+        waits.append(Line(variant.title, [at for at, _ in of_rows], [seconds for _, seconds in of_rows]))
+        batches.append(
+            Line(variant.title, [since(record, b.end_s) for b in record.working], [float(b.ms) for b in record.working])
+        )
+    return [
+        Chart("seconds", "rows in a piece", [load]),
+        Chart("seconds", "seconds until rows were answered", waits, log_y=True),
+        Chart("seconds", "ms of a batch", batches, log_y=True),
+    ]

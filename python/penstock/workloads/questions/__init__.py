@@ -1,0 +1,13 @@
+"""Questions to real data that only a stateful query answers."""
+
+from penstock.workloads.questions import books, flights, nasa, taxi
+from penstock.workloads.questions.question import Question
+
+QUESTIONS: dict[str, Question] = {
+    "flights": flights.QUESTION,
+    "taxi": taxi.QUESTION,
+    "books": books.QUESTION,
+    "nasa": nasa.QUESTION,
+}
+
+__all__ = ["QUESTIONS", "Question"]

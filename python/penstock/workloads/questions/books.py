@@ -1,0 +1,40 @@
+"""Books, and which words come and go in them."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from penstock.workloads.questions.question import MICROSECONDS, TIME, Question
+
+
+def streams(lines: pa.Table) -> Mapping[str, pa.Table]:
+    """Let a reader read a line a second."""
+    seconds = lines["line_no"].cast(pa.int64())
+    return {"lines": pa.table({TIME: pc.multiply(seconds, 1_000_000).cast(MICROSECONDS), "text": lines["text"]})}
+
+
+def answer(streams: Mapping[str, DataFrame]) -> DataFrame:
+    """Count every word in each thousand lines, every two hundred."""
+    word = sf.explode(sf.split(sf.lower("text"), "[^\\p{L}]+")).alias("word")
+    return (
+        streams["lines"]
+        .withWatermark(TIME, "10 seconds")
+        .select(TIME, word)
+        .where("word != ''")
+        .groupBy(sf.window(TIME, "1000 seconds", "200 seconds").alias("lines"), "word")
+        .count()
+        .select("lines.start", "word", "count")
+    )
+
+
+QUESTION = Question(
+    "How often did each word come in the last thousand lines?",
+    "books.parquet",
+    timedelta(seconds=100_000),
+    streams,
+    answer,
+)

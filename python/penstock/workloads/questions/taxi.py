@@ -1,0 +1,36 @@
+"""Taxis, and where business is better."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from penstock.workloads.questions.question import TIME, Question, at
+
+
+def streams(trips: pa.Table) -> Mapping[str, pa.Table]:
+    """Keep where each trip began and what it brought."""
+    # New York's clock, as if it were UTC's.
+    return {"trips": pa.table({TIME: at(trips["pickup_local"]), **{n: trips[n] for n in ("pu_zone", "fare_cents")}})}
+
+
+def answer(streams: Mapping[str, DataFrame]) -> DataFrame:
+    """Sum trips and fares of each zone over the last hour, every minute."""
+    return (
+        streams["trips"]
+        .withWatermark(TIME, "10 minutes")
+        .groupBy(sf.window(TIME, "1 hour", "1 minute").alias("hour"), "pu_zone")
+        .agg(sf.count("*").alias("trips"), sf.sum("fare_cents").alias("fare_cents"))
+        .select("hour.start", "pu_zone", "trips", "fare_cents")
+    )
+
+
+QUESTION = Question(
+    "What did taxis take in each zone in the last hour, every minute?",
+    "taxi_green.parquet",
+    timedelta(days=20),
+    streams,
+    answer,
+)
