@@ -31,7 +31,7 @@ SCALA_SOURCES := $(shell find jvm plugin -name target -prune -o -path '*/src/mai
 .DEFAULT_GOAL := help
 # One sbt, and one Spark, at a time.
 .NOTPARALLEL:
-.PHONY: help setup prerequisites jar demo chaos soak test test-scala test-integration test-python test-packaging check lint format nightly \
+.PHONY: help setup prerequisites jar demo kafka-jars chaos soak test test-scala test-integration test-python test-packaging check lint format nightly \
 	wheel docs bench clean
 
 help: ## this list
@@ -55,8 +55,15 @@ $(JAR) $(BRIDGE) &: $(SCALA_SOURCES) build.sbt VERSION $(wildcard project/*.sbt 
 	cp plugin/target/spark-$(SPARK)/scala-2.13/$(notdir $(JAR)) $(JAR)
 	cp plugin/bridge/target/spark-$(SPARK)/scala-2.13/$(notdir $(BRIDGE)) $(BRIDGE)
 
-demo: setup ## which departures wait for a late inbound flight? real flights, plain Spark and Penstock side by side
+demo: setup $(if $(findstring --kafka,$(ARGS)),kafka-jars) ## which departures wait for a late inbound flight? real flights, plain Spark and Penstock side by side
 	$(VENV)/bin/penstock demo $(ARGS)
+
+# Spark's connector for Kafka is published for 4.2 only.
+kafka-jars: .work/kafka/connector ## a Kafka broker and Spark's connector, for make demo ARGS=--kafka
+
+.work/kafka/connector: build.sbt | setup
+	dev/sbt -Dspark=4.2 integration/kafkaJars
+	touch $@
 
 test: lint test-scala test-integration test-python test-packaging ## every test but Spark's own suites
 
@@ -66,7 +73,7 @@ test-scala: setup ## unit tests of the JVM side
 test-integration: setup ## the operator matrix and other tests against plain Spark
 	$(SBT) integration/test
 
-test-python: setup ## Python unit tests and PySpark's operators
+test-python: setup $(if $(filter 4.2,$(SPARK)),kafka-jars) ## Python unit tests and PySpark's operators
 	$(PYTEST)/python.xml tests/python tests/spark_suites
 
 test-packaging: setup wheel ## the wheel and the jar as a user installs them

@@ -118,6 +118,9 @@ lazy val plugin = project
 /** Class path of the Kafka broker that tests start as a process of its own. */
 lazy val KafkaBroker = config("kafkaBroker").hide
 
+/** Copies the jars of a Kafka broker and of Spark's connector into a folder: `make kafka-jars`. */
+lazy val kafkaJars = taskKey[Unit]("copies the jars of a Kafka broker and of Spark's connector into .work/kafka")
+
 lazy val integration = project
   .in(file("tests/integration"))
   .dependsOn(plugin, jvm % "test->test")
@@ -143,6 +146,20 @@ lazy val integration = project
         ),
         "org.apache.spark" %% helper % "4.0.0" % Test intransitive ()
       )
+    },
+    kafkaJars := {
+      val resolved = update.value
+      val connector = moduleFilter(name = "spark-sql-kafka-*" | "spark-token-provider-kafka-*") |
+        moduleFilter(name = "kafka-clients" | "commons-pool2")
+      val folders = Map(
+        "broker" -> resolved.select(configurationFilter(KafkaBroker.name)),
+        "connector" -> resolved.select(configurationFilter(Test.name), connector, artifactFilter())
+      )
+      for ((name, jars) <- folders) {
+        val folder = (ThisBuild / baseDirectory).value / ".work" / "kafka" / name
+        IO.delete(folder)
+        IO.copy(jars.distinct.map(jar => jar -> folder / jar.getName))
+      }
     },
     Test / javaOptions += {
       val jars = update.value.select(configurationFilter(KafkaBroker.name)).distinct

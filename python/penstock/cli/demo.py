@@ -1,8 +1,8 @@
 """Answer a question on real data by plain Spark and under Penstock, at the pace at which the data came, and compare.
 
-The data are replayed by event time through files: as many rows a second as there were at that time of the day. Plain
-Spark runs as it comes, then as one who knows this machine would set it, then Penstock as it comes. At the end every row
-of every answer is compared; exit status 1 where one differs.
+The data are replayed by event time, through files or through Kafka: as many rows a second as there were at that time of
+the day. Plain Spark runs as it comes, then as one who knows this machine would set it, then Penstock as it comes. In
+the end every row of every answer is compared; exit status 1 where one differs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import tempfile
+from contextlib import nullcontext
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -23,6 +25,7 @@ from penstock.api.errors import PenstockError
 from penstock.cli._options import invalid
 from penstock.demo import runner
 from penstock.demo.answers import judge
+from penstock.demo.kafka import Kafka, kafka
 from penstock.demo.record import Record
 from penstock.demo.report import HEADER, charts, document, summary
 from penstock.demo.screen import screen, table
@@ -32,6 +35,8 @@ from penstock.workloads.replay import cut
 
 LEAST_SECONDS, MOST_SECONDS = 5.0, 3600.0
 PIECES_PER_SECOND = 3
+OWN_BROKER = ""
+ADDRESS = re.compile(r"(?:[^\s:,\[\]]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +50,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seconds", type=float, default=20.0, metavar="S", help="that each replay takes; 5 to 3600, default 20"
     )
     parser.add_argument("--cores", type=int, default=cores, metavar="N", help=f"for Spark; default: all, here {cores}")
+    parser.add_argument(
+        "--kafka",
+        nargs="?",
+        const=OWN_BROKER,
+        metavar="HOST:PORT",
+        help="replay through this Kafka broker instead of files; without an address, through one that is started here",
+    )
+    parser.add_argument(
+        "--kafka-jars",
+        type=Path,
+        default=Path(".work/kafka"),
+        metavar="FOLDER",
+        help="what `make kafka-jars` wrote; default: %(default)s, of a checkout",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every batch of every run here")
     parser.add_argument("--png", type=Path, metavar="FILE", help="write a picture of the runs over time here")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write one page with all of it here")
@@ -63,13 +82,15 @@ def run(arguments: argparse.Namespace) -> int:
             "PENSTOCK_NO_DATA",
             f"{file} does not exist. Run this in a checkout of the project, or name its folder data with --folder.",
         )
-    compared = variants(arguments.cores)
     console = Console()
     with tempfile.TemporaryDirectory(prefix="penstock-demo-") as folder:
         work = Path(folder)
         pieces = int(arguments.seconds * PIECES_PER_SECOND)
         cut(question.streams(pq.read_table(file)), question.span, pieces, work / "pieces")
-        records = _all(console, arguments, question, compared, work)
+        with (
+            nullcontext() if arguments.kafka is None else kafka(arguments.kafka, arguments.kafka_jars, work) as through
+        ):
+            compared, records = _all(console, arguments, work, through)
         verdict, equal = judge(work, compared)
     console.print(table(compared, records))
     console.print(verdict, style="green" if equal else "bold red")
@@ -86,8 +107,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _all(
-    console: Console, arguments: argparse.Namespace, question: Question, compared: tuple[Variant, ...], work: Path
-) -> dict[str, Record]:
+    console: Console, arguments: argparse.Namespace, work: Path, through: Kafka | None
+) -> tuple[tuple[Variant, ...], dict[str, Record]]:
+    question, compared = QUESTIONS[arguments.data], variants(arguments.cores)
     records: dict[str, Record] = {}
     console.print(question.asks, style="bold")
     console.print(_how(arguments, question))
@@ -108,13 +130,18 @@ def _all(
                 partial(look, variant.name),
                 seconds=arguments.seconds,
                 cores=arguments.cores,
+                kafka=through,
             )
-    return records
+    return compared, records
 
 
 def _how(arguments: argparse.Namespace, question: Question) -> str:
     days = question.span / timedelta(days=1)
-    return f"{question.file}: {days:.3g} days of event time in {arguments.seconds:g} s, on {arguments.cores} cores."
+    through = "files" if arguments.kafka is None else "Kafka"
+    return (
+        f"{question.file}: {days:.3g} days of event time in {arguments.seconds:g} s through {through}, "
+        f"on {arguments.cores} cores."
+    )
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -122,3 +149,5 @@ def _check(arguments: argparse.Namespace) -> None:
         raise invalid("seconds", arguments.seconds, f"{LEAST_SECONDS:g} to {MOST_SECONDS:g}")
     if arguments.cores < 1:
         raise invalid("cores", arguments.cores, "1 or more")
+    if arguments.kafka not in (None, OWN_BROKER) and not ADDRESS.fullmatch(arguments.kafka):
+        raise invalid("kafka", arguments.kafka, "HOST:PORT, such as localhost:9092")

@@ -8,7 +8,8 @@ import datetime as dt
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.api.configure import configure
 from penstock.demo.events import Batch, Delivered, Event, Session, Started, TaskLoads, write
+from penstock.workloads.feeds import Feed, FileFeed
 from penstock.workloads.questions import QUESTIONS
-from penstock.workloads.replay import Replay
+from penstock.workloads.replay import Replay, pieces_of
 from penstock.workloads.shuffle_loads import shuffle_loads
 
 WARM_UP = 0.1
@@ -58,7 +60,14 @@ def session(penstock: bool, cores: int, conf: Sequence[str]) -> SparkSession:
 
 
 def play(
-    spark: SparkSession, question: str, cut_into: Path, work: Path, *, seconds: float, tell: Callable[[Event], None]
+    spark: SparkSession,
+    question: str,
+    cut_into: Mapping[str, Sequence[Path]],
+    feed: Feed,
+    work: Path,
+    *,
+    seconds: float,
+    tell: Callable[[Event], None],
 ) -> None:
     """Replay the streams to the query, and tell what happens.
 
@@ -70,29 +79,32 @@ def play(
         Name of a question.
     cut_into
         Its streams, in pieces.
+    feed
+        Carries them to the query.
     work
-        Folder for sources, checkpoint and ``answers/batch=N``.
+        Folder for checkpoint and ``answers/batch=N``.
     seconds
         How long the replay takes.
     tell
         Takes what happens.
     """
-    replay = Replay(cut_into, work / "source", lambda d: tell(Delivered(d.piece, d.at_s, d.rows)))
+    replay = Replay(cut_into, feed, lambda d: tell(Delivered(d.piece, d.at_s, d.rows)))
     tell(Session(spark.sparkContext.uiWebUrl or "", replay.pieces))
     warm_up = max(2, int(replay.pieces * WARM_UP))
     replay.deliver(0)
-    running = start(spark, question, cut_into, work)
-    told = _Progress(running, tell)
+    schemas = {stream: spark.read.parquet(str(files[0])).schema for stream, files in cut_into.items()}
+    running = start({s: feed.read(spark, s, schema) for s, schema in schemas.items()}, question, work)
+    told = _Progress(running, feed, tell)
     _wait(running, told)
     for piece in range(1, warm_up):
         replay.deliver(piece)
     _wait(running, told)
     tell(Started(time.time(), warm_up))
     delivering = replay.start(warm_up, seconds)
-    while delivering.is_alive() and running.isActive:
+    while not delivering.done() and running.isActive:
         time.sleep(LOOK_EVERY_S)
         told.look()
-    delivering.join()
+    delivering.result()
     _wait(running, told)
     running.stop()
     told.look()
@@ -105,18 +117,12 @@ def play(
     )
 
 
-def start(spark: SparkSession, question: str, cut_into: Path, work: Path) -> StreamingQuery:
-    """Start the query."""
+def start(streams: Mapping[str, DataFrame], question: str, work: Path) -> StreamingQuery:
+    """Start the query of a question to streams."""
 
     def keep(answers: DataFrame, batch: int) -> None:
         answers.write.mode("overwrite").parquet(str(work / "answers" / f"batch={batch}"))
 
-    streams = {
-        folder.name: spark.readStream.schema(spark.read.parquet(str(folder)).schema).parquet(
-            str(work / "source" / folder.name)
-        )
-        for folder in sorted(cut_into.iterdir())
-    }
     return (
         QUESTIONS[question]
         .answer(streams)
@@ -130,8 +136,8 @@ def start(spark: SparkSession, question: str, cut_into: Path, work: Path) -> Str
 class _Progress:
     """Tells of batches, each once."""
 
-    def __init__(self, running: StreamingQuery, tell: Callable[[Event], None]) -> None:
-        self._running, self._tell = running, tell
+    def __init__(self, running: StreamingQuery, feed: Feed, tell: Callable[[Event], None]) -> None:
+        self._running, self._feed, self._tell = running, feed, tell
         self._last = -1
 
     def look(self) -> None:
@@ -139,12 +145,12 @@ class _Progress:
             # Where nothing is new Spark repeats the newest batch's number.
             if progress.batchId > self._last and "addBatch" in progress.durationMs:
                 self._last = progress.batchId
-                self._tell(_batch(progress))
+                self._tell(_batch(progress, self._feed))
 
 
-def _batch(progress: Any) -> Batch:
+def _batch(progress: Any, feed: Feed) -> Batch:
     begun = dt.datetime.fromisoformat(progress.timestamp.replace("Z", "+00:00")).timestamp()
-    rows = {Path(s.description.rstrip("]")).name: s.numInputRows for s in progress.sources}
+    rows = {feed.stream_of(s.description): s.numInputRows for s in progress.sources}
     return Batch(progress.batchId, begun + progress.batchDuration / 1000, progress.batchDuration, rows)
 
 
@@ -163,22 +169,34 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--cores", type=int, required=True)
     parser.add_argument("--conf", action="append", default=[])
     parser.add_argument("--penstock", action="store_true")
+    parser.add_argument("--kafka", metavar="HOST:PORT")
     parser.add_argument("--events", type=int, required=True, help="file descriptor")
     args = parser.parse_args(arguments)
-    spark = session(args.penstock, args.cores, args.conf)
-    with os.fdopen(args.events, "w", buffering=1) as events:
-        try:
-            play(
-                spark,
-                args.question,
-                args.cut_into,
-                args.work,
-                seconds=args.seconds,
-                tell=lambda e: print(write(e), file=events),
-            )
-        finally:
-            spark.stop()
+    cut_into = pieces_of(args.cut_into)
+    with (
+        os.fdopen(args.events, "w", buffering=1) as events,
+        _feed(args.kafka, cut_into, args.work) as feed,
+        session(args.penstock, args.cores, args.conf) as spark,
+    ):
+        play(
+            spark,
+            args.question,
+            cut_into,
+            feed,
+            args.work,
+            seconds=args.seconds,
+            tell=lambda e: print(write(e), file=events),
+        )
     return 0
+
+
+def _feed(kafka: str | None, cut_into: Mapping[str, Sequence[Path]], work: Path) -> AbstractContextManager[Feed]:
+    if kafka is None:
+        return nullcontext(FileFeed(work / "source", cut_into))
+    # Only who asks for Kafka needs its client.
+    from penstock.workloads.feeds.kafka import KafkaFeed  # noqa: PLC0415
+
+    return KafkaFeed(kafka, cut_into)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from penstock.api.errors import PenstockError
 from penstock.demo.events import Event, read
+from penstock.demo.kafka import Kafka
 from penstock.demo.record import Record
 from penstock.demo.variant import Variant
 
@@ -19,7 +20,14 @@ TOLD_OF_A_FAILURE = 4000
 
 
 def run(
-    variant: Variant, question: str, work: Path, look: Callable[[Record], None], *, seconds: float, cores: int
+    variant: Variant,
+    question: str,
+    work: Path,
+    look: Callable[[Record], None],
+    *,
+    seconds: float,
+    cores: int,
+    kafka: Kafka | None = None,
 ) -> Record:
     """Run a variant to its end.
 
@@ -37,6 +45,8 @@ def run(
         How long the replay takes.
     cores
         For Spark.
+    kafka
+        What carries the rows; otherwise files do.
 
     Raises
     ------
@@ -48,6 +58,8 @@ def run(
     command = [sys.executable, "-m", "penstock.demo.play", "--question", question, "--cut-into", str(work / "pieces")]
     command += ["--work", str(folder), "--seconds", str(seconds), "--cores", str(cores)]
     command += [f"--conf={key}={value}" for key, value in variant.conf] + ["--penstock"] * variant.penstock
+    if kafka is not None:
+        command += ["--kafka", kafka.address, f"--conf=spark.jars={','.join(str(jar) for jar in kafka.connector)}"]
     reads, writes = os.pipe()
     log = folder / "log"
     record = Record()

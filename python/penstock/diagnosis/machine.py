@@ -90,9 +90,14 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _java() -> str | None:
+def java_program() -> str | None:
+    """Find the Java that Spark would start."""
     home = os.environ.get("JAVA_HOME")
-    java = shutil.which(str(Path(home) / "bin" / "java") if home else "java")
+    return shutil.which(str(Path(home) / "bin" / "java") if home else "java")
+
+
+def _java() -> str | None:
+    java = java_program()
     if java is None:
         return None
     done = subprocess.run([java, "-version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)

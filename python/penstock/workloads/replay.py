@@ -1,9 +1,10 @@
-"""Recorded streams, replayed by event time through files: as many rows a second as there were at that time of day."""
+"""Recorded streams, replayed by event time: as many rows a second as there were at that time of day."""
 
-import shutil
-import threading
+from __future__ import annotations
+
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from penstock.workloads.feeds import Feed
 from penstock.workloads.questions.question import TIME
 
 
@@ -59,43 +61,48 @@ def cut(streams: Mapping[str, pa.Table], span: timedelta, pieces: int, folder: P
             pq.write_table(part, folder / name / f"{piece:05d}.parquet")
 
 
-class Replay:
-    """Puts pieces where a query looks for files, each at its time."""
+def pieces_of(folder: Path) -> Mapping[str, Sequence[Path]]:
+    """Find what :func:`cut` wrote: by stream, its files in order."""
+    return {stream.name: sorted(stream.glob("*.parquet")) for stream in sorted(folder.iterdir())}
 
-    def __init__(self, cut_into: Path, source: Path, told: Callable[[Delivery], None]) -> None:
+
+class Replay:
+    """Gives a feed the pieces of all streams, each at its time."""
+
+    def __init__(self, cut_into: Mapping[str, Sequence[Path]], feed: Feed, told: Callable[[Delivery], None]) -> None:
         """Begin with nothing.
 
         Parameters
         ----------
         cut_into
-            Folder that :func:`cut` wrote.
-        source
-            Folder that the query reads; has a folder for each stream after this.
+            The pieces of each stream.
+        feed
+            Takes them.
         told
             Is called after each piece.
         """
-        self._source, self._told = source, told
-        self._streams = {folder.name: sorted(folder.glob("*.parquet")) for folder in sorted(cut_into.iterdir())}
-        self.pieces = min(len(files) for files in self._streams.values())
-        for name in self._streams:
-            (source / name).mkdir(parents=True)
+        self._streams, self._feed, self._told = cut_into, feed, told
+        self.pieces = min(len(files) for files in cut_into.values())
 
     def deliver(self, piece: int) -> None:
-        """Make a piece visible, whole."""
-        rows = {}
+        """Make a piece of every stream visible."""
         for name, files in self._streams.items():
-            hidden = self._source / name / f".{files[piece].name}"
-            # Not linked: sources take files in the order of the times at which they were made.
-            shutil.copyfile(files[piece], hidden)
-            hidden.replace(self._source / name / files[piece].name)
-            rows[name] = pq.ParquetFile(files[piece]).metadata.num_rows
+            self._feed.put(name, files[piece])
+        rows = {name: pq.ParquetFile(files[piece]).metadata.num_rows for name, files in self._streams.items()}
         self._told(Delivery(piece, time.time(), rows))
 
-    def start(self, first: int, seconds: float) -> threading.Thread:
-        """Deliver all pieces from one on, evenly over so much time."""
-        thread = threading.Thread(target=self._play, args=(first, seconds), name="replay", daemon=True)
-        thread.start()
-        return thread
+    def start(self, first: int, seconds: float) -> Future[None]:
+        """Deliver all pieces from one on, evenly over so much time.
+
+        Returns
+        -------
+        Future
+            Done after the last, or with the error of a piece that could not be delivered.
+        """
+        alone = ThreadPoolExecutor(1, "replay")
+        delivered = alone.submit(self._play, first, seconds)
+        alone.shutdown(wait=False)
+        return delivered
 
     def _play(self, first: int, seconds: float) -> None:
         start, each = time.monotonic(), seconds / max(1, self.pieces - first)

@@ -1,18 +1,28 @@
-"""`penstock demo` on real data, played fast: three applications, one after the other."""
+"""`penstock demo` on real data, played fast: three applications, one after the other, by files or Kafka."""
 
 import json
 from pathlib import Path
 
+import pyspark
 import pytest
 from penstock import cli
 
-DATA = Path(__file__).parents[3] / "data"
+ROOT = Path(__file__).parents[3]
+DATA = ROOT / "data"
+KAFKA_JARS = ROOT / ".work" / "kafka"
 
 
-@pytest.mark.parametrize("question", ["flights", "nasa"])
-def test_answers_are_equal_and_everything_is_written(question, tmp_path, capsys):
+# Spark's connector is published for 4.2 only.
+THROUGH_KAFKA = pytest.mark.skipif(not pyspark.__version__.startswith("4.2."), reason="no connector for this Spark")
+
+
+@pytest.mark.parametrize(
+    ("question", "through"),
+    [("flights", []), pytest.param("nasa", ["--kafka", "--kafka-jars", str(KAFKA_JARS)], marks=THROUGH_KAFKA)],
+)
+def test_answers_are_equal_and_everything_is_written(question, through, tmp_path, capsys):
     result, page, picture = (tmp_path / name for name in ("result.json", "page.html", "picture.png"))
-    options = ["--data", question, "--folder", str(DATA), "--seconds", "5", "--cores", "2"]
+    options = ["--data", question, "--folder", str(DATA), "--seconds", "5", "--cores", "2", *through]
     assert cli.main(["demo", *options, "--json", str(result), "--html", str(page), "--png", str(picture)]) == 0
     assert "answers are equal" in capsys.readouterr().out
     written = json.loads(result.read_text())

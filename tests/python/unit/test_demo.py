@@ -19,9 +19,10 @@ from penstock.demo.events import Batch, Delivered, Session, Started, TaskLoads
 from penstock.demo.record import Record, Waited, waited
 from penstock.demo.screen import screen, table
 from penstock.demo.variant import Variant, variants
+from penstock.workloads.feeds import FileFeed
 from penstock.workloads.questions import QUESTIONS
 from penstock.workloads.questions.question import TIME
-from penstock.workloads.replay import Replay, cut
+from penstock.workloads.replay import Replay, cut, pieces_of
 from penstock.workloads.shuffle_loads import StageLoad
 from rich.console import Console
 
@@ -60,12 +61,28 @@ def test_pieces_have_equal_times_and_every_row_of_the_span_once(tmp_path, pieces
 def test_a_piece_becomes_visible_whole_and_is_told(tmp_path):
     cut({"a": stream([0, 1, 5]), "b": stream([7])}, timedelta(seconds=10), 2, tmp_path / "pieces")
     told = []
-    replay = Replay(tmp_path / "pieces", tmp_path / "source", told.append)
+    feed = FileFeed(tmp_path / "source", ["a", "b"])
+    replay = Replay(pieces_of(tmp_path / "pieces"), feed, told.append)
     replay.deliver(0)
     assert [f.name for f in (tmp_path / "source" / "a").iterdir()] == ["00000.parquet"]
-    replay.start(1, 0.01).join()
+    replay.start(1, 0.01).result()
     assert [(d.piece, d.rows) for d in told] == [(0, {"a": 2, "b": 0}), (1, {"a": 1, "b": 1})]
     assert pq.read_table(tmp_path / "source" / "b" / "00001.parquet")["n"].to_pylist() == [0]
+
+
+def test_a_piece_that_cannot_be_delivered_ends_the_replay_with_its_error(tmp_path):
+    cut({"a": stream([0, 1, 5])}, timedelta(seconds=10), 5, tmp_path / "pieces")
+    told = []
+    replay = Replay(pieces_of(tmp_path / "pieces"), FileFeed(tmp_path / "source", ["a"]), told.append)
+    (tmp_path / "pieces" / "a" / "00002.parquet").unlink()
+    with pytest.raises(FileNotFoundError, match="00002"):
+        replay.start(0, 0.01).result()
+    assert [d.piece for d in told] == [0, 1]
+
+
+@pytest.mark.parametrize("stream", ["a", "with.dots and spaces"])
+def test_a_feed_knows_its_streams_in_a_querys_progress(stream, tmp_path):
+    assert FileFeed(tmp_path, [stream]).stream_of(f"FileStreamSource[file:{tmp_path}/{stream}]") == stream
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
