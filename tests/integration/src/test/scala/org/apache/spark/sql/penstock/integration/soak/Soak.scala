@@ -15,7 +15,7 @@ import org.apache.spark.util.Utils
  * Ends with status 1 where something grows.
  */
 object Soak {
-  private val SampleEverySeconds = 2
+  private val Samples = 60
   private val ChangedPerBatch = 2000
 
   /** Passes over all keys before the first sample: by then the shards have come to take turns at winning back memory. */
@@ -60,11 +60,11 @@ object Soak {
       val sampler = new Sampler(checkpoint)
       val samples = Iterator
         .continually {
-          val until = System.nanoTime() + SampleEverySeconds * 1000000000L
+          val until = System.nanoTime() + seconds * 1000000000L / Samples
           while (System.nanoTime() < until) feed(ChangedPerBatch.toLong)
           sampler.sample()
         }
-        .take(math.max(9, seconds / SampleEverySeconds))
+        .take(Samples)
         .toSeq
       query.stop()
       say(s"${query.lastProgress.batchId + 1} batches")
