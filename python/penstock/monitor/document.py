@@ -70,6 +70,8 @@ class Shards:
     task_of: tuple[int, ...]
     rows: tuple[int, ...]
     busy_ns: tuple[int, ...]
+    keys: tuple[int, ...]
+    operations: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -224,7 +226,8 @@ def _region(told: dict[str, Any]) -> Region:
 
 
 def _shards(told: dict[str, Any]) -> Shards:
-    arrays = {name: tuple(map(int, told[name])) for name in ("taskOf", "rows", "busyNs")}
+    names = ("taskOf", "rows", "busyNs", "keys", "operations")
+    arrays = {name: tuple(map(int, told[name])) for name in names}
     if len({len(array) for array in arrays.values()}) != 1 or not all(0 <= t < told["tasks"] for t in arrays["taskOf"]):
         raise ValueError(f"shards of region {told['region']} do not fit each other")
-    return Shards(told["region"], told["batch"], told["tasks"], arrays["taskOf"], arrays["rows"], arrays["busyNs"])
+    return Shards(told["region"], told["batch"], told["tasks"], *(arrays[name] for name in names))

@@ -16,6 +16,7 @@ MOST_SHARDS = 1024
 """In a map; of more, neighbours are drawn as one."""
 MOST_TASKS = 16
 """Bars of tasks, the busiest."""
+MOST_BUSY_SHARDS = 3
 BAR_CELLS = 24
 KIB = 1024
 
@@ -73,7 +74,7 @@ def _throughput(batches: Sequence[Batch]) -> Table:
 
 
 def _region(region: Region, shards: Shards | None, batch: int) -> Iterator[RenderableType]:
-    tasks = f"{region.tasks} task{'' if region.tasks == 1 else 's'}"
+    tasks = counted(region.tasks, "task")
     moved = f"{region.shards_moved or 0} shards moved" if region.routed else "not routed"
     line = Text.assemble((region.operators, "bold"), f"  {tasks}, {moved}")
     if region.decision_micros is not None:
@@ -92,6 +93,8 @@ def _region(region: Region, shards: Shards | None, batch: int) -> Iterator[Rende
             yield Text(f"shards of batch {shards.batch}:", style="dim")
         yield _tasks(shards)
         yield shard_map(shards)
+        if any(shards.busy_ns):
+            yield busiest_shards(shards)
 
 
 def _imbalance(region: Region) -> Text:
@@ -135,6 +138,23 @@ def shard_map(shards: Shards) -> Text:
     for start, level in zip(starts, sparkline(loads), strict=True):
         text.append(level, style=colour(shards.task_of[start]))
     return text
+
+
+def busiest_shards(shards: Shards) -> Text:
+    """Tell what the shards with most of the time have of rows, keys and state operations."""
+    busiest = sorted(range(len(shards.busy_ns)), key=lambda shard: (-shards.busy_ns[shard], shard))[:MOST_BUSY_SHARDS]
+    told = (
+        f"{s}: {shards.busy_ns[s] / 1e6:,.0f} ms, {counted(shards.rows[s], 'row')}, {counted(shards.keys[s], 'key')}, "
+        f"{counted(shards.operations[s], 'state operation')}"
+        for s in busiest
+        if shards.busy_ns[s] > 0
+    )
+    return Text("busiest shards " + "; ".join(told), style="dim")
+
+
+def counted(count: int, what: str) -> str:
+    """Write a number of things."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def colour(task: int) -> str:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from penstock.api.errors import PenstockError
 from penstock.cli import main
 from penstock.monitor.document import Shards, fetch, read
-from penstock.monitor.view import LEVELS, bytes_in_words, load_of_tasks, shard_map, sparkline, view
+from penstock.monitor.view import LEVELS, busiest_shards, bytes_in_words, load_of_tasks, shard_map, sparkline, view
 from rich.console import Console
 
 TOLD = (Path(__file__).parent / "data" / "status.json").read_text()
@@ -89,6 +89,7 @@ def test_a_query_that_runs_is_drawn(driver: Driver, capsys: pytest.CaptureFixtur
         f"{region['heavyKeys'][0]['key']} {region['heavyKeys'][0]['busyShare']:.1%}",
         "task 0",
         "task 1",
+        "busiest shards",
     ):
         assert part in out
 
@@ -214,7 +215,7 @@ def test_shards_of_an_older_batch_are_told_as_such() -> None:
 
 
 def test_load_of_tasks_and_map() -> None:
-    shards = Shards(0, 1, 2, (0, 1, 1, 0), (1, 1, 1, 1), (8, 1, 0, 4))
+    shards = Shards(0, 1, 2, (0, 1, 1, 0), (1, 1, 1, 1), (8, 1, 0, 4), (1, 1, 0, 1), (3, 1, 0, 2))
     assert load_of_tasks(shards) == [12, 1]
     drawing = shard_map(shards)
     assert drawing.plain == "shards █▂ ▅"
@@ -223,8 +224,18 @@ def test_load_of_tasks_and_map() -> None:
 
 def test_a_map_of_many_shards_draws_neighbours_as_one() -> None:
     count = 5000
-    shards = Shards(0, 1, 1, (0,) * count, (1,) * count, (1,) * count)
+    each = (1,) * count
+    shards = Shards(0, 1, 1, (0,) * count, each, each, each, each)
     assert len(shard_map(shards).plain) - len("shards ") == 1000
+
+
+def test_the_busiest_shards_are_told_with_what_they_have() -> None:
+    busy_ns = (8_000_000, 0, 1_234_000_000, 5_000_000, 9_000_000)
+    shards = Shards(0, 1, 1, (0,) * 5, (10, 0, 2000, 7, 8), busy_ns, (1, 0, 1, 3, 4), (10, 0, 4000, 14, 16))
+    assert busiest_shards(shards).plain == (
+        "busiest shards 2: 1,234 ms, 2,000 rows, 1 key, 4,000 state operations; "
+        "4: 9 ms, 8 rows, 4 keys, 16 state operations; 0: 8 ms, 10 rows, 1 key, 10 state operations"
+    )
 
 
 @given(st.lists(st.floats(0, 1e18), max_size=50))

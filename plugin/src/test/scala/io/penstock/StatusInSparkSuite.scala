@@ -64,7 +64,11 @@ class StatusInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
       assert((region \ "taskOf").children.size == 8 && (region \ "tasks") == JInt(2))
       val JArray(rows) = region \ "rows": @unchecked
       assert(rows.map(_.asInstanceOf[JInt].num.toLong).sum > 0)
-      assert((region \ "stateBytes").children.exists { case JInt(bytes) => bytes > 0; case _ => false })
+      // A batch has 100 new keys, and one get and one put for each.
+      Seq("stateBytes" -> 1, "keys" -> 100, "operations" -> 200).foreach { case (field, least) =>
+        val JArray(told) = region \ field: @unchecked
+        assert(told.size == 8 && told.map(_.asInstanceOf[JInt].num.toLong).sum >= least, field)
+      }
       val report = (told \ "batches")(2) \ "observedMetrics" \ "penstock"
       val JString(decision) = (report \ "regions")(0) \ "decision": @unchecked
       val page = get("/penstock").body()

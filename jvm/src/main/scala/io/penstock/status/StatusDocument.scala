@@ -50,7 +50,9 @@ final case class StatusDocument(
       ("taskOf" -> s.taskOf.toSeq) ~
       ("rows" -> s.rows.toSeq) ~
       ("busyNs" -> s.busyNs.toSeq) ~
-      ("stateBytes" -> s.stateBytes.toSeq)
+      ("stateBytes" -> s.state.bytes.toSeq) ~
+      ("keys" -> s.state.keys.toSeq) ~
+      ("operations" -> s.state.operations.toSeq)
 
   // A field without a value is left out by json4s, and one of another type is not null.
   private def orNull(text: Option[String]): JValue = text.fold[JValue](JNull)(JString(_))

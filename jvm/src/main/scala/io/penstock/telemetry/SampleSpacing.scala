@@ -24,6 +24,9 @@ final class SampleSpacing(seed: Long, budget: Double, timingNs: Long) {
     left == 0
   }
 
+  /** Whether the next question of [[takes]] will be answered with yes. */
+  def isDue: Boolean = left == 1
+
   /** Rows that the row which is timed stands for. */
   def weight: Int = spacing
 

@@ -18,8 +18,8 @@ import org.apache.spark.scheduler.SparkListenerEvent
  *   of each shard, over all inputs
  * @param busyNs
  *   time of each shard's rows, estimated from those that were timed
- * @param stateBytes
- *   memory that each shard's state takes, before the changes of the batch
+ * @param state
+ *   of each shard: size before the changes of the batch, and operations in it
  */
 final case class ShardsMeasured(
     runId: UUID,
@@ -29,7 +29,7 @@ final case class ShardsMeasured(
     taskOf: Array[Int],
     rows: Array[Long],
     busyNs: Array[Long],
-    stateBytes: Array[Long]
+    state: StateLoad
 ) extends SparkListenerEvent {
   override def logEvent: Boolean = false
 }

@@ -3,6 +3,7 @@ package org.apache.spark.sql.penstock.commit
 import java.util.UUID
 
 import io.penstock.state.format.{Container, Section, StoreKey}
+import io.penstock.telemetry.StateLoad
 
 /** What tasks and executors tell the driver about state. */
 sealed trait CommitMessage extends Serializable {
@@ -14,15 +15,15 @@ sealed trait CommitMessage extends Serializable {
  *
  * @param shards
  *   all shards of the task's lease, changed or not
- * @param stateBytes
- *   of each of `shards`, what its state takes in memory
+ * @param state
+ *   of each of `shards`: its size before the changes, and what the attempt did with it
  * @param sections
  *   of the changed ones; offsets from the start of the attempt's payload
  */
 final case class StoreCommit(
     store: StoreKey,
     shards: Array[Int],
-    stateBytes: Array[Long],
+    state: StateLoad,
     sections: Array[Section]
 ) extends Serializable
 

@@ -13,6 +13,7 @@ import org.apache.spark.sql.penstock.state.{QueryDescription, StateDirectory}
 import io.penstock.errors.PenstockException
 import io.penstock.sharding.Layout
 import io.penstock.state.format._
+import io.penstock.telemetry.StateLoad
 
 /**
  * The commits of one query run, on the driver: collects what tasks tell and makes a batch's state durable with one
@@ -47,7 +48,7 @@ final class QueryCommits(
    */
   private lazy val earlier: Map[Long, Long] = directory.newestGenerations()
   private val owners = mutable.Map[Long, Array[String]]()
-  private val sizes = new StateSizes
+  private val loads = new StateLoads
   private val snapshots = mutable.Map[(StoreKey, Int), SnapshotRef]()
   @volatile private var newest: Option[Manifest] = None
   @volatile private var written = StateReport.Empty
@@ -92,7 +93,7 @@ final class QueryCommits(
         }
         owners(r) = of
         s.shards.foreach(of(_) = c.executor)
-        sizes.told(r, s)
+        loads.told(r, s)
       }
     }
     if (batch.complete) writeManifest()
@@ -124,8 +125,8 @@ final class QueryCommits(
     owners.get(region).map(_.clone()).getOrElse(new Array[String](shardCount))
   }
 
-  /** What the state of each shard of a region takes in memory, as told last. Waits for nothing. */
-  def stateBytesOf(region: Long): Array[Long] = sizes.of(region)
+  /** What the state of each shard of a region amounts to, as told last. Waits for nothing. */
+  def stateLoadOf(region: Long): StateLoad = loads.of(region)
 
   private def firstBatch(): Manifest = {
     describe()

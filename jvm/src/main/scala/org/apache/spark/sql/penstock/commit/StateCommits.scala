@@ -19,6 +19,7 @@ import io.penstock.conf.{ApplicationSetup, Settings}
 import io.penstock.errors.PenstockException
 import io.penstock.sharding.Layout
 import io.penstock.state.format.StoreKey
+import io.penstock.telemetry.StateLoad
 
 /** All query runs of this driver, and the way to them from the executors. */
 object StateCommits extends Logging {
@@ -65,8 +66,8 @@ object StateCommits extends Logging {
     override def owners(runId: UUID, region: Long): Array[String] =
       Option(runs.get(runId)).map(_.commits.ownersOf(region)).getOrElse(Array.empty)
 
-    override def stateBytes(runId: UUID, region: Long): Array[Long] =
-      Option(runs.get(runId)).map(_.commits.stateBytesOf(region)).getOrElse(Array.empty)
+    override def stateLoad(runId: UUID, region: Long): StateLoad =
+      Option(runs.get(runId)).fold(StateLoad.Empty)(_.commits.stateLoadOf(region))
 
     override def report(runId: UUID): StateReport = Option(runs.get(runId)).fold(StateReport.Empty)(_.commits.report)
   }

@@ -11,6 +11,7 @@ import org.apache.spark.sql.penstock.state.StateDirectory
 import org.apache.spark.{SparkEnv, TaskContext}
 
 import io.penstock.state.format._
+import io.penstock.telemetry.StateLoad
 
 /**
  * The commits of one task attempt: its stores are written together, in one changelog file or inline with the driver's
@@ -33,8 +34,8 @@ final class TaskCommits private (
   /**
    * Adds one store.
    *
-   * @param stateBytes
-   *   of each shard, what its state takes in memory
+   * @param state
+   *   of each shard
    * @param bytes
    *   handed over: its content stays as it is, but more may be written behind it
    * @param sections
@@ -45,7 +46,7 @@ final class TaskCommits private (
   def add(
       store: StoreKey,
       shards: Array[Int],
-      stateBytes: Array[Long],
+      state: StateLoad,
       bytes: ByteSink,
       sections: Seq[Section]
   ): Unit = synchronized {
@@ -54,7 +55,7 @@ final class TaskCommits private (
     if (payload == null) payload = bytes
     else payload.putBytes(bytes.array, org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET, bytes.size)
     val placed = sections.iterator.map(s => s.copy(offset = s.offset + at)).toArray
-    stores += StoreCommit(store, shards, stateBytes, placed)
+    stores += StoreCommit(store, shards, state, placed)
     if (stores.size >= expected) flush()
   }
 

@@ -3,6 +3,7 @@ package org.apache.spark.sql.penstock.lease
 import org.apache.spark.sql.SparkSession
 
 import io.penstock.sharding.Layout
+import io.penstock.telemetry.StateLoad
 
 /** Driver side of the leases: what the state layer tells the planner. */
 trait BatchLeases {
@@ -22,8 +23,8 @@ trait BatchLeases {
   /** Executor (`ExecutorCacheTaskLocation` string) that last committed each shard of a region; null where unknown. */
   def owners(runId: java.util.UUID, region: Long): Array[String]
 
-  /** Memory that the state of each shard of a region takes, as tasks told it last; empty for an unknown run. */
-  def stateBytes(runId: java.util.UUID, region: Long): Array[Long]
+  /** What the state of each shard of a region amounts to, as tasks told it last; empty for an unknown run. */
+  def stateLoad(runId: java.util.UUID, region: Long): StateLoad
 
   /** What there is to tell of a run's state, after its newest batch. */
   def report(runId: java.util.UUID): StateReport

@@ -58,6 +58,10 @@ final class RegionRouting(
   /** Executor that has the state of a shard, as a task location; None where unknown. */
   def owner(shard: Int): Option[String] = owners.lift(shard).filter(_ != null)
 
+  /** Reads, writes and scans of its state in the batch; None where no task has told. */
+  def stateOperations: Option[Long] =
+    Some(leases.stateLoad(batch.spec.runId, spec.region).operations).filter(_.nonEmpty).map(_.sum)
+
   private def owners: Array[String] =
     Option(leases.owners(batch.spec.runId, spec.region)).getOrElse(Array.empty)
 

@@ -41,6 +41,7 @@ object ReportSchema {
       "time of the task that took longest over the mean, waiting for input left out"
     )
     .add("busyMs", LongType, true, "that time, over all tasks")
+    .add("stateOperations", LongType, true, "reads, writes and scans of its state, over all shards")
     .add("heavyKeys", ArrayType(key), true, s"the keys with most of the busy time, at most $MostKeys")
     .add("shardsMoved", IntegerType, true, "shards that change task against the batch before")
     .add("decisionMicros", LongType, true, "time to bind shards to tasks")

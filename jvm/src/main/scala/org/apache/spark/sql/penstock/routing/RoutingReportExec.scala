@@ -66,6 +66,7 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       decision.flatMap(_.beforeOverMean).orNull,
       Option.when(workNs.nonEmpty)(Load.busiestOverMean(workNs)).orNull,
       Option.when(workNs.nonEmpty)(workNs.sum / 1000000L).orNull,
+      r.stateOperations.orNull,
       keys.map(key(_, bookedNs, decision)),
       decision.map(_.moved).orNull,
       decision.map(_.micros).orNull,

@@ -8,6 +8,7 @@ import org.apache.spark.sql.execution.datasources.v2.V2TableWriteExec
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkExec
 import org.apache.spark.sql.execution.streaming.operators.stateful._
+import org.apache.spark.sql.execution.streaming.operators.stateful.flatmapgroupswithstate.FlatMapGroupsWithStateExec
 import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinExec
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.TransformWithStateExec
 import org.apache.spark.sql.execution.{SparkPlan, UnionExec}
@@ -109,7 +110,7 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
     private def meter(operator: SparkPlan, inputs: Seq[SparkPlan], region: RegionRouting): Seq[SparkPlan] =
       inputs.zip(operator.requiredChildDistribution).map {
         case (input, clustered: StatefulOpClusteredDistribution) if !input.isInstanceOf[LateExchange] =>
-          MeterExec(clustered.expressions, input)(region.load)
+          MeterExec(clustered.expressions, RoutingRule.takesGroups(operator), input)(region.load)
         case (input, _) => input
       }
 
@@ -137,6 +138,12 @@ private[routing] object RoutingRule {
     val writers = region.operators.collect { case w: StateStoreWriter => w }.sortBy(_.getStateInfo.operatorId)
     val operators = writers.map(w => OperatorLease(w.getStateInfo.operatorId, kind(w), w.stateStoreNames))
     RegionSpec(operators.head.operatorId, region.route == Route.Single, operators)
+  }
+
+  /** Whether an operator calls a user's function, in the task itself, with all rows of a key. */
+  private def takesGroups(operator: SparkPlan): Boolean = operator match {
+    case _: FlatMapGroupsWithStateExec | _: TransformWithStateExec => true
+    case _ => false
   }
 
   private def kind(operator: StateStoreWriter): OperatorKind = operator match {

@@ -19,7 +19,7 @@ import io.penstock.control.Planner
 import io.penstock.errors.PenstockException
 import io.penstock.routing.{Binder, Epoch, PinOrders, PinPolicy, TaskCountPolicy}
 import io.penstock.sharding.Layout
-import io.penstock.telemetry.{RowCosts, ShardsMeasured}
+import io.penstock.telemetry.{RowCosts, ShardsMeasured, StateLoad}
 
 /** A region as the rule found it. */
 final private[routing] case class PlannedRegion(spec: RegionSpec, names: Seq[String], route: Route)
@@ -125,7 +125,7 @@ final private[routing] class RunRouting(
       if (reason.nonEmpty) None
       else {
         val seen = before.fold(0)(_.batches)
-        RegionPlanning.of(settings, runId, id, batch.spec.batchId, tasks, seen, cores, stateBytes(id, layout))
+        RegionPlanning.of(settings, runId, id, batch.spec.batchId, tasks, seen, cores, stateOf(id, layout).bytes)
       }
     val barrier = new RegionBarrier(
       layout.shards,
@@ -151,8 +151,7 @@ final private[routing] class RunRouting(
   }
 
   /** Of each shard, 0 where it is not known. */
-  private def stateBytes(region: Long, layout: Layout): Array[Long] =
-    java.util.Arrays.copyOf(leases.stateBytes(runId, region), layout.shards)
+  private def stateOf(region: Long, layout: Layout): StateLoad = leases.stateLoad(runId, region).of(layout.shards)
 
   /** Tells listeners what the tasks of a region have measured. */
   private def post(batch: BatchRouting, region: Long, decision: Decision, load: RegionLoad): Unit = {
@@ -165,7 +164,7 @@ final private[routing] class RunRouting(
       binding.taskOf,
       decision.rows,
       load.busyOfShardsNs,
-      stateBytes(region, load.layout)
+      stateOf(region, load.layout)
     ))
   }
 

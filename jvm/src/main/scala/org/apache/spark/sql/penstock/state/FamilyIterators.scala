@@ -7,8 +7,11 @@ import io.penstock.state.engine._
 /**
  * Entries of an unordered family as they were when the iterator was opened: what the attempt changes while it walks is
  * not seen.
+ *
+ * @param shards
+ *   whose entries
  */
-final class HashedEntries(view: FamilyView) extends Iterator[Entry] {
+final class HashedEntries(view: FamilyView, shards: Array[Int]) extends Iterator[Entry] {
   private val overlay = view.overlay
   private val watermark = overlay.records.arena.watermark
   private val changed = overlay.unordered
@@ -36,8 +39,8 @@ final class HashedEntries(view: FamilyView) extends Iterator[Entry] {
         position += 1
         if (!shadowed(ref)) return new Entry(base, ref.toInt)
       }
-      if (shardIndex < view.viewShards.length) {
-        shard = view.viewShards(shardIndex)
+      if (shardIndex < shards.length) {
+        shard = shards(shardIndex)
         base = view.baseOf(shard)
         shardIndex += 1
         refs = if (base == null) Array.emptyLongArray else base.hashedRefs.get

@@ -6,6 +6,7 @@ import org.apache.spark.unsafe.Platform
 import io.penstock.errors.PenstockException
 import io.penstock.state.engine._
 import io.penstock.state.format.{ByteSink, FamilyTraits}
+import io.penstock.telemetry.StateInUse
 
 /**
  * One column family as a task attempt sees it: the content of its shards below, its own changes above.
@@ -14,6 +15,8 @@ import io.penstock.state.format.{ByteSink, FamilyTraits}
  *   content by shard id; null for shards that are not in the view
  * @param moves
  *   what moves into a shard and out of it on the way from there
+ * @param inUse
+ *   is told of the keys that are used
  * @param grew
  *   see [[io.penstock.state.engine.Overlay]]
  */
@@ -27,6 +30,7 @@ final class FamilyView(
     below: Array[ShardState],
     moves: Int => ShardMoves,
     describe: String,
+    inUse: StateInUse,
     grew: Long => Unit
 ) {
   val traits: FamilyTraits = FamilyTraits(codec.ordered, multiValued)
@@ -37,6 +41,7 @@ final class FamilyView(
 
   private val key = new KeyBytes
   private val value = new KeyBytes
+  private val counts = new Array[Long](below.length)
   private val bases = new Array[FamilyState](below.length)
   private val relocated = new Array[MovedFamily](below.length)
   shards.foreach { s =>
@@ -61,16 +66,22 @@ final class FamilyView(
   /** Number of keys in the view. */
   def size: Long = {
     var n = overlay.keyDelta
-    shards.foreach { s =>
-      val base = baseOf(s)
-      if (base != null) n += base.size
-    }
+    shards.foreach(n += sizeBelow(_))
     n
   }
 
+  /** Number of keys of a shard, before the attempt's changes. */
+  def sizeBelow(shard: Int): Long = {
+    val base = baseOf(shard)
+    if (base == null) 0L else base.size.toLong
+  }
+
+  /** Reads, writes and scans of a shard so far. */
+  def operations(shard: Int): Long = counts(shard)
+
   /** Value of the key, its first one in a multi-valued family; null where there is none. */
   def get(row: UnsafeRow): UnsafeRow = {
-    val shard = home(extractor.ofKey(row))
+    val shard = homeOf(row)
     codec.key(row, key)
     val ref = overlay.find(shard, key)
     if (ref == KeyIndex.Absent) {
@@ -85,14 +96,14 @@ final class FamilyView(
   }
 
   def contains(row: UnsafeRow): Boolean = {
-    val shard = home(extractor.ofKey(row))
+    val shard = homeOf(row)
     codec.key(row, key)
     val ref = overlay.find(shard, key)
     if (ref == KeyIndex.Absent) inBase(shard) else overlay.changeOf(ref) != Overlay.Removed
   }
 
   def values(row: UnsafeRow): Iterator[UnsafeRow] = {
-    val shard = home(extractor.ofKey(row))
+    val shard = homeOf(row)
     codec.key(row, key)
     val ref = overlay.find(shard, key)
     if (ref == KeyIndex.Absent) {
@@ -106,7 +117,7 @@ final class FamilyView(
   }
 
   def put(row: UnsafeRow, valueRow: UnsafeRow): Unit = {
-    val shard = home(extractor.ofKey(row))
+    val shard = homeOf(row)
     codec.key(row, key)
     codec.value(valueRow, value)
     if (multiValued) writeList(shard, Overlay.Put, Array(valueRow))
@@ -114,26 +125,26 @@ final class FamilyView(
   }
 
   def putList(row: UnsafeRow, rows: Array[UnsafeRow]): Unit = {
-    val shard = home(extractor.ofKey(row))
+    val shard = homeOf(row)
     codec.key(row, key)
     writeList(shard, Overlay.Put, rows)
   }
 
   def append(row: UnsafeRow, rows: Array[UnsafeRow]): Unit = {
-    val shard = home(extractor.ofKey(row))
+    val shard = homeOf(row)
     codec.key(row, key)
     writeList(shard, Overlay.Appended, rows)
   }
 
   def remove(row: UnsafeRow): Unit = {
-    val shard = home(extractor.ofKey(row))
+    val shard = homeOf(row)
     codec.key(row, key)
     overlay.write(shard, Overlay.Removed, key, null, 0L, 0)(inBase(shard))
   }
 
   /** Everything in the view: in key order where the codec says that it counts over shards. */
   def entries: Iterator[Entry] =
-    if (!codec.ordered) new HashedEntries(this)
+    if (!codec.ordered) new HashedEntries(this, shards.map(used))
     else if (codec.scansByPrefixOnly) scans(null, Reach.All).iterator.flatten
     else scan(-1, null, Reach.All)
 
@@ -160,11 +171,11 @@ final class FamilyView(
 
   /** A scan of one shard, or of all where a shard is not known (-1). */
   private def scan(shard: Int, from: Array[Byte], reach: Reach): Iterator[Entry] =
-    if (shard >= 0) new ShardEntries(this, home(shard), from, reach)
+    if (shard >= 0) new ShardEntries(this, used(shard), from, reach)
     else MergedEntries.of(scans(from, reach))
 
   private def scans(from: Array[Byte], reach: Reach): Array[ShardEntries] =
-    shards.map(new ShardEntries(this, _, from, reach))
+    shards.map(shard => new ShardEntries(this, used(shard), from, reach))
 
   def keyRow(e: Entry): UnsafeRow =
     codec.keyRow(e.records.page(e.ref), e.records.keyAt(e.ref), e.records.keyLength(e.ref))
@@ -188,8 +199,6 @@ final class FamilyView(
     val base = if (hidesBelow) null else if (relocated(shard) == null) bases(shard) else relocated(shard).state
     if (base == null) null else base.table
   }
-
-  def viewShards: Array[Int] = shards
 
   /**
    * All values of a key whose newest record is `ref`: its own, those before it, and those below where it only appended.
@@ -243,8 +252,13 @@ final class FamilyView(
     }
   }
 
-  /** A key in a shard that the task does not hold is a fault of the routing: never answer, never write. */
-  private def home(shard: Int): Int = {
+  private def homeOf(row: UnsafeRow): Int = {
+    if (inUse.isWatched) inUse.used(extractor.hashOf(row))
+    used(extractor.ofKey(row))
+  }
+
+  /** Counts. A key in a shard that the task does not hold is a fault of the routing: never answer, never write. */
+  private def used(shard: Int): Int = {
     if (shard >= below.length || below(shard) == null) {
       throw new PenstockException(
         "PENSTOCK_MISROUTED_KEY",
@@ -252,6 +266,7 @@ final class FamilyView(
           "not touched. The exchange below the operator and its state disagree about the key's hash: please report the plan"
       )
     }
+    counts(shard) += 1
     shard
   }
 }

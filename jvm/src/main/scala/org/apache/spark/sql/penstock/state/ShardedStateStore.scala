@@ -7,12 +7,14 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.penstock.shims.VersionedStateStore
+import org.apache.spark.sql.penstock.telemetry.TaskMeter
 import org.apache.spark.sql.types.StructType
 
 import io.penstock.metrics.Metrics
 import io.penstock.state.engine.{KeyBytes, Overlay, ShardState}
 import io.penstock.state.format._
 import io.penstock.state.memory.ChangesMemory
+import io.penstock.telemetry.StateInUse
 
 /**
  * What a stateful operator reads and writes: a view of the shards of its task at one version. Changes stay in the view
@@ -42,8 +44,9 @@ final class ShardedStateStore(
   private var committedBytes = 0
   private var overlayBytes = 0L
 
-  families.all.foreach(f => views(f.name) = view(f))
   private val task = Option(TaskContext.get())
+  private val inUse = task.fold(new StateInUse)(TaskMeter.stateInUse(_))
+  families.all.foreach(f => views(f.name) = view(f))
   task.foreach(_.addTaskCompletionListener[Unit] { _ =>
     if (state == Open) state = Aborted
     changesMemory.release()
@@ -202,7 +205,10 @@ final class ShardedStateStore(
       val changes = new ByteSink(math.max(1L << 10, math.min(most, 64L << 20)).toInt)
       val sections = writeChanges(changes)
       committedBytes = changes.size
-      scope.commit(changes, sections)
+      val told = views.valuesIterator.filterNot(_.isInternal).toSeq
+      val keys = scope.shards.map(shard => told.iterator.map(_.sizeBelow(shard)).sum)
+      val operations = scope.shards.map(shard => views.valuesIterator.map(_.operations(shard)).sum)
+      scope.commit(changes, sections, keys, operations)
       overlayBytes = views.valuesIterator.map(_.overlay.memoryBytes).sum
       state = Committed
       // The rest of a task may still read what it wrote.
@@ -293,6 +299,7 @@ final class ShardedStateStore(
       below,
       moves.getOrElse(_, ShardMoves.None),
       scope.describe,
+      inUse,
       changesMemory.grew(_)
     )
   }

@@ -17,6 +17,7 @@ import io.penstock.state.engine.ShardState
 import io.penstock.state.format._
 import io.penstock.state.memory.SharedBytes
 import io.penstock.state.snapshot.SnapshotPlan
+import io.penstock.telemetry.StateLoad
 
 /** What an open store may see and where its changes go. */
 trait StoreScope {
@@ -40,8 +41,15 @@ trait StoreScope {
   /** What moves into a shard and out of it on the way from that version to the batch. To be called after `open`. */
   def moves(shard: Int): ShardMoves = ShardMoves.None
 
-  /** Makes the changes durable, as far as this store is concerned. */
-  def commit(changes: ByteSink, sections: Seq[Section]): Unit
+  /**
+   * Makes the changes durable, as far as this store is concerned.
+   *
+   * @param keys
+   *   of each of `shards`
+   * @param operations
+   *   of each of `shards`
+   */
+  def commit(changes: ByteSink, sections: Seq[Section], keys: Array[Long], operations: Array[Long]): Unit
 
   /** For messages. */
   def describe: String
@@ -160,10 +168,16 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
 
   private def manifest: Manifest = ManifestCache.get(directory, region.batchId - 1, region.base.generation)
 
-  override def commit(changes: ByteSink, sections: Seq[Section]): Unit = {
+  override def commit(
+      changes: ByteSink,
+      sections: Seq[Section],
+      keys: Array[Long],
+      operations: Array[Long]
+  ): Unit = {
     val commits = TaskCommits.current(region, directory, setting(Settings.StateInlineBytes))
     val lineage = commits.lineage
-    commits.add(key, shards, shards.map(store.slot(_).contentBytes), changes, sections)
+    val state = StateLoad(shards.map(store.slot(_).contentBytes), keys, operations)
+    commits.add(key, shards, state, changes, sections)
     val kept = new SharedBytes(changes.array, store.memory)
     sections.foreach(s => store.slot(s.shard).prepare(lineage, base(s.shard), kept, s.offset, s.length))
   }
@@ -198,8 +212,12 @@ final class ReadOnlyScope(id: StateStoreId, version: Long, from: Option[Long], h
     out
   }
 
-  override def commit(changes: ByteSink, sections: Seq[Section]): Unit =
-    throw new UnsupportedOperationException(s"$describe is open for reading only")
+  override def commit(
+      changes: ByteSink,
+      sections: Seq[Section],
+      keys: Array[Long],
+      operations: Array[Long]
+  ): Unit = throw new UnsupportedOperationException(s"$describe is open for reading only")
 }
 
 object ReadOnlyScope {

@@ -11,8 +11,10 @@ import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
  *
  * @param keys
  *   whose hash is the row's shard
+ * @param grouped
+ *   whether the operator gets the rows of one key after another, all of a key together
  */
-final case class MeterExec(keys: Seq[Expression], child: SparkPlan)(@transient val load: RegionLoad)
+final case class MeterExec(keys: Seq[Expression], grouped: Boolean, child: SparkPlan)(@transient val load: RegionLoad)
     extends UnaryExecNode {
 
   override def nodeName: String = "ShardMeter"
@@ -23,8 +25,8 @@ final case class MeterExec(keys: Seq[Expression], child: SparkPlan)(@transient v
 
   override protected def doExecute(): RDD[InternalRow] = {
     val bound = BindReferences.bindReferences(keys, child.output)
-    val region = load
-    child.execute().mapPartitionsInternal(MeteredRows.within(_, bound, region))
+    val (region, byKey) = (load, grouped)
+    child.execute().mapPartitionsInternal(MeteredRows.within(_, bound, byKey, region))
   }
 
   override protected def withNewChildInternal(newChild: SparkPlan): MeterExec = copy(child = newChild)(load)

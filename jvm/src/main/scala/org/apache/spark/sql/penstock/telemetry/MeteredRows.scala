@@ -9,32 +9,46 @@ import org.apache.spark.sql.penstock.sharding.ShardHash
  * Passes rows on, and times what happens between a row and the question for the next.
  *
  * With the first row operators open what they need, and often the same key is the first of every batch, because rows were
- * sorted: so the first one is booked with no more than the mean of those after it.
+ * sorted: so the first one is booked with no more than the mean of those after it, and what is done after its group's last
+ * row likewise.
+ *
+ * @param grouped
+ *   whether all rows of a key come together: then what is done between the first row of a key and the first use of its state
+ *   is booked to the key before
  */
 final private class MeteredRows(
     rows: Iterator[InternalRow],
     keys: Seq[Expression],
     isInput: Boolean,
+    grouped: Boolean,
     hash: ShardHash,
     meter: TaskMeter,
     reportKeys: Boolean
 ) extends Iterator[InternalRow] {
   private val spacing = meter.spacing()
+  private val groupSpacing = meter.spacing()
   private lazy val audible = meter.isOfThisThread
   private lazy val text = new KeyText(keys, reportKeys)
+  private val ofRows = new FirstAsOthers(book)
+  private val ofGroups = new FirstAsOthers(book)
   private var owns = false
   private var timed: InternalRow = _
   private var timedHash = 0
   private var sinceNs = 0L
-  private var isFirst = true
-  private var first: Option[FirstRow] = None
-  private var restNs = 0.0
-  private var restRows = 0L
+  // The group of the newest row, and its first row where the group's end will be timed.
+  private var inGroup = false
+  private var groupHash = 0
+  private var groupRow: InternalRow = _
+  // The group before, while its end is being timed.
+  private var ended: InternalRow = _
+  private var endedHash = 0
+
+  meter.onEnd { () => ofRows.settle(); ofGroups.settle() }
 
   override def hasNext: Boolean = {
     if (owns) close()
     val more = rows.hasNext
-    if (!more) bookFirst()
+    if (!more && inGroup) endLastGroup()
     more
   }
 
@@ -42,70 +56,139 @@ final private class MeteredRows(
     if (owns) close()
     val row = rows.next()
     owns = audible && meter.enter()
-    if (owns && (isFirst || spacing.takes())) {
-      timed = row
-      timedHash = hash.ofKey(row)
-      sinceNs = System.nanoTime()
+    if (owns) {
+      if (grouped) ofGroup(row) else if (spacing.takes()) time(row, hash.ofKey(row))
     }
     row
   }
 
-  private def close(): Unit = {
-    if (timed != null) {
-      val ns = System.nanoTime() - sinceNs
-      if (isFirst) {
-        first = Some(FirstRow(timedHash, text.of(timed, timedHash), ns))
-        isFirst = false
-      } else {
-        val weight = spacing.weight
-        val (row, key, booked) = (timed, timedHash, spacing.timed(ns))
-        restNs += booked
-        restRows += weight
-        book(key, booked, weight.toLong)(text.of(row, key))
-      }
-      timed = null
+  private def time(row: InternalRow, key: Int): Unit = {
+    timed = row
+    timedHash = key
+    sinceNs = System.nanoTime()
+  }
+
+  private def ofGroup(row: InternalRow): Unit = {
+    val key = hash.ofKey(row)
+    if (inGroup && key == groupHash) { if (spacing.takes()) time(row, key) }
+    else {
+      val isTimed = if (inGroup) endGroup() else spacing.takes()
+      inGroup = true
+      groupHash = key
+      if (isTimed) time(row, key)
+      // Else the spacing tells when the row has been timed.
+      if (ended == null) keep(row)
     }
+  }
+
+  private def keep(row: InternalRow): Unit = groupRow = if (row != null && groupSpacing.isDue) row.copy() else null
+
+  /** Whether the end of the newest row's group is timed. */
+  private def endGroup(): Boolean = {
+    val isTimed = groupSpacing.takes()
+    if (isTimed) {
+      ended = groupRow
+      endedHash = groupHash
+      meter.stateInUse.watch(groupHash)
+    }
+    isTimed
+  }
+
+  /** Operators ask once more when they have done with the last group. */
+  private def endLastGroup(): Unit = {
+    inGroup = false
+    owns = audible && meter.enter()
+    if (owns && endGroup()) sinceNs = System.nanoTime()
+  }
+
+  private def close(): Unit = {
+    val now = System.nanoTime()
+    if (ended != null) closeGroup(now)
+    else if (timed != null) {
+      val weight = spacing.weight
+      ofRows.add(timedHash, spacing.timed(now - sinceNs), weight)(text.of(timed, timedHash))
+    }
+    timed = null
     meter.leave()
     owns = false
   }
 
-  private def bookFirst(): Unit = {
-    first.foreach { f =>
-      val ns = if (restRows > 0) math.min(f.ns, (restNs / restRows).toLong) else f.ns
-      book(f.hash, ns, 1L)(f.text)
-    }
-    first = None
+  private def closeGroup(now: Long): Unit = {
+    val doneAt = meter.stateInUse.doneAt(otherwise = if (timed == null) now else sinceNs)
+    val weight = groupSpacing.weight
+    val ns = math.max(1L, now - sinceNs)
+    val booked = groupSpacing.timed(ns).toDouble / ns
+    ofGroups.add(endedHash, ((doneAt - sinceNs) * booked).toLong, weight)(text.of(ended, endedHash))
+    if (timed != null)
+      ofRows.add(timedHash, ((now - doneAt) * booked).toLong, weight)(text.of(timed, timedHash))
+    ended = null
+    keep(timed)
   }
 
   private def book(key: Int, ns: Long, weight: Long)(text: => String): Unit =
     meter.book(key, ns, if (isInput) weight else 0L)(text)
 }
 
-/** What waits for the mean of the rows after it. */
-final private case class FirstRow(hash: Int, text: String, ns: Long)
+/** Books times as they come, but the first with no more than the mean of the others, when all are known. */
+final private class FirstAsOthers(book: (Int, Long, Long) => (=> String) => Unit) {
+  private var first: Option[FirstAsOthers.Time] = None
+  private var otherNs = 0.0
+  private var others = 0L
+
+  def add(key: Int, ns: Long, weight: Int)(text: => String): Unit =
+    if (first.isEmpty) first = Some(FirstAsOthers.Time(key, text, ns, weight))
+    else {
+      otherNs += ns
+      others += weight
+      book(key, ns, weight.toLong)(text)
+    }
+
+  def settle(): Unit = first.foreach { f =>
+    val ns = if (others > 0) math.min(f.ns, (f.weight * otherNs / others).toLong) else f.ns
+    book(f.key, ns, f.weight.toLong)(f.text)
+  }
+}
+
+private object FirstAsOthers {
+  final case class Time(key: Int, text: String, ns: Long, weight: Int)
+}
 
 object MeteredRows {
 
   /** The input of the running task, timed and counted. Arguments as for [[within]]. */
   def input(rows: Iterator[InternalRow], keys: Seq[Expression], load: RegionLoad): Iterator[InternalRow] =
-    metered(rows, keys, isInput = true, load)
+    metered(rows, keys, isInput = true, grouped = false, load)
 
   /**
    * Rows within the running task, timed.
    *
    * @param keys
    *   bound expressions whose hash is a row's shard
+   * @param grouped
+   *   whether all rows of a key come together, to an operator that takes them so
    * @param load
    *   of the task's region, which gets what is measured
    */
-  def within(rows: Iterator[InternalRow], keys: Seq[Expression], load: RegionLoad): Iterator[InternalRow] =
-    metered(rows, keys, isInput = false, load)
+  def within(
+      rows: Iterator[InternalRow],
+      keys: Seq[Expression],
+      grouped: Boolean,
+      load: RegionLoad
+  ): Iterator[InternalRow] =
+    metered(rows, keys, isInput = false, grouped, load)
 
-  private def metered(rows: Iterator[InternalRow], keys: Seq[Expression], isInput: Boolean, load: RegionLoad) =
+  private def metered(
+      rows: Iterator[InternalRow],
+      keys: Seq[Expression],
+      isInput: Boolean,
+      grouped: Boolean,
+      load: RegionLoad
+  ) =
     new MeteredRows(
       rows,
       keys,
       isInput,
+      grouped,
       ShardHash(keys, load.layout),
       TaskMeter.of(TaskContext.get(), load),
       load.reportKeys

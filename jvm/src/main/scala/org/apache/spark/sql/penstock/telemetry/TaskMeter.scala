@@ -2,21 +2,24 @@ package org.apache.spark.sql.penstock.telemetry
 
 import java.util.concurrent.ConcurrentHashMap
 
+import scala.collection.mutable
+
 import org.apache.spark.TaskContext
 
 import io.penstock.sharding.Layout
-import io.penstock.telemetry.{KeySketch, SampleSpacing, TaskLoad}
+import io.penstock.telemetry.{KeySketch, SampleSpacing, StateInUse, TaskLoad}
 
 /**
  * Books the time of one task's rows to their shards. Several iterators of a task share it, from the read of its input
  * upwards: while a row that one of them handed over is processed, the others above it are silent, so that no time is
  * booked twice.
  */
-final class TaskMeter private (layout: Layout, attempt: Long) {
+final class TaskMeter private (layout: Layout, attempt: Long, val stateInUse: StateInUse) {
   private val startedNs = System.nanoTime()
   private val thread = Thread.currentThread
   private val busyNs = new Array[Long](layout.shards)
   private val keys = new KeySketch
+  private val atEnd = mutable.ArrayBuffer.empty[() => Unit]
   private var inRow = false
 
   /** Whether the caller runs on the task's own thread: what happens on another is not timed. */
@@ -36,10 +39,14 @@ final class TaskMeter private (layout: Layout, attempt: Long) {
     keys.add(hash, ns, rows)(text)
   }
 
+  /** What is to be done when the task has ended, before what was measured is told. */
+  def onEnd(settle: () => Unit): Unit = atEnd += settle
+
   /** Which rows one of the iterators times. */
   def spacing(): SampleSpacing = new SampleSpacing(attempt, TaskMeter.Budget, TaskMeter.TimingNs)
 
   private def load(waitNs: Long): TaskLoad = {
+    atEnd.foreach(_.apply())
     val shards = busyNs.indices.filter(busyNs(_) > 0L).toArray
     val heavy = keys.heavy(layout.shardOf)
     TaskLoad(shards, shards.map(busyNs(_)), System.nanoTime() - startedNs, waitNs, heavy)
@@ -55,12 +62,13 @@ object TaskMeter {
   private val TimingNs = 200L
 
   private val meters = new ConcurrentHashMap[Long, TaskMeter]()
+  private val inUse = new ConcurrentHashMap[Long, StateInUse]()
 
   /** The meter of the running task; what it measured is in `region` when the task has ended. */
   def of(context: TaskContext, region: RegionLoad): TaskMeter = {
     val attempt = context.taskAttemptId()
     Option(meters.get(attempt)).getOrElse {
-      val meter = new TaskMeter(region.layout, attempt)
+      val meter = new TaskMeter(region.layout, attempt, stateInUse(context))
       meters.put(attempt, meter)
       context.addTaskCompletionListener[Unit] { ended =>
         meters.remove(attempt)
@@ -73,6 +81,17 @@ object TaskMeter {
     }
   }
 
-  /** Meters in use now, over all tasks of this JVM. */
-  def size: Int = meters.size()
+  /** Which keys' state a task uses: of its stores, which come first, and of its meter. */
+  def stateInUse(context: TaskContext): StateInUse = {
+    val attempt = context.taskAttemptId()
+    Option(inUse.get(attempt)).getOrElse {
+      val ofTask = new StateInUse
+      inUse.put(attempt, ofTask)
+      context.addTaskCompletionListener[Unit](_ => inUse.remove(attempt))
+      ofTask
+    }
+  }
+
+  /** What is kept of running tasks, over all of this JVM. */
+  def size: Int = meters.size() + inUse.size()
 }

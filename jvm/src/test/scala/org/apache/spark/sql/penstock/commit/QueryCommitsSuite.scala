@@ -42,17 +42,19 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(next.stores(store).lineage(0) === lineage)
   }
 
-  test("the size of each shard's state is known, as told last") {
+  test("what the state of each shard amounts to is known, as told last") {
     val c = commits(root())
-    assert(c.stateBytesOf(0L).isEmpty)
+    assert(c.stateLoadOf(0L).bytes.isEmpty)
     open(c, 0)
     commit(c, 0, Seq(0, 1), "first")
     commit(c, 0, Seq(2, 3), "other")
-    assert(c.stateBytesOf(0L).toSeq == Seq(5L, 5L, 5L, 5L))
+    assert(c.stateLoadOf(0L).bytes.toSeq == Seq(5L, 5L, 5L, 5L))
     open(c, 1)
     commit(c, 1, Seq(1, 3), "three")
     commit(c, 1, Seq(1), "two")
-    assert(c.stateBytesOf(0L).toSeq == Seq(5L, 3L, 5L, 5L) && c.stateBytesOf(7L).forall(_ == 0L))
+    val told = c.stateLoadOf(0L)
+    assert(told.bytes.toSeq == Seq(5L, 3L, 5L, 5L) && c.stateLoadOf(7L).bytes.isEmpty)
+    assert(told.keys.toSeq == told.bytes.toSeq.map(_ * 10) && told.operations.toSeq == told.bytes.toSeq.map(_ * 100))
   }
 
   test("an attempt of a batch that is over is refused and changes nothing") {

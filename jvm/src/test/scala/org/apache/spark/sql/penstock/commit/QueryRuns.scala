@@ -12,6 +12,7 @@ import io.penstock.faults.{Fault, FaultPlan, FaultyCheckpointFileManager}
 import io.penstock.sharding.Layout
 import io.penstock.state.engine.KeyBytes
 import io.penstock.state.format._
+import io.penstock.telemetry.StateLoad
 
 /** Runs of a query with one store, on real files: a test commits what tasks and the background would. */
 trait QueryRuns {
@@ -68,6 +69,8 @@ trait QueryRuns {
         )
         FileFormat.HeaderBytes.toLong + body.length
       }
+    val bytes = shards.map(_ => text.length.toLong).toArray
+    val told = StateLoad(bytes, bytes.map(_ * 10), bytes.map(_ * 100))
     c.committed(
       TaskCommitted(
         c.runId,
@@ -77,7 +80,7 @@ trait QueryRuns {
         lineage,
         if (inline) out.toByteArray else null,
         payloadAt,
-        Seq(StoreCommit(store, shards.toArray, shards.map(_ => text.length.toLong).toArray, sections.toArray))
+        Seq(StoreCommit(store, shards.toArray, told, sections.toArray))
       )
     )
     lineage

@@ -6,6 +6,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.penstock.lease._
 
 import io.penstock.sharding.Layout
+import io.penstock.telemetry.StateLoad
 
 /** A state layer that keeps no state: every region starts from nothing. Counts what it was asked. */
 final class NoState extends BatchLeases {
@@ -30,7 +31,7 @@ final class NoState extends BatchLeases {
 
   override def owners(runId: UUID, region: Long): Array[String] = executors
 
-  override def stateBytes(runId: UUID, region: Long): Array[Long] = Array.empty
+  override def stateLoad(runId: UUID, region: Long): StateLoad = StateLoad.Empty
 
   override def report(runId: UUID): StateReport = StateReport.Empty
 }

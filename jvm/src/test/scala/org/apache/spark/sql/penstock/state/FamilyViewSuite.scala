@@ -12,6 +12,7 @@ import io.penstock.Seed
 import io.penstock.errors.PenstockException
 import io.penstock.state.engine.{KeyBytes, ShardState}
 import io.penstock.state.format.FamilyTraits
+import io.penstock.telemetry.StateInUse
 import org.scalatest.funsuite.AnyFunSuite
 
 /** One family over several shards, against a sorted map: content below, an attempt's changes above. */
@@ -45,9 +46,41 @@ class FamilyViewSuite extends AnyFunSuite {
     "range" -> RangeKeyScanStateEncoderSpec(keySchema, Seq(1))
   )
 
+  test("reads, writes and scans of each shard are counted, and its keys below") {
+    val content: Model = TreeMap((0L, 1L) -> 1L, (0L, 2L) -> 2L, (1L, 1L) -> 3L)
+    val view = viewOf(specs(1)._2, content)
+    assert(leased.map(view.operations).toSeq == Seq(0L, 0L, 0L, 0L))
+    view.get(row((0L, 1L)))
+    view.put(row((0L, 3L)), valueRow(4L))
+    view.remove(row((1L, 1L)))
+    view.prefixed(prefixOf(InternalRow(1L))).foreach(_ => ())
+    assert(leased.map(view.operations).toSeq == Seq(2L, 2L, 0L, 0L))
+    view.entries.foreach(_ => ())
+    assert(leased.map(view.operations).toSeq == Seq(3L, 3L, 1L, 1L))
+    assert(leased.map(view.sizeBelow).toSeq == Seq(2L, 1L, 0L, 0L) && view.size == 3L)
+  }
+
+  test("who watches a key learns when the state of another is used") {
+    val inUse = new StateInUse
+    val view = viewOf(specs(0)._2, TreeMap((0L, 1L) -> 1L), inUse)
+    assert(inUse.doneAt(otherwise = 5L) == 5L)
+    inUse.watch(0)
+    view.get(row((0L, 1L)))
+    view.put(row((0L, 2L)), valueRow(1L))
+    val between = System.nanoTime()
+    assert(inUse.isWatched && inUse.doneAt(otherwise = between + 1) <= between)
+    inUse.watch(0)
+    view.put(row((0L, 2L)), valueRow(2L))
+    val own = System.nanoTime()
+    view.get(row((1L, 1L)))
+    val other = System.nanoTime()
+    view.get(row((0L, 1L)))
+    assert(!inUse.isWatched && own <= inUse.doneAt(otherwise = 0L) && inUse.doneAt(otherwise = 0L) <= other)
+  }
+
   private def randomKey(r: Random): Key = (r.nextInt(9).toLong, r.nextInt(40).toLong - 5)
 
-  private def viewOf(spec: KeyStateEncoderSpec, content: Model): FamilyView = {
+  private def viewOf(spec: KeyStateEncoderSpec, content: Model, inUse: StateInUse = new StateInUse): FamilyView = {
     val codec = FamilyCodec.unsafeRow(keySchema, valueSchema, spec)
     val below = new Array[ShardState](shardCount)
     leased.foreach(below(_) = new ShardState)
@@ -66,6 +99,7 @@ class FamilyViewSuite extends AnyFunSuite {
       below,
       _ => ShardMoves.None,
       "test",
+      inUse,
       _ => ()
     )
   }
@@ -158,7 +192,19 @@ class FamilyViewSuite extends AnyFunSuite {
       val below = new Array[ShardState](shardCount)
       leased.foreach(below(_) = new ShardState)
       val codec = FamilyCodec.unsafeRow(keySchema, valueSchema, spec)
-      val view = new FamilyView("f", codec, foreign, false, false, leased, below, _ => ShardMoves.None, "test", _ => ())
+      val view = new FamilyView(
+        "f",
+        codec,
+        foreign,
+        false,
+        false,
+        leased,
+        below,
+        _ => ShardMoves.None,
+        "test",
+        new StateInUse,
+        _ => ()
+      )
       def refused(body: => Any): Unit =
         assert(intercept[PenstockException](body).errorClass == "PENSTOCK_MISROUTED_KEY")
       refused(view.get(row((1, 1))))

@@ -19,6 +19,7 @@ import io.penstock.errors.PenstockException
 import io.penstock.sharding.Layout
 import io.penstock.state.engine.{FamilyState, KeyBytes, ShardState}
 import io.penstock.state.format._
+import io.penstock.telemetry.StateInUse
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Keys that are pinned and unpinned between versions of a store, against a map. */
@@ -190,7 +191,12 @@ object ShardMovesSuite {
         out
       }
       override def moves(of: Int): ShardMoves = ShardMoves.of(of, next, layout)(Versions.this.shards)
-      override def commit(changes: ByteSink, sections: Seq[Section]): Unit = sections.foreach { s =>
+      override def commit(
+          changes: ByteSink,
+          sections: Seq[Section],
+          keys: Array[Long],
+          operations: Array[Long]
+      ): Unit = sections.foreach { s =>
         committed(s.shard) = changes.array.slice(s.offset.toInt, s.offset.toInt + s.length)
       }
     }
@@ -228,6 +234,7 @@ object ShardMovesSuite {
           below,
           _ => ShardMoves.None,
           "test",
+          new StateInUse,
           _ => ()
         )
         assert(view.size == family.table.size)

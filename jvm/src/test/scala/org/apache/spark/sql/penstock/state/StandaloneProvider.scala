@@ -11,6 +11,7 @@ import org.apache.spark.sql.types.StructType
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format._
 import io.penstock.state.memory.SharedBytes
+import io.penstock.telemetry.StateLoad
 
 /**
  * The provider without a planner, for tests of the store contract: each partition is a query of its own with a single
@@ -86,7 +87,7 @@ final class StandaloneScope(id: StateStoreId, version: Long, hadoopConf: Configu
     Array(slot.open(base, version)(load).content)
   }
 
-  override def commit(changes: ByteSink, sections: Seq[Section]): Unit = {
+  override def commit(changes: ByteSink, sections: Seq[Section], keys: Array[Long], operations: Array[Long]): Unit = {
     val lineage = UUID.randomUUID()
     commits.committed(
       TaskCommitted(
@@ -97,7 +98,7 @@ final class StandaloneScope(id: StateStoreId, version: Long, hadoopConf: Configu
         lineage,
         changes.toByteArray,
         0L,
-        Seq(StoreCommit(key, shards, shards.map(_ => 0L), sections.toArray))
+        Seq(StoreCommit(key, shards, StateLoad(shards.map(_ => 0L), keys, operations), sections.toArray))
       )
     )
     val kept = new SharedBytes(changes.array, store.memory)

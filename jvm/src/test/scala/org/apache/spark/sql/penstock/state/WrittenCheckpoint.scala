@@ -20,6 +20,7 @@ import org.apache.spark.sql.types._
 import io.penstock.sharding.Layout
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format._
+import io.penstock.telemetry.StateLoad
 
 /**
  * The checkpoint of a small query as the product writes it, but for the tasks: stores, commits, manifests, snapshots and
@@ -57,13 +58,13 @@ final class WrittenCheckpoint(val root: Path, hadoop: Configuration, seed: Long)
       var sections = Seq.empty[Section]
       val at = payload.size
       val scope = new Scope(batch, StoreKey(0L, name)) {
-        override def commit(changes: ByteSink, of: Seq[Section]): Unit = {
+        override def commit(changes: ByteSink, of: Seq[Section], keys: Array[Long], operations: Array[Long]): Unit = {
           payload.putBytes(changes.toByteArray)
           sections = of.map(s => s.copy(offset = s.offset + at))
         }
       }
       change(batch, provider(root.toString, name, hadoop, Some(scope)).getStore(batch, None, false, false))
-      StoreCommit(StoreKey(0L, name), (0 until Shards).toArray, new Array[Long](Shards), sections.toArray)
+      StoreCommit(StoreKey(0L, name), (0 until Shards).toArray, StateLoad.Empty.of(Shards), sections.toArray)
     }
     val inline = batch % 2 == 0
     val payloadAt =

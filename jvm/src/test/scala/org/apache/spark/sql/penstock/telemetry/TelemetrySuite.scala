@@ -79,6 +79,20 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
     assert(heaviest.busyErrorNs == 0 && heaviest.busyNs >= (rowsPerKey - 1) * slowNs, heaviest)
   }
 
+  for (
+    (operator, build) <-
+      Seq("flatMapGroupsWithState" -> countedThenSlow _, "transformWithState" -> processedThenSlow _);
+    // The highest key is the last that its task has.
+    slow <- Seq(slowKey, keys - 1L)
+  )
+    test(s"$operator: what a function does once it has all rows of key $slow is booked to that key") {
+      val (load, _) = run(build(slow, _))
+      val busy = TaskLoad.busyOfShards(load.tasks, shards)
+      val all = rowsPerKey * slowNs
+      assert(busy(shardOf(slow)) >= all && busy.sum < 2 * all, busy.mkString(" "))
+      assert(load.tasks.flatMap(_.heavyKeys).maxBy(_.busyNs).text == slow.toString)
+    }
+
   test("what a task opens with its first row is no cost of that row's key") {
     val (load, _) = run(withSlowStart, batches = 1)
     assert(load.tasks.size == 2 && load.tasks.forall(_.totalNs >= startNs), load.tasks)
@@ -144,6 +158,36 @@ private object TelemetrySuite {
         state.update(key)
         Iterator(key)
     }(Encoders.scalaLong, Encoders.scalaLong).toDF()
+
+  /** Takes all rows of a key, and then its time. */
+  def countedThenSlow(slow: Long, in: Dataset[Long]): DataFrame = in
+    .groupByKey(v => v)(Encoders.scalaLong)
+    .flatMapGroupsWithState[Long, Long](OutputMode.Update(), GroupStateTimeout.NoTimeout()) {
+      (key: Long, rows: Iterator[Long], state: GroupState[Long]) =>
+        waitNs(rows.size * (if (key == slow) slowNs else usualNs))
+        state.update(key)
+        Iterator(key)
+    }(Encoders.scalaLong, Encoders.scalaLong).toDF()
+
+  /** The same, and the state is used at the end only. */
+  def processedThenSlow(slow: Long, in: Dataset[Long]): DataFrame = in
+    .groupByKey(v => v)(Encoders.scalaLong)
+    .transformWithState(new SlowAtTheEnd(slow), TimeMode.None(), OutputMode.Update())(Encoders.scalaLong)
+    .toDF()
+
+  class SlowAtTheEnd(slow: Long) extends StatefulProcessor[Long, Long, Long] {
+    @transient private var rows: ValueState[Long] = _
+
+    override def init(outputMode: OutputMode, timeMode: TimeMode): Unit =
+      rows = getHandle.getValueState[Long]("rows", Encoders.scalaLong, TTLConfig.NONE)
+
+    override def handleInputRows(key: Long, input: Iterator[Long], timers: TimerValues): Iterator[Long] = {
+      val count = input.size
+      waitNs(count * (if (key == slow) slowNs else usualNs))
+      rows.update(count.toLong)
+      Iterator(key)
+    }
+  }
 
   /** Opens something with the first row of each task, as operators do: keys come sorted, so of the lowest key. */
   def withSlowStart(in: Dataset[Long]): DataFrame = in

@@ -7,7 +7,7 @@ import org.apache.spark.sql.streaming.StreamingQueryListener._
 import org.apache.spark.sql.streaming.{SinkProgress, SourceProgress, StateOperatorProgress, StreamingQueryProgress}
 
 import io.penstock.status.{RunHistory, StatusDocument, StatusListener, StatusQuestion}
-import io.penstock.telemetry.ShardsMeasured
+import io.penstock.telemetry.{ShardsMeasured, StateLoad}
 import org.json4s.JsonAST._
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -45,7 +45,7 @@ class StatusListenerSuite extends AnyFunSuite {
       Array(0, 1, 1),
       Array(5L, 0L, 7L),
       Array(50L, 0L, 1L << 40),
-      Array(8L, 8L, 0L)
+      StateLoad(Array(8L, 8L, 0L), Array(2L, 1L, 0L), Array(7L, 3L, 0L))
     )
 
   private def batches(run: RunHistory): Seq[Long] = run.batches.map(_.batchId)
@@ -88,6 +88,8 @@ class StatusListenerSuite extends AnyFunSuite {
     assert(first \ "taskOf" == JArray(List(JInt(0), JInt(1), JInt(1))))
     assert(first \ "busyNs" == JArray(List(JInt(50), JInt(0), JInt(1L << 40))))
     assert(first \ "stateBytes" == JArray(List(JInt(8), JInt(8), JInt(0))))
+    assert(first \ "keys" == JArray(List(JInt(2), JInt(1), JInt(0))))
+    assert(first \ "operations" == JArray(List(JInt(7), JInt(3), JInt(0))))
     assert((query \ "batches")(0) \ "batchId" == JInt(1))
   }
 
