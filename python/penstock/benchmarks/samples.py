@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -93,6 +94,34 @@ def busiest_over_mean(batch: Batch) -> float:
     return float(max(rows) * len(rows) / sum(rows))
 
 
+SETTLED_BATCHES = 2
+"""After which the load of a key that became hot is balanced, at the latest."""
+BALANCED = 1.1
+"""Rows of the busiest task over the mean, at most, where rows count as balanced."""
+
+
+def balanced_after(series: Series) -> list[float]:
+    """Count, for each change of the load, the batches that were out of balance before all that followed were in it.
+
+    Returns
+    -------
+    list[float]
+        0 where the batch of the change and all others up to the next change were in balance; infinity where the last of
+        them was not.
+    """
+    balanced: dict[int, list[bool]] = {}
+    for batch in series.batches:
+        if "change" in batch:
+            balanced.setdefault(batch["change"], []).append(busiest_over_mean(batch) <= BALANCED)
+    return [_after_last_false(of) for of in balanced.values()]
+
+
+def _after_last_false(values: Sequence[bool]) -> float:
+    if not values[-1]:
+        return math.inf
+    return float(max((i + 1 for i, value in enumerate(values) if not value), default=0))
+
+
 def throughput(batches: Sequence[Batch]) -> float | None:
     """Work that was done over what all tasks could have done in the time of the batches, the whole of each.
 
@@ -120,6 +149,16 @@ def dearest_key(batch: Batch) -> float | None:
 def moved(batch: Batch) -> float | None:
     """Share of the shards that another task runs than in the batch before; None where that is not known."""
     return _figure(batch, "moved")
+
+
+def changed_busiest_over_mean(batch: Batch) -> float | None:
+    """Rows of the busiest task over the mean, in batches in which another key became hot."""
+    return busiest_over_mean(batch) if batch.get("sinceChange") == 0 else None
+
+
+def settled_busiest_over_mean(batch: Batch) -> float | None:
+    """Rows of the busiest task over the mean, from two batches after another key became hot."""
+    return busiest_over_mean(batch) if batch.get("sinceChange", 0) >= SETTLED_BATCHES else None
 
 
 def start_ms(batch: Batch) -> float | None:

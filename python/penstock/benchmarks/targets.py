@@ -110,6 +110,62 @@ def skew(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
     return made
 
 
+def hotkey(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
+    """Targets of `hotkey`: balanced in the batch of the change, or two later where a key must be pinned, every time."""
+    made = []
+    for manager in managers:
+        for hot, most, words in (
+            ("alone", 0.0, "hot key in a shard with room"),
+            ("crowded", float(samples.SETTLED_BATCHES), "hot key that must be pinned"),
+        ):
+            of = find(series, manager=manager, hot=hot, side="penstock")
+            after = samples.balanced_after(of) if of else []
+            made.append(
+                Target(f"{words}: batches until balanced, worst change, at most", max(after, default=None), most)
+            )
+            name = f"{words}: changes, at least"
+            made.append(Target(name, float(len(after)) if after else None, 40.0, at_least=True))
+    return made
+
+
+def grow(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
+    """Targets of `grow`: 3.5 x the throughput with four times the cores; plain Spark's stays what it was."""
+    made = []
+    for manager in managers:
+        for side, bound, words in (("penstock", 3.5, "at least"), ("plain", 1.1, "at most")):
+            few, many = (
+                _median(find(series, manager=manager, side=side, cores=cores), samples.batch_ms)
+                for cores in ("4", "16")
+            )
+            name = f"{side}: throughput on 16 cores over that on 4, {words}"
+            made.append(Target(name, _ratio(few, many), bound, at_least=side == "penstock"))
+    return made
+
+
+def uniform(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
+    """Targets of `uniform`: at most 2 % slower than without Penstock, and nothing moves after the first batches."""
+    made = []
+    for manager in managers:
+        on, off = (find(series, manager=manager, side=side) for side in ("on", "off"))
+        ratio = _ratio(_median(on, samples.batch_ms), _median(off, samples.batch_ms))
+        made.append(Target("batch time over that with mode off, at most", ratio, 1.02))
+        shares = on.values(samples.moved) if on else []
+        name = "share of shards that change task after the first 20 batches, worst batch, at most"
+        made.append(Target(name, max(shares, default=None), 0.0))
+    return made
+
+
+def observe(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
+    """Target of `observe`: at most 2 % of batch time."""
+    made = []
+    for manager in managers:
+        on, off = (_median(find(series, manager=manager, side=s), samples.batch_ms) for s in ("observe", "off"))
+        made.append(
+            Target(f"{manager} file manager: batch time over that with mode off, at most", _ratio(on, off), 1.02)
+        )
+    return made
+
+
 def barrier_cost(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
     """Targets of `barrier --cost`: how much longer a batch takes than with a table made when planning."""
     limits = {"2": 0.03, "8": 0.12}
@@ -256,6 +312,26 @@ MEASURES: dict[str, Measures] = {
         ("of perfect balance", "share", samples.of_perfect_balance),
         ("dearest key over a fair share", "ratio", samples.dearest_key),
         ("shards that change task", "share", samples.moved),
+    ],
+    "hotkey": [
+        ("batch", "ms", samples.batch_ms),
+        ("busiest task over mean, in the batch of a change", "ratio", samples.changed_busiest_over_mean),
+        ("busiest task over mean, from two batches later", "ratio", samples.settled_busiest_over_mean),
+    ],
+    "grow": [
+        ("batch", "ms", samples.batch_ms),
+        ("stateful stage", "ms", samples.stage_ms),
+    ],
+    "uniform": [
+        ("batch", "ms", samples.batch_ms),
+        ("stateful stage", "ms", samples.stage_ms),
+        ("shards that change task", "share", samples.moved),
+    ],
+    "observe": [
+        ("batch", "ms", samples.batch_ms),
+        ("addBatch", "ms", samples.add_batch_ms),
+        ("stateful stage", "ms", samples.stage_ms),
+        ("processor time", "ms", samples.processor_ms),
     ],
     "barrier-cost": [
         ("batch", "ms", samples.batch_ms),

@@ -30,6 +30,7 @@ OPERATORS = (
     "transformWithState",
     PYTHON_OPERATOR,
 )
+WITH_SIDECAR = ("loop", "skew", "hotkey", "grow", "uniform", "observe")
 PLANNERS = ("plan", "cores", "refine")
 
 
@@ -58,24 +59,31 @@ class Plan:
     memory: str = "3g"
 
 
+PLANS = {
+    plan.name: plan
+    for plan in (
+        *(Plan(name, 1, 3, 20, 0, "default") for name in PLANNERS),
+        Plan("loop", 2, 20, 100, 0, "default"),
+        Plan("store", 2, 10, 12, 600, "default", memory="8g"),
+        Plan("recover", 2, 2, 6, 600, "local", memory="8g"),
+        Plan("check", 2, 60, 60, 240, "local"),
+        Plan("rescale", 16, 40, 100, 600, "local"),
+        Plan("large", 2, 20, 60, 600, "local", memory="14g"),
+        Plan("skew", 16, 3, 12, 330, "local"),
+        # A run, then 20.
+        Plan("hotkey", 16, 10, 200, 1500, "local"),
+        Plan("grow", 16, 2, 5, 300, "local"),
+        # Shards may move in the first 20 batches.
+        Plan("uniform", 16, 20, 30, 900, "local"),
+        Plan("observe", 2, 90, 150, 600, "local"),
+    )
+}
+
+
 def plan(arguments: argparse.Namespace) -> Plan:
     """Choose what to run; what the command line does not say has a default per benchmark."""
-    if arguments.name in PLANNERS:
-        chosen = Plan(arguments.name, 1, 3, 20, 0, "default")
-    elif arguments.name == "loop":
-        chosen = Plan("loop", 2, 20, 100, 0, "default")
-    elif arguments.name == "store":
-        chosen = Plan("store", 2, 10, 12, 600, "default", memory="8g")
-    elif arguments.name == "recover":
-        chosen = Plan("recover", 2, 2, 6, 600, "local", memory="8g")
-    elif arguments.name == "check":
-        chosen = Plan("check", 2, 60, 60, 240, "local")
-    elif arguments.name == "rescale":
-        chosen = Plan("rescale", 16, 40, 100, 600, "local")
-    elif arguments.name == "large":
-        chosen = Plan("large", 2, 20, 60, 600, "local", memory="14g")
-    elif arguments.name == "skew":
-        chosen = Plan("skew", 16, 3, 12, 330, "local")
+    if arguments.name in PLANS:
+        chosen = PLANS[arguments.name]
     elif arguments.name == "barrier":
         chosen = (
             Plan("barrier-cost", 2, 30, 120, 240, "local")
@@ -103,7 +111,7 @@ def plan(arguments: argparse.Namespace) -> Plan:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    on_spark = ("overhead", "barrier", "store", "recover", "large", "rescale", "check", "loop", "skew")
+    on_spark = ("overhead", "barrier", *(name for name in PLANS if name not in PLANNERS))
     parser.add_argument("name", choices=(*on_spark, *PLANNERS), help="which benchmark")
     parser.add_argument("--op", choices=OPERATORS, default=targets.AGGREGATION, help="of overhead: which operator")
     parser.add_argument("--cost", action="store_true", help="of barrier: what it costs, not what it gains")
@@ -186,6 +194,10 @@ def _targets(chosen: Plan, operator: str, series: Sequence[Series]) -> list[Targ
         "barrier": targets.barrier,
         "barrier-cost": targets.barrier_cost,
         "skew": targets.skew,
+        "hotkey": targets.hotkey,
+        "grow": targets.grow,
+        "uniform": targets.uniform,
+        "observe": targets.observe,
         "recover": targets.recover,
         "large": targets.large,
         "rescale": targets.rescale,
@@ -213,7 +225,7 @@ def _command(arguments: argparse.Namespace, chosen: Plan, spark: str, folder: Pa
         application = ["--class", launch.MAIN_CLASS, str(jar), chosen.name, *options, *operator]
     # Before Penstock's own extension, which the plugin appends.
     conf = {"spark.sql.extensions": PLANNED_BINDING} if chosen.name == "barrier-cost" else {}
-    if chosen.name in ("loop", "skew"):
+    if chosen.name in WITH_SIDECAR:
         conf["spark.penstock.python"] = sys.executable
     if chosen.name == "recover":
         # Plain Spark's providers write snapshots when this is due: all of them shall have one.

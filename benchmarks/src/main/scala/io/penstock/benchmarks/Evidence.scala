@@ -36,8 +36,8 @@ object Evidence {
     must("number of tasks of the stateful stage", stage.tasks, side.tasks)
     // With the plugin on, a query that plain Spark runs reports that it was left alone.
     val report = Option(progress.observedMetrics.get("penstock"))
-    must("mode that Penstock reports", report.fold("off")(_.getAs[String]("mode")), if (side.penstock) "on" else "off")
-    if (side.penstock) {
+    must("mode that Penstock reports", report.fold("off")(_.getAs[String]("mode")), side.mode)
+    if (side.mode != "off") {
       val regions = report.get.getSeq[Row](report.get.fieldIndex("regions"))
       must("whether all regions are routed", regions.forall(_.getAs[Boolean]("routed")), true)
       must("whether rows were counted", regions.forall(_.getAs[Long]("rows") > 0), side.boundAtBarrier)

@@ -62,7 +62,7 @@ object Recover {
       last = start(batch)
       val sample = last.step(watch)
       val ms = (System.nanoTime() - begin) / 1000000L
-      if (last.side.penstock) mustHaveLoaded(sample)
+      if (last.side.mode == "on") mustHaveLoaded(sample)
       last.stop()
       batch += 1
       (sample, ms)

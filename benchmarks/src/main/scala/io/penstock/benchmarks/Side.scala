@@ -5,8 +5,8 @@ import org.apache.spark.sql.penstock.benchmarks.PlannedBinding
 /**
  * One side of a comparison: who keeps the state, in how many state partitions, run by how many tasks.
  *
- * @param penstock
- *   whether Penstock runs the query; else plain Spark does
+ * @param mode
+ *   of Penstock; `off` where plain Spark runs the query
  * @param boundAtBarrier
  *   whether shards are bound to tasks by the batch's own counts
  * @param settings
@@ -21,7 +21,7 @@ final case class Side(
     providerClass: String,
     statePartitions: Int,
     tasks: Int,
-    penstock: Boolean,
+    mode: String,
     boundAtBarrier: Boolean,
     settings: Map[String, String],
     options: Map[String, String]
@@ -71,7 +71,7 @@ object Side {
       "io.penstock.PenstockStateStoreProvider",
       shards,
       tasks,
-      penstock = true,
+      mode = "on",
       boundAtBarrier = true,
       Map.empty,
       options
@@ -81,20 +81,27 @@ object Side {
   def penstockWithoutBarrier(name: String, shards: Int, tasks: Int): Side =
     penstock(name, shards, tasks).copy(boundAtBarrier = false, settings = Map(PlannedBinding.Key -> "true"))
 
+  /** Penstock's state store in as many shards as tasks, where Penstock does what the mode says. */
+  def inMode(mode: String, tasks: Int): Side = penstock(mode, tasks, tasks).copy(
+    mode = mode,
+    boundAtBarrier = mode != "off",
+    settings = inPartitions(tasks) + ("spark.penstock.mode" -> mode)
+  )
+
   private def plain(name: String, provider: String, partitions: Int): Side = Side(
     name,
     provider,
     partitions,
     partitions,
-    penstock = false,
+    mode = "off",
     boundAtBarrier = false,
-    Map(
-      ProviderKey -> provider,
-      "spark.sql.shuffle.partitions" -> partitions.toString,
-      // Spark's own key, which the plugin sets for the application.
-      "spark.sql.streaming.internal.stateStore.partitions" -> partitions.toString,
-      "spark.penstock.mode" -> "off"
-    ),
+    inPartitions(partitions) ++ Map(ProviderKey -> provider, "spark.penstock.mode" -> "off"),
     Map.empty
+  )
+
+  private def inPartitions(n: Int) = Map(
+    "spark.sql.shuffle.partitions" -> n.toString,
+    // Spark's own key, which the plugin sets for the application.
+    "spark.sql.streaming.internal.stateStore.partitions" -> n.toString
   )
 }

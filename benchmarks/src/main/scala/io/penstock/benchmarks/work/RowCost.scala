@@ -8,8 +8,7 @@ final case class RowCost(spread: Double) {
   private val cheapestNs = RowCost.MeanNs / (if (spread > 1) (spread - 1) / math.log(spread) else 1.0)
 
   def ns(key: Long): Long = {
-    val drawn = (Zipf.mix(~key) >>> 11) * math.pow(2, -53)
-    math.round(cheapestNs * math.pow(spread, drawn))
+    math.round(cheapestNs * math.pow(spread, Zipf.drawn(~key)))
   }
 }
 

@@ -10,15 +10,17 @@ object ServedKeys {
   /**
    * @param numbers
    *   of rows
+   * @param keys
+   *   of the rows
    * @param run
    *   that work and placement are noted for
    * @param shards
    *   that placement is noted of
    */
-  def of(numbers: DataFrame, zipf: Zipf, cost: RowCost, run: String, shards: Int): DataFrame =
+  def of(numbers: DataFrame, keys: Keys, cost: RowCost, run: String, shards: Int): DataFrame =
     numbers
       .as[Long](longs)
-      .map((row: Long) => zipf.key(row))(longs)
+      .map((row: Long) => keys.key(row))(longs)
       .groupByKey((k: Long) => k)(longs)
       .flatMapGroupsWithState[Long, Long](OutputMode.Update(), GroupStateTimeout.NoTimeout()) {
         (k: Long, rows: Iterator[Long], state: GroupState[Long]) =>

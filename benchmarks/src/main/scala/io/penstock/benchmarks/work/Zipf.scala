@@ -2,21 +2,19 @@ package io.penstock.benchmarks.work
 
 /**
  * Keys `0 until keys` whose frequencies follow Zipf's law. Which key has which rank is fixed, or another after some rows.
- * A pure function of the row's number: every side of a comparison gets the same rows.
  *
  * @param shuffleRows
  *   after so many rows other keys are the hot ones; never where it is 0
  */
-final case class Zipf(keys: Int, exponent: Double, shuffleRows: Long) {
+final case class Zipf(keys: Int, exponent: Double, shuffleRows: Long) extends Keys {
   @transient private lazy val cumulative: Array[Double] = {
     val weights = Array.tabulate(keys)(i => math.pow(i + 1.0, -exponent))
     val total = weights.sum
     weights.scanLeft(0.0)(_ + _).tail.map(_ / total)
   }
 
-  /** The key of the row with this number. */
-  def key(row: Long): Long = {
-    val drawn = (Zipf.mix(row) >>> 11) * math.pow(2, -53)
+  override def key(row: Long): Long = {
+    val drawn = Zipf.drawn(row)
     val found = java.util.Arrays.binarySearch(cumulative, drawn)
     val rank = math.min(keys - 1, if (found < 0) -found - 1 else found)
     val shift = if (shuffleRows > 0) Math.floorMod(Zipf.mix(row / shuffleRows + 1), keys.toLong) else 0L
@@ -25,6 +23,9 @@ final case class Zipf(keys: Int, exponent: Double, shuffleRows: Long) {
 }
 
 object Zipf {
+
+  /** A number from 0 to 1 for each row, like random. */
+  private[work] def drawn(row: Long): Double = (mix(row) >>> 11) * math.pow(2, -53)
 
   /** Finaliser of SplitMix64: neighbours become far apart. */
   private[work] def mix(x: Long): Long = {

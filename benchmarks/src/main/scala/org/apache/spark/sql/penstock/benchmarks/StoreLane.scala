@@ -59,7 +59,7 @@ final class StoreLane(spark: classic.SparkSession, side: Side, shape: StoreShape
   def open(): Unit = {
     context = TaskContext.empty()
     TaskContext.setTaskContext(context)
-    if (side.penstock) {
+    if (side.mode == "on") {
       val lease =
         StateCommits.leases.open(session, BatchSpec(runId, root, version, side.statePartitions, Seq(region)))(Map.empty)
       TaskLeases.install(context, lease(region.region), Array.range(0, side.statePartitions))

@@ -1,0 +1,56 @@
+package io.penstock.benchmarks
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.streaming.OutputMode
+
+import io.penstock.benchmarks.source.Gate
+import io.penstock.benchmarks.work.{EvenKeys, RowCost, ServedKeys}
+
+/**
+ * An application with few cores ends, and its queries go on in one with four times as many, from their checkpoints: the
+ * same queries with the same options. Plain Spark has as many partitions as there were cores at first.
+ */
+object Grow {
+  private val Shards = 256
+  private val KeysOfShard = 8
+  private val Few = 4
+  private val Many = 16
+
+  def run(spark: SparkSession, args: Arguments, watch: StageWatch, report: Report): Unit = {
+    val rows = args.int("rows", Few * 12288)
+    val keys = EvenKeys(Shards, args.int("keys", Shards * KeysOfShard) / Shards)
+    val sides = Seq(Side.hdfs(Few).copy(name = "plain"), Side.penstock("penstock", Shards, Few))
+    spark.stop()
+    for (manager <- FileManager.named(args.text("file-manager", "local"))) {
+      val lanes = sides
+        .filter(args.wants)
+        .map(new Lane(_, manager, Map.empty, every = 1, Comparison.checkpoints(args)))
+      for (cores <- Seq(Few, Many)) {
+        val application = SparkSession.builder().master(s"local[$cores]").getOrCreate()
+        application.sparkContext.addSparkListener(watch)
+        def start(lane: Lane): Contender = {
+          val numbers = lane.numbers(lane.session(application), rows, args.int("map-tasks", Few))
+          val frame = ServedKeys.of(numbers, keys, RowCost(1.0), lane.gate, Shards)
+          lane.start(frame, OutputMode.Update(), Gate.batches(lane.gate))
+        }
+        try take(lanes.map(start), cores, watch, report, args)
+        finally application.stop()
+      }
+    }
+  }
+
+  private def take(
+      contenders: Seq[Contender],
+      cores: Int,
+      watch: StageWatch,
+      report: Report,
+      args: Arguments
+  ): Unit = {
+    val seconds = args.int("seconds", Int.MaxValue)
+    def turn(c: Contender) = c.step(watch, tasks = if (c.side.mode == "off") Few else cores)
+    val results = Rounds.take(contenders, args.int("warm-up", 2), args.int("rounds", 5), seconds)(_.every)(turn)
+    for ((contender, samples) <- results)
+      report.write("grow", contender, samples, label = Map("cores" -> cores.toString))
+    contenders.foreach(_.stop())
+  }
+}
