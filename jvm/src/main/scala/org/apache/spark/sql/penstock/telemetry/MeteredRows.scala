@@ -10,7 +10,7 @@ import org.apache.spark.sql.penstock.sharding.ShardHash
  *
  * With the first row operators open what they need, and often the same key is the first of every batch, because rows were
  * sorted: so the first one is booked with no more than the mean of those after it, and what is done after its group's last
- * row likewise.
+ * row with no more than the mean for a row of the other groups.
  *
  * @param grouped
  *   whether all rows of a key come together: then what is done between the first row of a key and the first use of its state
@@ -38,10 +38,12 @@ final private class MeteredRows(
   // The group of the newest row, and its first row where the group's end will be timed.
   private var inGroup = false
   private var groupHash = 0
+  private var groupRows = 0L
   private var groupRow: InternalRow = _
   // The group before, while its end is being timed.
   private var ended: InternalRow = _
   private var endedHash = 0
+  private var endedRows = 0L
 
   meter.onEnd { () => ofRows.settle(); ofGroups.settle() }
 
@@ -70,11 +72,14 @@ final private class MeteredRows(
 
   private def ofGroup(row: InternalRow): Unit = {
     val key = hash.ofKey(row)
-    if (inGroup && key == groupHash) { if (spacing.takes()) time(row, key) }
-    else {
+    if (inGroup && key == groupHash) {
+      groupRows += 1
+      if (spacing.takes()) time(row, key)
+    } else {
       val isTimed = if (inGroup) endGroup() else spacing.takes()
       inGroup = true
       groupHash = key
+      groupRows = 1
       if (isTimed) time(row, key)
       // Else the spacing tells when the row has been timed.
       if (ended == null) keep(row)
@@ -89,6 +94,7 @@ final private class MeteredRows(
     if (isTimed) {
       ended = groupRow
       endedHash = groupHash
+      endedRows = groupRows
       meter.stateInUse.watch(groupHash)
     }
     isTimed
@@ -105,7 +111,7 @@ final private class MeteredRows(
     val now = System.nanoTime()
     if (ended != null) closeGroup(now)
     else if (timed != null) {
-      val weight = spacing.weight
+      val weight = spacing.weight.toLong
       ofRows.add(timedHash, spacing.timed(now - sinceNs), weight)(text.of(timed, timedHash))
     }
     timed = null
@@ -115,10 +121,10 @@ final private class MeteredRows(
 
   private def closeGroup(now: Long): Unit = {
     val doneAt = meter.stateInUse.doneAt(otherwise = if (timed == null) now else sinceNs)
-    val weight = groupSpacing.weight
+    val weight = groupSpacing.weight.toLong
     val ns = math.max(1L, now - sinceNs)
     val booked = groupSpacing.timed(ns).toDouble / ns
-    ofGroups.add(endedHash, ((doneAt - sinceNs) * booked).toLong, weight)(text.of(ended, endedHash))
+    ofGroups.add(endedHash, ((doneAt - sinceNs) * booked).toLong, weight * endedRows)(text.of(ended, endedHash))
     if (timed != null)
       ofRows.add(timedHash, ((now - doneAt) * booked).toLong, weight)(text.of(timed, timedHash))
     ended = null
@@ -129,28 +135,28 @@ final private class MeteredRows(
     meter.book(key, ns, if (isInput) weight else 0L)(text)
 }
 
-/** Books times as they come, but the first with no more than the mean of the others, when all are known. */
+/** Books times as they come, but the first with no more than the mean of the others for a row, when all are known. */
 final private class FirstAsOthers(book: (Int, Long, Long) => (=> String) => Unit) {
   private var first: Option[FirstAsOthers.Time] = None
   private var otherNs = 0.0
   private var others = 0L
 
-  def add(key: Int, ns: Long, weight: Int)(text: => String): Unit =
+  def add(key: Int, ns: Long, weight: Long)(text: => String): Unit =
     if (first.isEmpty) first = Some(FirstAsOthers.Time(key, text, ns, weight))
     else {
       otherNs += ns
       others += weight
-      book(key, ns, weight.toLong)(text)
+      book(key, ns, weight)(text)
     }
 
   def settle(): Unit = first.foreach { f =>
     val ns = if (others > 0) math.min(f.ns, (f.weight * otherNs / others).toLong) else f.ns
-    book(f.key, ns, f.weight.toLong)(f.text)
+    book(f.key, ns, f.weight)(f.text)
   }
 }
 
 private object FirstAsOthers {
-  final case class Time(key: Int, text: String, ns: Long, weight: Int)
+  final case class Time(key: Int, text: String, ns: Long, weight: Long)
 }
 
 object MeteredRows {

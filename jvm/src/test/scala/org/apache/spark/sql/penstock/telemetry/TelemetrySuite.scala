@@ -35,7 +35,8 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
   private def run(
       build: Dataset[Long] => DataFrame,
       batches: Int = 3,
-      options: Map[String, String] = Map.empty
+      options: Map[String, String] = Map.empty,
+      more: Seq[Long] = Nil
   ): (RegionLoad, Seq[StreamingQueryProgress]) = {
     val in = MemoryStream[Long](Encoders.scalaLong, spark)
     val query = build(in.toDS()).writeStream
@@ -45,7 +46,7 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
       .start()
     try {
       (1 to batches).foreach { _ =>
-        in.addData((0 until keys * rowsPerKey).map(_ % keys.toLong))
+        in.addData((0 until keys * rowsPerKey).map(_ % keys.toLong) ++ more)
         query.processAllAvailable()
       }
       val plan = query.asInstanceOf[StreamingQueryWrapper].streamingQuery.lastExecution.executedPlan
@@ -92,6 +93,15 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
       assert(busy(shardOf(slow)) >= all && busy.sum < 2 * all, busy.mkString(" "))
       assert(load.tasks.flatMap(_.heavyKeys).maxBy(_.busyNs).text == slow.toString)
     }
+
+  test("a key with many rows is booked with all of them although it is the first that its task has") {
+    val many = 20 * rowsPerKey
+    val (load, _) = run(countedThenSlow(-1, _), more = Seq.fill(many)(0L))
+    val busy = TaskLoad.busyOfShards(load.tasks, shards)
+    assert(busy(shardOf(0)) >= many * usualNs, busy.mkString(" "))
+    val heaviest = load.tasks.flatMap(_.heavyKeys).maxBy(_.busyNs)
+    assert(heaviest.text == "0" && heaviest.busyNs >= 0.9 * many * usualNs, heaviest)
+  }
 
   test("what a task opens with its first row is no cost of that row's key") {
     val (load, _) = run(withSlowStart, batches = 1)
