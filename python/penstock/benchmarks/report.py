@@ -64,6 +64,7 @@ def _labels(series: Series) -> str:
         "zipf": "Zipf {}",
         "spread": "costs up to {} x",
         "omega": "{} shuffles a minute",
+        "rate": "{} rows/s",
         "hot": "hot keys {}",
         "cores": "{} cores",
         "mapTasks": "{} map tasks",
@@ -100,10 +101,10 @@ def _rounded(summary: Summary) -> dict[str, float]:
 
 def rows(result: Result) -> tuple[list[list[str]], list[list[str]]]:
     """Make the two tables, cases and targets, each with its head as first row."""
-    measured = [["case", "unit", "median", "p10", "p90", "n"]]
+    measured = [["case", "unit", "median", "p10", "p90", "p99", "n"]]
     for c in result.cases:
         s = c.summary
-        measured.append([c.name, c.unit, *(_number(v) for v in (s.median, s.p10, s.p90)), str(s.n)])
+        measured.append([c.name, c.unit, *(_number(v) for v in (s.median, s.p10, s.p90, s.p99)), str(s.n)])
     checked = [["target", "reached", "must reach", "met"]]
     for t in result.targets:
         bound = f"{'at least' if t.at_least else 'at most'} {t.target:g}"

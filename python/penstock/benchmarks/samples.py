@@ -31,6 +31,7 @@ class Summary:
     median: float
     p10: float
     p90: float
+    p99: float
     n: int
 
 
@@ -65,7 +66,9 @@ def quantile(values: Sequence[float], q: float) -> float:
 
 def summarise(values: Sequence[float]) -> Summary:
     """Summarise at least one value."""
-    return Summary(quantile(values, 0.5), quantile(values, 0.1), quantile(values, 0.9), len(values))
+    return Summary(
+        quantile(values, 0.5), quantile(values, 0.1), quantile(values, 0.9), quantile(values, 0.99), len(values)
+    )
 
 
 def batch_ms(batch: Batch) -> float | None:
@@ -154,6 +157,11 @@ def moved(batch: Batch) -> float | None:
 def changed_busiest_over_mean(batch: Batch) -> float | None:
     """Rows of the busiest task over the mean, in batches in which another key became hot."""
     return busiest_over_mean(batch) if batch.get("sinceChange") == 0 else None
+
+
+def latency_ms(batch: Batch) -> float | None:
+    """Time from the arrival of a row to the end of its batch, in ms."""
+    return _figure(batch, "latencyMs")
 
 
 def settled_busiest_over_mean(batch: Batch) -> float | None:

@@ -110,6 +110,22 @@ def skew(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
     return made
 
 
+def latency(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
+    """Targets of `latency`: 99 % of rows wait a tenth as long as with plain Spark, at the most that it can carry."""
+    made = []
+    for manager in managers:
+        for zipf in ("0.5", "0.85"):
+            plain, ours = (
+                samples.summarise(of.values(samples.latency_ms)).p99
+                if (of := find(series, manager=manager, zipf=zipf, spread="1", omega="8", side=side))
+                else None
+                for side in ("plain", "hybrid")
+            )
+            name = f"Zipf {zipf}, 8 shuffles a minute: 99th percentile of plain Spark's latency over ours, at least"
+            made.append(Target(name, _ratio(plain, ours), 10.0, at_least=True))
+    return made
+
+
 def hotkey(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
     """Targets of `hotkey`: balanced in the batch of the change, or two later where a key must be pinned, every time."""
     made = []
@@ -313,6 +329,7 @@ MEASURES: dict[str, Measures] = {
         ("dearest key over a fair share", "ratio", samples.dearest_key),
         ("shards that change task", "share", samples.moved),
     ],
+    "latency": [("from arrival to the end of the batch", "ms", samples.latency_ms)],
     "hotkey": [
         ("batch", "ms", samples.batch_ms),
         ("busiest task over mean, in the batch of a change", "ratio", samples.changed_busiest_over_mean),

@@ -30,7 +30,7 @@ OPERATORS = (
     "transformWithState",
     PYTHON_OPERATOR,
 )
-WITH_SIDECAR = ("loop", "skew", "hotkey", "grow", "uniform", "observe")
+WITH_SIDECAR = ("loop", "skew", "latency", "hotkey", "grow", "uniform", "observe")
 PLANNERS = ("plan", "cores", "refine")
 
 
@@ -70,6 +70,7 @@ PLANS = {
         Plan("rescale", 16, 40, 100, 600, "local"),
         Plan("large", 2, 20, 60, 600, "local", memory="14g"),
         Plan("skew", 16, 3, 12, 330, "local"),
+        Plan("latency", 16, 1, 3, 180, "local", memory="4g"),
         # A run, then 20.
         Plan("hotkey", 16, 10, 200, 1500, "local"),
         Plan("grow", 16, 2, 5, 300, "local"),
@@ -130,7 +131,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", type=int, metavar="N", help="in a batch")
     parser.add_argument("--keys", type=int, metavar="N", help="how many different ones")
     parser.add_argument("--sides", metavar="REGEX", help="which sides take part; targets of others are not measured")
-    parser.add_argument("--cases", metavar="REGEX", help="of skew: which cases, such as zipf0.5-spread1-omega8")
+    parser.add_argument(
+        "--cases", metavar="REGEX", help="of skew and latency: which cases, such as zipf0.5-spread1-omega8"
+    )
     parser.add_argument("--checkpoints", type=Path, metavar="DIR", help="where checkpoints are written")
 
 
@@ -194,6 +197,7 @@ def _targets(chosen: Plan, operator: str, series: Sequence[Series]) -> list[Targ
         "barrier": targets.barrier,
         "barrier-cost": targets.barrier_cost,
         "skew": targets.skew,
+        "latency": targets.latency,
         "hotkey": targets.hotkey,
         "grow": targets.grow,
         "uniform": targets.uniform,

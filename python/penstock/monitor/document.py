@@ -40,6 +40,7 @@ class Region:
     expected: float | None
     achieved: float | None
     shards_moved: int | None
+    pinned: int
     decision_micros: int | None
     heavy_keys: tuple[HeavyKey, ...]
     decision: str
@@ -219,6 +220,7 @@ def _region(told: dict[str, Any]) -> Region:
         expected=told.get("expectedOverMean"),
         achieved=told.get("achievedOverMean"),
         shards_moved=told.get("shardsMoved"),
+        pinned=told.get("pinned") or 0,
         decision_micros=told.get("decisionMicros"),
         heavy_keys=tuple(keys),
         decision=told.get("decision") or told.get("reason") or "",

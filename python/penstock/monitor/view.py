@@ -76,7 +76,8 @@ def _throughput(batches: Sequence[Batch]) -> Table:
 def _region(region: Region, shards: Shards | None, batch: int) -> Iterator[RenderableType]:
     tasks = counted(region.tasks, "task")
     moved = f"{region.shards_moved or 0} shards moved" if region.routed else "not routed"
-    line = Text.assemble((region.operators, "bold"), f"  {tasks}, {moved}")
+    pinned = f", {counted(region.pinned, 'key')} pinned" if region.pinned else ""
+    line = Text.assemble((region.operators, "bold"), f"  {tasks}, {moved}{pinned}")
     if region.decision_micros is not None:
         line.append(f", bound in {region.decision_micros / 1000:.1f} ms")
     yield line

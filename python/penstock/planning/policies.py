@@ -16,6 +16,7 @@ from penstock.planning.partial_key_grouping import partial_key_grouping
 from penstock.planning.pinning import pin
 from penstock.planning.readj import readj_tuned
 from penstock.planning.refinement import refine
+from penstock.planning.repartitioning import repartition
 from penstock.planning.spark_hash import Hashes, hash_ints, partition
 from penstock.planning.workers import Worth, place
 
@@ -180,10 +181,14 @@ class RoutedKeys:
         return Step(float(batch.memory[keys.current != plan.destination].sum()), plan.table_size(keys))
 
 
-class RefinedShards:
-    """Shards on tasks, refined by the last batch's loads (Elasticutor)."""
+ShardPlanner = Callable[[Placement, Loads, int, float], Placement]
 
-    def __init__(self, setting: Setting) -> None:
+
+class PlacedShards:
+    """Shards on tasks, planned from the last batch's loads (Elasticutor, and the resource-centric approach)."""
+
+    def __init__(self, setting: Setting, planner: ShardPlanner) -> None:
+        self._planner = planner
         self._shard = partition(setting.hashes, setting.shards)
         self._task: Placement = (np.arange(setting.shards) % setting.tasks).astype(np.int32)
         self._setting = setting
@@ -196,9 +201,9 @@ class RefinedShards:
         """See `Policy`."""
         load = loads(self._shard, batch.cost_by_key, self._setting.shards)
         memory = loads(self._shard, batch.memory, self._setting.shards)
-        refined = refine(self._task, load, self._setting.tasks, self._setting.theta)
-        moved = refined.task != self._task
-        self._task = refined.task
+        task = self._planner(self._task, load, self._setting.tasks, self._setting.theta)
+        moved = task != self._task
+        self._task = task
         return Step(float(memory[moved].sum()))
 
 
@@ -280,10 +285,15 @@ def _routed(plan: Callable[[KeyStatistics, Setting], KeyPlan]) -> Callable[[Sett
     return lambda setting: RoutedKeys(setting, lambda keys: plan(keys, setting))
 
 
+def _placed(plan: ShardPlanner) -> Callable[[Setting], Policy]:
+    return lambda setting: PlacedShards(setting, plan)
+
+
 POLICIES: dict[str, Callable[[Setting], Policy]] = {
     "static": Static,
     "hybrid": Hybrid,
-    "refine": RefinedShards,
+    "refine": _placed(lambda *of: refine(*of).task),
+    "resourceCentric": _placed(repartition),
     "mixed": _routed(lambda keys, s: mixed.mixed(keys, s.theta - 1.0, s.table, s.beta)),
     "minTable": _routed(lambda keys, s: mixed.min_table(keys, s.theta - 1.0)),
     "minMig": _routed(lambda keys, s: mixed.min_migration(keys, s.theta - 1.0, s.beta)),

@@ -13,6 +13,7 @@ from penstock.planning.key_routing import KeyPlan, KeyStatistics
 from penstock.planning.load import Loads, Placement
 from penstock.planning.mixed import min_migration, min_table, mixed
 from penstock.planning.refinement import refine
+from penstock.planning.repartitioning import repartition
 
 TABLE = 3000
 """Entries of Mixed's routing table (A_max), as in section 5 of Fang et al."""
@@ -43,7 +44,8 @@ def place(policy: str, last: ShardStatistics, tasks: int, theta: float) -> Place
     Parameters
     ----------
     policy
-        One of `POLICIES`: ``refine`` is Elasticutor's (section 3.1), the others are Fang et al.'s (section 3).
+        One of `POLICIES`: ``refine`` is Elasticutor's (section 3.1), ``resourceCentric`` what it is compared with; the
+        others are Fang et al.'s (section 3).
     tasks
         Their number.
     theta
@@ -76,6 +78,10 @@ def _refined(last: ShardStatistics, _: Placement, current: Placement, tasks: int
     return refine(current, last.load, tasks, theta).task
 
 
+def _repartitioned(last: ShardStatistics, _: Placement, current: Placement, tasks: int, theta: float) -> Placement:
+    return repartition(current, last.load, tasks, theta)
+
+
 def _routed(plan: Callable[[KeyStatistics, float], KeyPlan]) -> _Policy:
     def placed(last: ShardStatistics, home: Placement, current: Placement, tasks: int, theta: float) -> Placement:
         memory = np.maximum(last.state_bytes, 1.0)
@@ -86,6 +92,7 @@ def _routed(plan: Callable[[KeyStatistics, float], KeyPlan]) -> _Policy:
 
 POLICIES: dict[str, _Policy] = {
     "refine": _refined,
+    "resourceCentric": _repartitioned,
     "mixed": _routed(lambda keys, theta: mixed(keys, theta, TABLE)),
     "minTable": _routed(min_table),
     "minMig": _routed(min_migration),

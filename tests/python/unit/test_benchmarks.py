@@ -27,7 +27,7 @@ def test_quantiles_are_interpolated():
     values = [5.0, 1.0, 4.0, 2.0, 3.0]
     assert [samples.quantile(values, q) for q in (0, 0.1, 0.5, 1)] == pytest.approx([1, 1.4, 3, 5])
     assert samples.quantile([1.0, 2.0], 0.5) == 1.5
-    assert samples.summarise([7.0]) == samples.Summary(7, 7, 7, 1)
+    assert samples.summarise([7.0]) == samples.Summary(7, 7, 7, 7, 1)
 
 
 def test_a_report_is_read_line_by_line():
@@ -164,6 +164,67 @@ def test_the_barrier_must_balance_every_batch():
     }
 
 
+def changes(*busiest, change):
+    """Batches after a change whose busiest task has so many times the mean of two tasks."""
+    return [batch(1, rows=[100 * b, 200 - 100 * b], change=change, sinceChange=i) for i, b in enumerate(busiest)]
+
+
+def test_batches_are_counted_until_all_are_in_balance():
+    of = series([*changes(1, 1, 1, change=0), batch(1, rows=[9, 1]), *changes(1.5, 1, 1.2, 1.05, change=1)])
+    assert samples.balanced_after(of) == [0, 3]
+    assert samples.balanced_after(series(changes(1, 1, 1.2, change=7))) == [float("inf")]
+    assert samples.balanced_after(series([batch(1)])) == []
+    assert of.values(samples.changed_busiest_over_mean) == [1, 1.5]
+    assert of.values(samples.settled_busiest_over_mean) == pytest.approx([1, 1.2, 1.05])
+
+
+def test_the_slowest_rows_count():
+    measured = [
+        series([{"latencyMs": ms}] * 98 + [{"latencyMs": slowest}] * 2, manager="local", side=side, **case)
+        for side, ms, slowest in (("plain", 100, 4000), ("hybrid", 90, 390))
+        for case in ({"zipf": "0.5", "spread": "1", "omega": "8"},)
+    ]
+    skewed, more = targets.latency(measured, ["local"])
+    assert (skewed.value, skewed.met) == (pytest.approx(4000 / 390), True)
+    assert more.value is None
+
+
+def test_a_hot_key_must_be_balanced_after_every_change():
+    alone = [b for c in range(40) for b in changes(1, 1, change=c)]
+    crowded = [b for c in range(39) for b in changes(1.2, 1.2, 1, change=c)] + changes(1, 1.5, 1.3, 1, change=39)
+    measured = [series(b, manager="local", hot=h, side="penstock") for h, b in (("alone", alone), ("crowded", crowded))]
+    met = {t.name: (t.value, t.met) for t in targets.hotkey(measured, ["local"])}
+    assert met == {
+        "hot key in a shard with room: batches until balanced, worst change, at most": (0, True),
+        "hot key in a shard with room: changes, at least": (40, True),
+        "hot key that must be pinned: batches until balanced, worst change, at most": (3, False),
+        "hot key that must be pinned: changes, at least": (40, True),
+    }
+    assert not any(t.met for t in targets.hotkey([], ["local"]))
+
+
+def test_a_query_grows_with_its_cores_and_plain_spark_does_not():
+    times = [("penstock", "4", 1000), ("penstock", "16", 280), ("plain", "4", 1000), ("plain", "16", 800)]
+    measured = [series([batch(ms)], manager="local", side=side, cores=cores) for side, cores, ms in times]
+    ours, plain = targets.grow(measured, ["local"])
+    assert (ours.value, ours.met) == (pytest.approx(1000 / 280), True)
+    assert (plain.value, plain.met) == (1.25, False)
+
+
+def test_nothing_moves_where_nothing_is_to_be_gained():
+    off = series([batch(100)], manager="local", side="off")
+    on = series([batch(102, moved=0.0), batch(102, moved=0.1)], manager="local", side="on")
+    time, moved = targets.uniform([off, on], ["local"])
+    assert (time.value, time.met) == (1.02, True)
+    assert (moved.value, moved.met) == (0.1, False)
+
+
+def test_the_loop_is_compared_with_none():
+    measured = [series([batch(ms)], manager="local", side=side) for side, ms in (("off", 100), ("observe", 103))]
+    (only,) = targets.observe(measured, ["local"])
+    assert (only.value, only.met) == (1.03, False)
+
+
 def test_the_cost_of_the_barrier_is_a_share_of_batch_time():
     measured = [
         series([batch(ms)], manager="local", mapTasks=m, side=side)
@@ -195,6 +256,7 @@ def test_the_json_has_the_published_form():
         "median": 15.0,
         "p10": 11.0,
         "p90": 19.0,
+        "p99": 19.9,
         "n": 2,
     }
     assert written["targets"] == [
@@ -224,6 +286,7 @@ def arguments(*words):
 def test_what_is_not_said_has_a_default_per_benchmark():
     assert plan(arguments("barrier")).cores == 16
     assert plan(arguments("barrier", "--cost")).name == "barrier-cost"
+    assert plan(arguments("hotkey")).rounds == 200
     said = plan(arguments("overhead", "--rounds", "3", "--warm-up", "0", "--file-manager", "local"))
     assert (said.rounds, said.warm_up, said.file_managers) == (3, 0, "local")
 

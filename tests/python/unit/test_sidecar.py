@@ -272,7 +272,7 @@ def test_a_question_before_the_token_is_no_hello(served):
         (measured(placing=[]), "placing must be an object, found []"),
         (
             measured(placing=PLACING | {"policy": "best"}),
-            "policy must be one of refine, mixed, minTable, minMig, found",
+            "policy must be one of refine, resourceCentric, mixed, minTable, minMig, found",
         ),
         (measured(placing=PLACING | {"theta": 1}), "theta must be above 1 and at most 10, found 1.0"),
         (measured(placing=PLACING | {"theta": "1"}), "theta must be a number"),

@@ -56,7 +56,7 @@ def test_plain_spark_is_the_hash():
     assert policy("static", Setting(hashes(), TASKS)).loads(batch).tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("name", ["refine", "mixed", "minTable", "minMig", "readj"])
+@pytest.mark.parametrize("name", ["refine", "resourceCentric", "mixed", "minTable", "minMig", "readj"])
 def test_what_stays_is_balanced_from_the_second_batch_on(name):
     of = simulated(name)
     hashed = simulated("static").imbalance

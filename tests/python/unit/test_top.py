@@ -94,6 +94,15 @@ def test_a_query_that_runs_is_drawn(driver: Driver, capsys: pytest.CaptureFixtur
         assert part in out
 
 
+@pytest.mark.parametrize(("pinned", "words"), [(0, None), (1, "1 key pinned"), (2, "2 keys pinned")])
+def test_pinned_keys_are_counted(pinned: int, words: str | None) -> None:
+    def pins(told: Any) -> None:
+        told["queries"][0]["batches"][-1]["observedMetrics"]["penstock"]["regions"][0].update(pinned=pinned)
+
+    text = drawn(changed(pins))
+    assert words in text if words else "pinned" not in text
+
+
 def test_json_is_what_the_driver_told(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["top", driver.url, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(TOLD)

@@ -66,6 +66,14 @@ def test_min_table_goes_home_when_the_load_does():
     assert (place("minMig", even, 4, 1.08) != homes(64, 4)).any()
 
 
+def test_the_resource_centric_approach_keeps_nothing_and_refinement_what_it_can():
+    last = hot()
+    moved = {policy: int((place(policy, last, 4, 1.08) != last.task).sum()) for policy in ("refine", "resourceCentric")}
+    assert moved["refine"] < 16 < moved["resourceCentric"]
+    even = ShardStatistics(last.task, np.ones(64), last.state_bytes)
+    assert (place("resourceCentric", even, 4, 1.08) == last.task).all()
+
+
 def test_small_state_is_moved_rather_than_large():
     last = hot()
     heavy = np.where(np.arange(64) % 2 == 0, 1e9, 1.0)

@@ -8,7 +8,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.streaming.{OutputMode, StreamingQuery}
 import org.apache.spark.sql.{DataFrame, SparkSession}
 
-import io.penstock.benchmarks.source.{BatchSizes, GatedSource}
+import io.penstock.benchmarks.source.{ArrivingSource, BatchSizes, GatedSource}
 import io.penstock.benchmarks.work.Operator
 
 /**
@@ -43,6 +43,14 @@ final class Lane(
   def numbers(session: SparkSession, rows: Int, partitions: Int): DataFrame =
     numbers(session, BatchSizes(0, 0, rows.toLong), partitions)
 
+  /** The numbers 0, 1, 2, ... of [[Arrivals]] by the name of the gate, made by `partitions` map tasks. */
+  def arriving(session: SparkSession, partitions: Int): DataFrame =
+    session.readStream
+      .format(classOf[ArrivingSource].getName)
+      .option("arrivals", gate)
+      .option("partitions", partitions.toLong)
+      .load()
+
   /** The numbers 0, 1, 2, ..., made by `partitions` map tasks. */
   def numbers(session: SparkSession, sizes: BatchSizes, partitions: Int): DataFrame =
     session.readStream
@@ -60,16 +68,15 @@ final class Lane(
    * @param batch
    *   that it starts with
    */
-  def start(frame: DataFrame, mode: OutputMode, batch: Long = 0L): Contender =
-    contender(
-      frame.writeStream
-        .format("noop")
-        .outputMode(mode)
-        .options(side.options)
-        .option("checkpointLocation", checkpoint.toString)
-        .start(),
-      batch
-    )
+  def start(frame: DataFrame, mode: OutputMode, batch: Long = 0L): Contender = contender(query(frame, mode), batch)
+
+  /** A query that nobody needs to tell when to go on; its sink takes the rows and does nothing. */
+  def query(frame: DataFrame, mode: OutputMode): StreamingQuery = frame.writeStream
+    .format("noop")
+    .outputMode(mode)
+    .options(side.options)
+    .option("checkpointLocation", checkpoint.toString)
+    .start()
 
   /** Starts an operator over the numbers: `rows` in each batch, with so many `keys`, made by `mapTasks` tasks. */
   def start(spark: SparkSession, operator: Operator, rows: Int, keys: Int, mapTasks: Int): Contender =
@@ -93,10 +100,11 @@ final class Lane(
 
 object Lane {
 
-  /** Idle queries poll rarely, and a batch without data never runs between two turns. */
+  /** Idle queries poll rarely, a batch without data never runs between two turns, and all batches are told. */
   private val common = Map(
     "spark.sql.streaming.pollingDelay" -> "100ms",
     "spark.sql.streaming.noDataMicroBatches.enabled" -> "false",
+    "spark.sql.streaming.numRecentProgressUpdates" -> "10000",
     "spark.sql.session.timeZone" -> "UTC"
   )
 }

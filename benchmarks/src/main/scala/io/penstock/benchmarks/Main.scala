@@ -22,6 +22,7 @@ object Main {
       "overhead" -> (() => Overhead.run(spark, options, watch, report)),
       "barrier" -> (() => Barrier.run(spark, options, watch, report)),
       "skew" -> (() => Skew.run(spark, options, watch, report)),
+      "latency" -> (() => Latency.run(spark, options, watch, report)),
       "hotkey" -> (() => HotKey.run(spark, options, watch, report)),
       "grow" -> (() => Grow.run(spark, options, watch, report)),
       "uniform" -> (() => Uniform.run(spark, options, watch, report)),

@@ -23,14 +23,14 @@ object Skew {
    * @param omega
    *   shuffles a minute, at perfect balance
    */
-  final private case class Case(exponent: Double, spread: Double, omega: Int) {
+  final private[benchmarks] case class Case(exponent: Double, spread: Double, omega: Int) {
     def label: Map[String, String] =
       Map("zipf" -> exponent.toString, "spread" -> spread.toInt.toString, "omega" -> omega.toString)
     def name: String = s"zipf$exponent-spread${spread.toInt}-omega$omega"
     def zipf(keys: Int, tasks: Int): Zipf = Zipf(keys, exponent, if (omega > 0) minuteRows(tasks) / omega else 0L)
   }
 
-  private val cases = for {
+  private[benchmarks] val cases: Seq[Case] = for {
     (exponent, spread) <- Seq((0.5, 1.0), (0.85, 1.0), (0.5, 20.0))
     omega <- Seq(0, 2, 8, 16)
   } yield Case(exponent, spread, omega)

@@ -77,8 +77,9 @@ object Settings {
     "0.1.0",
     "What chooses the task of each shard: `hybrid` does at the shuffle barrier, by the batch's own rows and what rows " +
       "were seen to cost, and keeps the previous owners as far as `theta` allows. To compare with, as published, by what " +
-      "the batch before has shown: `refine` (Elasticutor), `mixed`, `minTable`, `minMig` (Fang et al., with shards for " +
-      "keys). `static` goes by shard id, `chaos(<seed>)` is random, for tests."
+      "the batch before has shown: `refine` (Elasticutor), `resourceCentric` (which it is compared with: all shards are " +
+      "dealt out anew), `mixed`, `minTable`, `minMig` (Fang et al., with shards for keys). " +
+      "`static` goes by shard id, `chaos(<seed>)` is random, for tests."
   )
 
   val PinnedMax: Setting[Int] = entry(

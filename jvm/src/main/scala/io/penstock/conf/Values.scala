@@ -33,8 +33,8 @@ object PolicyChoice {
   /** By a paper's algorithm, which the driver's planner runs on what the batch before has shown. */
   final case class Planned(name: String) extends PolicyChoice(name)
 
-  /** Elasticutor's, and Fang et al.'s. */
-  val planned: Seq[Planned] = Seq("refine", "mixed", "minTable", "minMig").map(Planned)
+  /** Elasticutor's and what it is compared with, and Fang et al.'s. */
+  val planned: Seq[Planned] = Seq("refine", "resourceCentric", "mixed", "minTable", "minMig").map(Planned)
 
   /** At random, for tests. */
   final case class Chaos(seed: Long) extends PolicyChoice(s"chaos($seed)")

@@ -47,7 +47,7 @@ class BadQuerySuite extends AnyFunSuite with PenstockApplication {
       error,
       "penstock.policy",
       "'chaos(monday)'",
-      "hybrid, static, refine, mixed, minTable, minMig, chaos(<seed>)"
+      "hybrid, static, refine, resourceCentric, mixed, minTable, minMig, chaos(<seed>)"
     ).isEmpty)
   }
 

@@ -5,18 +5,29 @@ import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset}
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 
-/** The stream of a [[GatedSource]]; its offset is the number of batches. */
-class GatedStream(gate: String, sizes: BatchSizes, partitions: Int) extends MicroBatchStream {
-  import GatedStream._
+/**
+ * The stream of a [[NumberSource]].
+ *
+ * @param partitions
+ *   map tasks
+ */
+abstract class NumberStream(partitions: Int) extends MicroBatchStream {
+  import NumberStream._
 
-  override def initialOffset(): Offset = Batches(0)
+  /** The newest offset; 0 where there is nothing yet. */
+  protected def newest: Long
 
-  // Without a batch there is no offset: Spark would run an empty batch for offset zero.
-  override def latestOffset(): Offset = Some(Gate.batches(gate)).filter(_ > 0).map(Batches(_)).orNull
-  override def deserializeOffset(json: String): Offset = Batches(json.toLong)
+  /** Rows before an offset. */
+  protected def rowsUntil(offset: Long): Long
+
+  override def initialOffset(): Offset = Number(0)
+
+  // Without a row there is no offset: Spark would run an empty batch for offset zero.
+  override def latestOffset(): Offset = Some(newest).filter(_ > 0).map(Number(_)).orNull
+  override def deserializeOffset(json: String): Offset = Number(json.toLong)
 
   override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = {
-    val (from, until) = (sizes.ofBatches(number(start)), sizes.ofBatches(number(end)))
+    val (from, until) = (rowsUntil(number(start)), rowsUntil(number(end)))
     def cut(i: Long) = from + (until - from) * i / partitions
     Array.tabulate(partitions)(i => Range(cut(i.toLong), cut(i + 1L)))
   }
@@ -26,12 +37,12 @@ class GatedStream(gate: String, sizes: BatchSizes, partitions: Int) extends Micr
   override def stop(): Unit = ()
 }
 
-object GatedStream {
-  final private case class Batches(n: Long) extends Offset { override def json(): String = n.toString }
+object NumberStream {
+  final private case class Number(n: Long) extends Offset { override def json(): String = n.toString }
   final private case class Range(from: Long, until: Long) extends InputPartition
 
   private def number(o: Offset): Long = o match {
-    case Batches(n) => n
+    case Number(n) => n
     case other => other.json().toLong
   }
 

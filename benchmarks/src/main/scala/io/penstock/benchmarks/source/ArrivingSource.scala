@@ -1,0 +1,20 @@
+package io.penstock.benchmarks.source
+
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/**
+ * Numbers as they arrive: a batch has all that have come since the one before.
+ *
+ * Options: `arrivals` (their name), `partitions` (map tasks).
+ */
+class ArrivingSource extends NumberSource {
+  override protected def stream(options: CaseInsensitiveStringMap): MicroBatchStream = {
+    val arrivals = options.get("arrivals")
+    new NumberStream(options.getInt("partitions", 1)) {
+      // Offsets are numbers of rows.
+      override protected def newest: Long = Arrivals.soFar(arrivals)
+      override protected def rowsUntil(offset: Long): Long = offset
+    }
+  }
+}

@@ -1,0 +1,102 @@
+package org.apache.spark.sql.penstock.telemetry
+
+import java.nio.file.Files
+import java.util.UUID
+
+import scala.collection.mutable
+
+import org.apache.spark.SparkEnv
+import org.apache.spark.scheduler.{SparkListener, SparkListenerStageSubmitted, SparkListenerTaskEnd}
+import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
+import org.apache.spark.sql.penstock.commit.StateCommits
+import org.apache.spark.sql.penstock.routing.{LocalSpark, RoutingExtensions, RoutingReportExec}
+import org.apache.spark.sql.{Encoders, Row, SparkSessionExtensions}
+
+import io.penstock.PenstockStateStoreProvider
+import io.penstock.control.{Attributing, Measured, Placing}
+import io.penstock.sharding.Layout
+import io.penstock.sidecar.PlanMessages
+import org.scalatest.funsuite.AnyFunSuite
+
+/** What a batch tells of its load, in bytes. */
+class TelemetrySizeSuite extends AnyFunSuite with LocalSpark {
+  private val shards = 4096
+  private val tasks = 16
+  private val mostBytes = 1L << 20
+
+  override protected def extensions: Option[SparkSessionExtensions => Unit] =
+    Some(new RoutingExtensions(StateCommits.leases)(_))
+
+  override protected def conf: Map[String, String] = Map(
+    "spark.sql.streaming.stateStore.providerClass" -> classOf[PenstockStateStoreProvider].getName,
+    "spark.sql.shuffle.partitions" -> shards.toString,
+    "spark.sql.streaming.noDataMicroBatches.enabled" -> "false"
+  )
+
+  test(s"what a batch tells of $shards shards is less than 1 MiB") {
+    val results = new ResultSizes
+    spark.sparkContext.addSparkListener(results)
+    val in = MemoryStream[Long](Encoders.scalaLong, spark)
+    val query = in.toDS().groupBy("value").count().writeStream.outputMode("update").format("noop")
+      .option("penstock.tasks", tasks.toLong)
+      .option("checkpointLocation", Files.createTempDirectory(scratch, "c").toString)
+      .start()
+    try {
+      Seq(0L, 1L).foreach { _ =>
+        in.addData(0L until 10L * shards)
+        query.processAllAvailable()
+      }
+      spark.sparkContext.listenerBus.waitUntilEmpty()
+      val progress = query.recentProgress.filter(_.durationMs.containsKey("addBatch")).last
+      val region = RoutingReportExec.of(progress).get.getSeq[Row](4).head
+      assert(region.getAs[Int]("tasks") == tasks && region.getAs[Long]("rows") == 10L * shards)
+      val state = StateCommits.leases.stateLoad(query.runId, 0L)
+      // All shards were told of, so each part below has its full size.
+      assert(state.keys.toSeq.forall(_ > 0) && state.keys.length == shards)
+      val parts = Map(
+        "results of tasks" -> results.ofBatch(query.id, progress.batchId),
+        "state" -> SparkEnv.get.closureSerializer.newInstance().serialize(state).limit().toLong,
+        "sidecar" -> PlanMessages.body(everything(query.runId)).length.toLong,
+        "progress" -> progress.json.length.toLong
+      )
+      info(s"bytes: $parts")
+      assert(parts.values.forall(_ > 0) && parts.values.sum < mostBytes, parts)
+    } finally query.stop()
+  }
+
+  /** With all columns that a message to the sidecar can have. */
+  private def everything(run: UUID): Measured = {
+    val (numbers, places) = (new Array[Long](shards), new Array[Int](shards))
+    Measured(
+      run,
+      region = 0,
+      batch = 1,
+      tasks,
+      tasks,
+      stageMs = 1,
+      Seq.fill(tasks)(1.0),
+      numbers,
+      numbers,
+      placing = Some(Placing("mixed", 1.05, tasks, places, numbers)),
+      attributing = Some(Attributing(Layout(shards), places))
+    )
+  }
+
+  /** Bytes that tasks sent to the driver with their results: accumulators too. */
+  private class ResultSizes extends SparkListener {
+    private val bytes = mutable.Map.empty[(String, Long), Long]
+    private val batchOfStage = mutable.Map.empty[Int, (String, Long)]
+
+    override def onStageSubmitted(event: SparkListenerStageSubmitted): Unit = synchronized {
+      for (of <- Option(event.properties); id <- Option(of.getProperty("sql.streaming.queryId")))
+        batchOfStage(event.stageInfo.stageId) = id -> of.getProperty("streaming.sql.batchId").toLong
+    }
+
+    override def onTaskEnd(event: SparkListenerTaskEnd): Unit = synchronized {
+      for (batch <- batchOfStage.get(event.stageId))
+        bytes(batch) = bytes.getOrElse(batch, 0L) + event.taskMetrics.resultSize
+    }
+
+    def ofBatch(query: UUID, batch: Long): Long = synchronized(bytes((query.toString, batch)))
+  }
+}
