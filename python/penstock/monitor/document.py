@@ -63,7 +63,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Shards:
-    """The shards of a region in its newest batch: a number for each shard in every tuple."""
+    """The shards of a region in its newest batch: a number for each shard, or for each task, in every tuple."""
 
     region: int
     batch: int
@@ -73,6 +73,10 @@ class Shards:
     busy_ns: tuple[int, ...]
     keys: tuple[int, ...]
     operations: tuple[int, ...]
+    tasks_busy_ns: tuple[int, ...]
+    """Of each task, waiting left out; with what is booked to no shard."""
+    tasks_wait_ns: tuple[int, ...]
+    """Of each task, in which it waited for input."""
 
 
 @dataclass(frozen=True)
@@ -232,4 +236,7 @@ def _shards(told: dict[str, Any]) -> Shards:
     arrays = {name: tuple(map(int, told[name])) for name in names}
     if len({len(array) for array in arrays.values()}) != 1 or not all(0 <= t < told["tasks"] for t in arrays["taskOf"]):
         raise ValueError(f"shards of region {told['region']} do not fit each other")
-    return Shards(told["region"], told["batch"], told["tasks"], *(arrays[name] for name in names))
+    of_tasks = [tuple(map(int, told[name])) for name in ("tasksBusyNs", "tasksWaitNs")]
+    if any(len(array) != told["tasks"] for array in of_tasks):
+        raise ValueError(f"tasks of region {told['region']} do not fit each other")
+    return Shards(told["region"], told["batch"], told["tasks"], *(arrays[name] for name in names), *of_tasks)

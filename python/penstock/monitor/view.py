@@ -116,7 +116,9 @@ def _tasks(shards: Shards) -> Table:
     for task in sorted(busiest):
         cells = round(BAR_CELLS * load[task] / most)
         bar = Text("█" * cells, style=colour(task)).append("░" * (BAR_CELLS - cells), style="dim")
-        table.add_row(f"task {task}", bar, f"{load[task] / 1e6:,.0f} ms")
+        busy_ms, wait_ms = shards.tasks_busy_ns[task] / 1e6, shards.tasks_wait_ns[task] / 1e6
+        row_ms = f"{load[task] / 1e6:,.0f} ms"
+        table.add_row(f"task {task}", bar, row_ms, Text(f"of {busy_ms:,.0f} ms, waited {wait_ms:,.0f} ms", style="dim"))
     if shards.tasks > MOST_TASKS:
         table.add_row("", Text(f"and {shards.tasks - MOST_TASKS} tasks with less", style="dim"))
     return table

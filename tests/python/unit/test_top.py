@@ -119,6 +119,7 @@ def test_json_is_what_the_driver_told(driver: Driver, capsys: pytest.CaptureFixt
         ((200, changed(lambda told: told.pop("queries"))), "no status of Penstock"),
         ((200, changed(lambda told: told["queries"][0]["regions"][0]["rows"].pop())), "do not fit"),
         ((200, changed(lambda told: told["queries"][0]["regions"][0].update(tasks=1))), "do not fit"),
+        ((200, changed(lambda told: told["queries"][0]["regions"][0]["tasksWaitNs"].pop())), "do not fit"),
     ],
 )
 def test_what_is_no_status_is_refused(
@@ -224,7 +225,7 @@ def test_shards_of_an_older_batch_are_told_as_such() -> None:
 
 
 def test_load_of_tasks_and_map() -> None:
-    shards = Shards(0, 1, 2, (0, 1, 1, 0), (1, 1, 1, 1), (8, 1, 0, 4), (1, 1, 0, 1), (3, 1, 0, 2))
+    shards = Shards(0, 1, 2, (0, 1, 1, 0), (1, 1, 1, 1), (8, 1, 0, 4), (1, 1, 0, 1), (3, 1, 0, 2), (13, 1), (0, 2))
     assert load_of_tasks(shards) == [12, 1]
     drawing = shard_map(shards)
     assert drawing.plain == "shards █▂ ▅"
@@ -234,13 +235,13 @@ def test_load_of_tasks_and_map() -> None:
 def test_a_map_of_many_shards_draws_neighbours_as_one() -> None:
     count = 5000
     each = (1,) * count
-    shards = Shards(0, 1, 1, (0,) * count, each, each, each, each)
+    shards = Shards(0, 1, 1, (0,) * count, each, each, each, each, (1,), (0,))
     assert len(shard_map(shards).plain) - len("shards ") == 1000
 
 
 def test_the_busiest_shards_are_told_with_what_they_have() -> None:
     busy_ns = (8_000_000, 0, 1_234_000_000, 5_000_000, 9_000_000)
-    shards = Shards(0, 1, 1, (0,) * 5, (10, 0, 2000, 7, 8), busy_ns, (1, 0, 1, 3, 4), (10, 0, 4000, 14, 16))
+    shards = Shards(0, 1, 1, (0,) * 5, (10, 0, 2000, 7, 8), busy_ns, (1, 0, 1, 3, 4), (10, 0, 4000, 14, 16), (2,), (0,))
     assert busiest_shards(shards).plain == (
         "busiest shards 2: 1,234 ms, 2,000 rows, 1 key, 4,000 state operations; "
         "4: 9 ms, 8 rows, 4 keys, 16 state operations; 0: 8 ms, 10 rows, 1 key, 10 state operations"

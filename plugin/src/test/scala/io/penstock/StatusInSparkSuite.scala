@@ -64,6 +64,10 @@ class StatusInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
       assert((region \ "taskOf").children.size == 8 && (region \ "tasks") == JInt(2))
       val JArray(rows) = region \ "rows": @unchecked
       assert(rows.map(_.asInstanceOf[JInt].num.toLong).sum > 0)
+      Seq("tasksBusyNs" -> 1, "tasksWaitNs" -> 0).foreach { case (field, least) =>
+        val JArray(told) = region \ field: @unchecked
+        assert(told.size == 2 && told.forall(_.asInstanceOf[JInt].num.toLong >= least), field)
+      }
       // A batch has 100 new keys, and one get and one put for each.
       Seq("stateBytes" -> 1, "keys" -> 100, "operations" -> 200).foreach { case (field, least) =>
         val JArray(told) = region \ field: @unchecked

@@ -50,6 +50,8 @@ final case class StatusDocument(
       ("taskOf" -> s.taskOf.toSeq) ~
       ("rows" -> s.rows.toSeq) ~
       ("busyNs" -> s.busyNs.toSeq) ~
+      ("tasksBusyNs" -> s.tasksBusyNs.toSeq) ~
+      ("tasksWaitNs" -> s.tasksWaitNs.toSeq) ~
       ("stateBytes" -> s.state.bytes.toSeq) ~
       ("keys" -> s.state.keys.toSeq) ~
       ("operations" -> s.state.operations.toSeq)

@@ -18,6 +18,10 @@ import org.apache.spark.scheduler.SparkListenerEvent
  *   of each shard, over all inputs
  * @param busyNs
  *   time of each shard's rows, estimated from those that were timed
+ * @param tasksBusyNs
+ *   time of each task, waiting for input left out
+ * @param tasksWaitNs
+ *   time in which each task waited for input of others
  * @param state
  *   of each shard: size before the changes of the batch, and operations in it
  */
@@ -29,6 +33,8 @@ final case class ShardsMeasured(
     taskOf: Array[Int],
     rows: Array[Long],
     busyNs: Array[Long],
+    tasksBusyNs: Array[Long],
+    tasksWaitNs: Array[Long],
     state: StateLoad
 ) extends SparkListenerEvent {
   override def logEvent: Boolean = false

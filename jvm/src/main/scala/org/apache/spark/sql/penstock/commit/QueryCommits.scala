@@ -49,6 +49,7 @@ final class QueryCommits(
   private lazy val earlier: Map[Long, Long] = directory.newestGenerations()
   private val owners = mutable.Map[Long, Array[String]]()
   private val loads = new StateLoads
+  private val movedBytes = mutable.Map[Long, Long]()
   private val snapshots = mutable.Map[(StoreKey, Int), SnapshotRef]()
   @volatile private var newest: Option[Manifest] = None
   @volatile private var written = StateReport.Empty
@@ -65,6 +66,7 @@ final class QueryCommits(
     if (batch == null || batch.spec.batchId != spec.batchId) {
       val base = if (spec.batchId == 0L) firstBatch() else stateBefore(spec)
       spec.regions.foreach(verifyStores(spec, _, base))
+      movedBytes.clear()
       batch = new OpenBatch(spec, layouts, base, earlier.getOrElse(spec.batchId, -1L))
     }
     spec.regions.map(r => r.region -> lease(spec, r, batch)).toMap
@@ -86,18 +88,26 @@ final class QueryCommits(
       )
     }
     batch.told(c)
-    c.stores.foreach { s =>
-      batch.regionOf(s.store.operatorId).foreach { r =>
-        val of = owners.get(r).filter(_.length >= batch.layout(r).shards).getOrElse {
-          java.util.Arrays.copyOf(ownersOf(r), batch.layout(r).shards)
-        }
-        owners(r) = of
+    for ((region, stores) <- c.stores.groupBy(s => batch.regionOf(s.store.operatorId)); r <- region) {
+      val of = owners.get(r).filter(_.length >= batch.layout(r).shards).getOrElse {
+        java.util.Arrays.copyOf(ownersOf(r), batch.layout(r).shards)
+      }
+      movedBytes(r) = movedBytes.getOrElse(r, 0L) + stores.map(bytesFromOthers(of, _, c.executor)).sum
+      stores.foreach { s =>
         s.shards.foreach(of(_) = c.executor)
         loads.told(r, s)
       }
+      owners(r) = of
     }
     if (batch.complete) writeManifest()
   }
+
+  /** Size of what a commit's task had to bring from other executors. */
+  private def bytesFromOthers(owners: Array[String], of: StoreCommit, executor: String): Long =
+    of.shards.indices.filter { i =>
+      val before = owners(of.shards(i))
+      before != null && before != executor
+    }.map(of.state.bytes(_)).sum
 
   /** Takes note of snapshots: the next manifest refers to those that belong to the state's history. */
   def snapshotsWritten(m: SnapshotsWritten): Unit = synchronized {
@@ -127,6 +137,9 @@ final class QueryCommits(
 
   /** What the state of each shard of a region amounts to, as told last. Waits for nothing. */
   def stateLoadOf(region: Long): StateLoad = loads.of(region)
+
+  /** State of a region's shards that other executors have than before the newest batch. */
+  def movedBytesOf(region: Long): Long = synchronized(movedBytes.getOrElse(region, 0L))
 
   private def firstBatch(): Manifest = {
     describe()

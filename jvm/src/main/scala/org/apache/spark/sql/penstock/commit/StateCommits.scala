@@ -69,6 +69,9 @@ object StateCommits extends Logging {
     override def stateLoad(runId: UUID, region: Long): StateLoad =
       Option(runs.get(runId)).fold(StateLoad.Empty)(_.commits.stateLoadOf(region))
 
+    override def movedBytes(runId: UUID, region: Long): Option[Long] =
+      Option(runs.get(runId)).map(_.commits.movedBytesOf(region))
+
     override def report(runId: UUID): StateReport = Option(runs.get(runId)).fold(StateReport.Empty)(_.commits.report)
   }
 

@@ -26,6 +26,12 @@ trait BatchLeases {
   /** What the state of each shard of a region amounts to, as tasks told it last; empty for an unknown run. */
   def stateLoad(runId: java.util.UUID, region: Long): StateLoad
 
+  /**
+   * Size of the shards of a region that an executor has since the newest batch which did not have them before; None for an
+   * unknown run.
+   */
+  def movedBytes(runId: java.util.UUID, region: Long): Option[Long]
+
   /** What there is to tell of a run's state, after its newest batch. */
   def report(runId: java.util.UUID): StateReport
 }

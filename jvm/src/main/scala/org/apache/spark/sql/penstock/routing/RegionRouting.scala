@@ -62,6 +62,9 @@ final class RegionRouting(
   def stateOperations: Option[Long] =
     Some(leases.stateLoad(batch.spec.runId, spec.region).operations).filter(_.nonEmpty).map(_.sum)
 
+  /** Size of the shards that came to another executor in the batch. */
+  def movedBytes: Option[Long] = leases.movedBytes(batch.spec.runId, spec.region)
+
   private def owners: Array[String] =
     Option(leases.owners(batch.spec.runId, spec.region)).getOrElse(Array.empty)
 

@@ -41,9 +41,11 @@ object ReportSchema {
       "time of the task that took longest over the mean, waiting for input left out"
     )
     .add("busyMs", LongType, true, "that time, over all tasks")
+    .add("waitMs", LongType, true, "time in which tasks waited for input of others, over all tasks")
     .add("stateOperations", LongType, true, "reads, writes and scans of its state, over all shards")
     .add("heavyKeys", ArrayType(key), true, s"the keys with most of the busy time, at most $MostKeys")
     .add("shardsMoved", IntegerType, true, "shards that change task against the batch before")
+    .add("bytesMoved", LongType, true, "size of the state that came to another executor than before")
     .add("decisionMicros", LongType, true, "time to bind shards to tasks")
     .add(
       "decision",

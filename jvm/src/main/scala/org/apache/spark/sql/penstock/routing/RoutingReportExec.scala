@@ -66,9 +66,11 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       decision.flatMap(_.beforeOverMean).orNull,
       Option.when(workNs.nonEmpty)(Load.busiestOverMean(workNs)).orNull,
       Option.when(workNs.nonEmpty)(workNs.sum / 1000000L).orNull,
+      Option.when(workNs.nonEmpty)(tasks.map(_.waitNs).sum / 1000000L).orNull,
       r.stateOperations.orNull,
       keys.map(key(_, bookedNs, decision)),
       decision.map(_.moved).orNull,
+      r.movedBytes.orNull,
       decision.map(_.micros).orNull,
       decision.map(outcome(r, _, keys.headOption.map(k => (k.text, k.busyNs / bookedNs)))).orNull,
       r.reason.orNull

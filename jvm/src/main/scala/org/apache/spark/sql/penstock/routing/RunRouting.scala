@@ -164,6 +164,8 @@ final private[routing] class RunRouting(
       binding.taskOf,
       decision.rows,
       load.busyOfShardsNs,
+      load.tasks.map(_.workNs).toArray,
+      load.tasks.map(_.waitNs).toArray,
       stateOf(region, load.layout)
     ))
   }

@@ -57,6 +57,22 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(told.keys.toSeq == told.bytes.toSeq.map(_ * 10) && told.operations.toSeq == told.bytes.toSeq.map(_ * 100))
   }
 
+  test("state that came to another executor is counted, batch by batch") {
+    val c = commits(root())
+    open(c, 0)
+    commit(c, 0, 0 until 4, "first")
+    assert(c.movedBytesOf(0L) == 0)
+    open(c, 1)
+    commit(c, 1, Seq(0, 1, 2), "first")
+    commit(c, 1, Seq(3), "other")
+    assert(c.movedBytesOf(0L) == "other".length && c.movedBytesOf(7L) == 0)
+    open(c, 2)
+    assert(c.movedBytesOf(0L) == 0)
+    commit(c, 2, Seq(0, 3), "other")
+    commit(c, 2, Seq(1, 2), "third")
+    assert(c.movedBytesOf(0L) == "other".length + 2 * "third".length)
+  }
+
   test("an attempt of a batch that is over is refused and changes nothing") {
     val c = commits(root())
     open(c, 0)

@@ -33,5 +33,7 @@ final class NoState extends BatchLeases {
 
   override def stateLoad(runId: UUID, region: Long): StateLoad = StateLoad.Empty
 
+  override def movedBytes(runId: UUID, region: Long): Option[Long] = None
+
   override def report(runId: UUID): StateReport = StateReport.Empty
 }

@@ -45,6 +45,8 @@ class StatusListenerSuite extends AnyFunSuite {
       Array(0, 1, 1),
       Array(5L, 0L, 7L),
       Array(50L, 0L, 1L << 40),
+      Array(60L, 1L << 41),
+      Array(3L, 0L),
       StateLoad(Array(8L, 8L, 0L), Array(2L, 1L, 0L), Array(7L, 3L, 0L))
     )
 
