@@ -1,0 +1,1 @@
+"""Bytes between the sidecars of an application."""

@@ -1,0 +1,209 @@
+"""Peers of one host: data go through shared memory, and a Unix socket says what is there.
+
+The memory has no name (`memfd_create`): it is handed over on the socket, and is gone with the last process that has it,
+however that ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import socket
+import stat
+import struct
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from penstock.transport import slices, sockets
+from penstock.transport.channel import Channel, Listener, Transport
+from penstock.transport.deadline import Deadline
+from penstock.transport.errors import PeerBrokenError, PeerLostError, TransportError
+from penstock.transport.listening import SocketListener
+
+SLOTS = 16
+"""Slices that may be on their way."""
+RING_BYTES = SLOTS * slices.SLICE_BYTES
+CREDIT = struct.Struct("<Q")
+"""What a receiver says: how many slices it has taken."""
+_RINGS = b"R"
+# A peer that made it smaller would end this process at its next touch.
+_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+
+
+@dataclass(frozen=True)
+class Local(Transport):
+    """Shared memory between processes of one user on one host.
+
+    Parameters
+    ----------
+    secret
+        Of the application.
+    folder
+        For the listener's socket; nobody else may enter it.
+    """
+
+    secret: bytes
+    folder: Path
+    name = "local"
+    encrypts = False
+
+    def listen(self) -> Listener:
+        """See `Transport`.
+
+        Raises
+        ------
+        TransportError
+            ``PENSTOCK_OPEN_FOLDER``: others may enter the folder.
+        """
+        mode = stat.S_IMODE(self.folder.stat().st_mode)
+        if mode & 0o077:
+            raise TransportError(
+                "PENSTOCK_OPEN_FOLDER", f"{self.folder} has mode {mode:o}, and must have 700: others could connect"
+            )
+        path = self.folder / f"local-{os.getpid()}-{os.urandom(4).hex()}.sock"
+        server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        server.bind(str(path))
+        server.listen(64)
+        return _Named(server, path, partial(self._channel, connects=False))
+
+    def connect(self, address: str, deadline: Deadline) -> Channel:
+        """See `Transport`; `address` is the path of a socket."""
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connection.settimeout(deadline.left_s("a connection"))
+            connection.connect(address)
+        except OSError as error:
+            connection.close()
+            raise PeerLostError(f"nobody is at {address}: {error}") from None
+        return self._channel(connection, deadline, connects=True)
+
+    def _channel(self, connection: socket.socket, deadline: Deadline, *, connects: bool) -> Channel:
+        try:
+            shake = sockets.shake_connecting if connects else sockets.shake_accepting
+            shake(connection, self.secret, deadline, encrypted=False)
+            ways = _make_ways(connection, deadline) if connects else _take_ways(connection, deadline)
+        except OSError as error:
+            sockets.close(connection)
+            raise PeerLostError(f"the connection broke: {error}") from None
+        except TransportError:
+            sockets.close(connection)
+            raise
+        # All that follows goes over the ways; this one tells that the peer lives, to nobody.
+        out, back = ways if connects else reversed(ways)
+        all_of_it = (connection, *(way.bell for way in ways))
+        return Channel(
+            "the same host",
+            _Sender(out),
+            _Receiver(back),
+            partial(sockets.end, *all_of_it),
+            partial(sockets.close, *all_of_it),
+        )
+
+
+class _Named(SocketListener):
+    """Removes the socket's name at its end."""
+
+    def __init__(self, server: socket.socket, path: Path, make: partial[Channel]) -> None:
+        self._path = path
+        super().__init__(server, str(path), make)
+
+    def close(self) -> None:
+        super().close()
+        self._path.unlink(missing_ok=True)
+
+
+class _Way:
+    """One direction: a ring of slots, and a socket on which slices are announced, and credit comes back."""
+
+    def __init__(self, bell: socket.socket, ring: mmap.mmap) -> None:
+        self.bell = bell
+        # Unmapped with the last view of it.
+        self.slots = memoryview(ring)
+
+    def slot(self, number: int, size: int) -> memoryview:
+        at = number % SLOTS * slices.SLICE_BYTES
+        return self.slots[at : at + size]
+
+
+def _make_ways(connection: socket.socket, deadline: Deadline) -> list[_Way]:
+    """Make the ways out and back, and hand the peer its ends: of two rings, and of two sockets."""
+    rings = [os.memfd_create("penstock", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING) for _ in range(2)]
+    pairs = [socket.socketpair() for _ in range(2)]
+    try:
+        for ring in rings:
+            os.ftruncate(ring, RING_BYTES)
+            fcntl.fcntl(ring, fcntl.F_ADD_SEALS, _SEALS)
+        theirs = [*rings, *(pair[1].fileno() for pair in pairs)]
+        connection.settimeout(deadline.left_s("the peer to take part in the handshake"))
+        socket.send_fds(connection, [_RINGS], theirs)
+        return [_Way(pair[0], mmap.mmap(ring, RING_BYTES)) for pair, ring in zip(pairs, rings, strict=True)]
+    finally:
+        for ring in rings:
+            os.close(ring)
+        for pair in pairs:
+            pair[1].close()
+
+
+def _take_ways(connection: socket.socket, deadline: Deadline) -> list[_Way]:
+    """Take the ends that the peer has made."""
+    connection.settimeout(deadline.left_s("the handshake"))
+    said, files, _, _ = socket.recv_fds(connection, 1, 4)
+    try:
+        if said != _RINGS or len(files) != 4:  # noqa: PLR2004
+            raise PeerBrokenError("the peer did not hand over its memory")
+        rings, bells = files[:2], files[2:]
+        if not all(map(_is_ring, rings)):
+            raise PeerBrokenError(f"the peer's memory is not of {RING_BYTES} bytes for ever")
+        ways = [_Way(socket.socket(fileno=b), mmap.mmap(r, RING_BYTES)) for r, b in zip(rings, bells, strict=True)]
+        files = rings
+        return ways
+    finally:
+        for file in files:
+            os.close(file)
+
+
+def _is_ring(file: int) -> bool:
+    try:
+        return os.fstat(file).st_size == RING_BYTES and fcntl.fcntl(file, fcntl.F_GET_SEALS) & _SEALS == _SEALS
+    except OSError:
+        return False
+
+
+class _Sender:
+    def __init__(self, way: _Way) -> None:
+        self._way = way
+        self._sent = 0
+        self._taken = 0
+        self._credits = sockets.Collecting(way.bell, CREDIT.size)
+
+    def send(self, header: bytes, data: memoryview, deadline: Deadline) -> None:
+        while self._sent - self._taken >= SLOTS:
+            self._take_credit(deadline)
+        self._way.slot(self._sent, len(data))[:] = data
+        self._sent += 1
+        sockets.write(self._way.bell, [memoryview(header)], deadline, "the peer to read")
+
+    def _take_credit(self, deadline: Deadline) -> None:
+        (taken,) = CREDIT.unpack(self._credits.next(deadline, "the peer to read"))
+        if not self._taken < taken <= self._sent:
+            raise PeerBrokenError(f"the peer says that it has taken {taken} slices of {self._sent}")
+        self._taken = taken
+
+
+class _Receiver:
+    def __init__(self, way: _Way) -> None:
+        self._way = way
+        self._taken = 0
+        self._headers = sockets.Collecting(way.bell, slices.HEADER.size)
+
+    def header(self, deadline: Deadline) -> bytes:
+        return self._headers.next(deadline, "a message")
+
+    def data(self, into: memoryview, deadline: Deadline) -> None:
+        into[:] = self._way.slot(self._taken, len(into))
+        self._taken += 1
+        # Every few: each costs a call of the kernel on both sides.
+        if self._taken % (SLOTS // 4) == 0:
+            sockets.write(self._way.bell, [memoryview(CREDIT.pack(self._taken))], deadline, "the peer to read")

@@ -1,0 +1,190 @@
+"""MPI: the headers of slices go over a TCP connection, which also tells that the peer lives; data go by MPI.
+
+A call of MPI that waits takes a whole core, and waits for ever for a peer that is dead. So none does: what is sent is
+announced on the TCP connection, operations are begun and tested, and one that does not end is abandoned with its
+memory.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from penstock.transport import slices, sockets
+from penstock.transport.channel import Channel, Listener, Transport
+from penstock.transport.deadline import Deadline
+from penstock.transport.errors import PeerLateError, PeerLostError, TransportError
+from penstock.transport.listening import SocketListener
+from penstock.transport.mpi.library import mpi
+from penstock.transport.mpi.meeting import Meetings, StuckError, connect
+from penstock.transport.tcp import Tcp, dial
+
+_SPIN_S = 200e-6
+_PAUSE_S = 50e-6
+_LOOK_S = 0.005
+"""Between two looks whether the peer lives."""
+_LAST_S = 0.1
+"""For what the peer had sent before it died."""
+_abandoned: list[tuple[Any, memoryview]] = []
+"""Operations that never end: the library may still touch their memory."""
+
+
+def _end_process(_: StuckError) -> None:
+    os._exit(1)
+
+
+@dataclass(frozen=True)
+class Mpi(Transport):
+    """MPI between hosts.
+
+    Parameters
+    ----------
+    secret
+        Of the application.
+    host
+        Name or address that listeners are bound to, and that peers use.
+    on_stuck
+        Called where only a new process can go on; ends this one, so that it is started again.
+
+    Raises
+    ------
+    TransportError
+        ``PENSTOCK_NO_MPI``: there is no library that this can be done with.
+    """
+
+    secret: bytes
+    host: str = "127.0.0.1"
+    on_stuck: Callable[[StuckError], None] = field(default=_end_process, compare=False)
+    name = "mpi"
+    encrypts = False
+
+    def __post_init__(self) -> None:
+        mpi()
+
+    def listen(self) -> Listener:
+        """See `Transport`; on a port that the system chooses."""
+        server, address = Tcp(self.secret, self.host).bind()
+        return SocketListener(server, address, partial(self._channel, meet=self._accept(Meetings())))
+
+    def connect(self, address: str, deadline: Deadline) -> Channel:
+        """See `Transport`; `address` is ``host:port``."""
+        return self._channel(dial(address, deadline), deadline, meet=self._connect)
+
+    def _accept(self, meetings: Meetings) -> Callable[[socket.socket, Deadline], Any]:
+        def meet(control: socket.socket, deadline: Deadline) -> Any:
+            sockets.shake_accepting(control, self.secret, deadline, encrypted=False)
+            try:
+                return meetings.accept(control, deadline)
+            except StuckError as error:
+                self.on_stuck(error)
+                raise
+
+        return meet
+
+    def _connect(self, control: socket.socket, deadline: Deadline) -> Any:
+        sockets.shake_connecting(control, self.secret, deadline, encrypted=False)
+        return connect(control, deadline)
+
+    def _channel(
+        self, control: socket.socket, deadline: Deadline, *, meet: Callable[[socket.socket, Deadline], Any]
+    ) -> Channel:
+        try:
+            peer = "{}:{}".format(*control.getpeername()[:2])
+            control.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            communicator = meet(control, deadline)
+            reading = control.dup()
+        except OSError as error:
+            sockets.close(control)
+            raise PeerLostError(f"the connection broke: {error}") from None
+        except TransportError:
+            sockets.close(control)
+            raise
+        communicator.Set_errhandler(mpi().ERRORS_RETURN)
+        line = _Line(communicator, control)
+
+        def release() -> None:
+            sockets.close(control, reading)
+            line.free()
+
+        return Channel(peer, _Sender(line, control), _Receiver(line, reading), partial(sockets.end, control), release)
+
+
+class _Line:
+    """A communicator of two, and the connection that tells whether the other one lives."""
+
+    def __init__(self, communicator: Any, control: socket.socket) -> None:
+        self.communicator = communicator
+        self._control = control
+        self._freeing = threading.Lock()
+
+    def finish(self, request: Any, memory: memoryview, deadline: Deadline, what: str) -> None:
+        """Wait for an operation, without a call that waits."""
+        library = mpi()
+        began = looked = time.monotonic()
+        gone_at: float | None = None
+        try:
+            while not request.Test():
+                now = time.monotonic()
+                if now >= deadline.at_s:
+                    raise PeerLateError(f"waited for {what}, and the time is over")
+                if gone_at is not None and now - gone_at > _LAST_S:
+                    raise PeerLostError(f"the peer closed the connection, and {what} was due")
+                if gone_at is None and now - looked > _LOOK_S:
+                    looked = now
+                    gone_at = now if sockets.is_gone(self._control) else None
+                time.sleep(0 if now - began < _SPIN_S else _PAUSE_S)
+        except library.Exception as error:
+            raise PeerLostError(f"MPI lost the peer, and {what} was due: {error}") from None
+        except TransportError:
+            _abandoned.append((request, memory))
+            raise
+
+    def free(self) -> None:
+        """Let go of the communicator; the peer need not take part."""
+        library = mpi()
+        with self._freeing:
+            try:
+                if self.communicator != library.COMM_NULL:
+                    self.communicator.Free()
+            except library.Exception:
+                return
+
+
+class _Sender:
+    def __init__(self, line: _Line, control: socket.socket) -> None:
+        self._line = line
+        self._control = control
+
+    def send(self, header: bytes, data: memoryview, deadline: Deadline) -> None:
+        sockets.write(self._control, [memoryview(header)], deadline, "the peer to read")
+        if len(data):
+            library = mpi()
+            try:
+                request = self._line.communicator.Isend([data, library.BYTE], 0, 0)
+            except library.Exception as error:
+                raise PeerLostError(f"MPI lost the peer: {error}") from None
+            self._line.finish(request, data, deadline, "the peer to read")
+
+
+class _Receiver:
+    def __init__(self, line: _Line, control: socket.socket) -> None:
+        self._line = line
+        self._headers = sockets.Collecting(control, slices.HEADER.size)
+
+    def header(self, deadline: Deadline) -> bytes:
+        return self._headers.next(deadline, "a message")
+
+    def data(self, into: memoryview, deadline: Deadline) -> None:
+        if len(into):
+            library = mpi()
+            try:
+                request = self._line.communicator.Irecv([into, library.BYTE], 0, 0)
+            except library.Exception as error:
+                raise PeerLostError(f"MPI lost the peer: {error}") from None
+            self._line.finish(request, into, deadline, "the rest of a message")

@@ -1,0 +1,86 @@
+"""Encryption of slices: AES-256-GCM with a key for each way that no other connection has."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from typing import Any
+
+from penstock.transport.errors import PeerBrokenError, TransportError
+from penstock.transport.handshake import Agreed
+
+SEAL_BYTES = 16
+
+
+class Seal:
+    """One way of a connection.
+
+    Parameters
+    ----------
+    way
+        `CONNECTING` for what the side that connected sends, else `ACCEPTING`.
+
+    Raises
+    ------
+    TransportError
+        ``PENSTOCK_NO_ENCRYPTION``: the package ``cryptography`` is missing.
+    """
+
+    def __init__(self, secret: bytes, agreed: Agreed, way: bytes) -> None:
+        self._cipher = _aes_gcm()(_key(secret, agreed, way))
+
+    def close(self, number: int, header: bytes, data: memoryview) -> bytes:
+        """Encrypt the data of a slice; the header can be read, and not changed."""
+        sealed: bytes = self._cipher.encrypt(_nonce(number), data, header)
+        return sealed
+
+    def open(self, number: int, header: bytes, sealed: memoryview) -> bytes:
+        """Decrypt the data of a slice.
+
+        Raises
+        ------
+        PeerBrokenError
+            They, or the header, are not what the peer sent.
+        """
+        from cryptography.exceptions import InvalidTag  # noqa: PLC0415
+
+        try:
+            data: bytes = self._cipher.decrypt(_nonce(number), sealed, header)
+        except InvalidTag:
+            raise PeerBrokenError(f"slice {number} is not as the peer sent it") from None
+        return data
+
+
+CONNECTING = b"connecting"
+ACCEPTING = b"accepting"
+
+
+def available() -> bool:
+    """Whether slices can be encrypted here."""
+    try:
+        _aes_gcm()
+    except TransportError:
+        return False
+    return True
+
+
+def _aes_gcm() -> Any:
+    try:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
+    except ImportError:
+        raise TransportError(
+            "PENSTOCK_NO_ENCRYPTION",
+            "connections must be encrypted, and the Python package cryptography is missing: install it beside penstock",
+        ) from None
+    return AESGCM
+
+
+def _key(secret: bytes, agreed: Agreed, way: bytes) -> bytes:
+    # HKDF (RFC 5869) with SHA-256, one block.
+    salt = hashlib.sha256(agreed.transcript).digest()
+    extracted = hmac.digest(salt, secret, "sha256")
+    return hmac.digest(extracted, b"penstock " + way + b"\x01", "sha256")
+
+
+def _nonce(number: int) -> bytes:
+    return number.to_bytes(12, "big")

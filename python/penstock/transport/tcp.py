@@ -1,0 +1,148 @@
+"""Plain TCP: works everywhere, and encrypts where it must."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from functools import partial
+
+from penstock.transport import sealing, slices, sockets
+from penstock.transport.channel import Channel, Listener, Transport
+from penstock.transport.deadline import Deadline
+from penstock.transport.errors import PeerLostError, TransportError
+from penstock.transport.handshake import Agreed
+from penstock.transport.listening import SocketListener
+
+BUFFER_BYTES = 4 << 20
+"""Of the kernel, in each direction."""
+
+
+def dial(address: str, deadline: Deadline) -> socket.socket:
+    """Connect to ``host:port``.
+
+    Raises
+    ------
+    PeerLostError, PeerLateError
+        Nobody is there, or nothing answers.
+    """
+    host, _, port = address.rpartition(":")
+    try:
+        return socket.create_connection((host.strip("[]"), int(port)), deadline.left_s("a connection"))
+    except TimeoutError:
+        deadline.left_s(f"a connection to {address}")
+        raise PeerLostError(f"{address} does not answer") from None
+    except (OSError, ValueError, OverflowError) as error:
+        raise PeerLostError(f"nobody is at {address}: {error}") from None
+
+
+@dataclass(frozen=True)
+class Tcp(Transport):
+    """TCP between hosts.
+
+    Parameters
+    ----------
+    secret
+        Of the application.
+    host
+        Name or address that listeners are bound to, and that peers use.
+    encrypted
+        Whether what is sent is encrypted; both sides must say the same.
+    """
+
+    secret: bytes
+    host: str = "127.0.0.1"
+    encrypted: bool = False
+    name = "tcp"
+    encrypts = True
+
+    def listen(self) -> Listener:
+        """See `Transport`; on a port that the system chooses."""
+        server, address = self.bind()
+        return SocketListener(server, address, partial(self._channel, connects=False))
+
+    def bind(self) -> tuple[socket.socket, str]:
+        """Make a listening socket; gives it with its address."""
+        server = socket.create_server((self.host, 0), family=_family(self.host), backlog=64)
+        host, port = server.getsockname()[:2]
+        return server, f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    def connect(self, address: str, deadline: Deadline) -> Channel:
+        """See `Transport`; `address` is ``host:port``."""
+        return self._channel(dial(address, deadline), deadline, connects=True)
+
+    def _channel(self, connection: socket.socket, deadline: Deadline, *, connects: bool) -> Channel:
+        try:
+            peer = _words(connection)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for buffer in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+                connection.setsockopt(socket.SOL_SOCKET, buffer, BUFFER_BYTES)
+            shake = sockets.shake_connecting if connects else sockets.shake_accepting
+            agreed = shake(connection, self.secret, deadline, encrypted=self.encrypted)
+            out, back = self._seals(agreed, connects=connects)
+            # Deadlines are a socket's: each direction has its own.
+            reading = connection.dup()
+        except OSError as error:
+            sockets.close(connection)
+            raise PeerLostError(f"the connection broke: {error}") from None
+        except TransportError:
+            sockets.close(connection)
+            raise
+        return Channel(
+            peer,
+            _Sender(connection, out),
+            _Receiver(reading, back),
+            partial(sockets.end, connection),
+            partial(sockets.close, connection, reading),
+        )
+
+    def _seals(self, agreed: Agreed, *, connects: bool) -> tuple[sealing.Seal | None, sealing.Seal | None]:
+        if not agreed.encrypted:
+            return None, None
+        ways = (sealing.CONNECTING, sealing.ACCEPTING)
+        out, back = ways if connects else reversed(ways)
+        return sealing.Seal(self.secret, agreed, out), sealing.Seal(self.secret, agreed, back)
+
+
+class _Sender:
+    def __init__(self, connection: socket.socket, seal: sealing.Seal | None) -> None:
+        self._connection = connection
+        self._seal = seal
+        self._number = 0
+
+    def send(self, header: bytes, data: memoryview, deadline: Deadline) -> None:
+        if self._seal is not None:
+            data = memoryview(self._seal.close(self._number, header, data))
+        sockets.write(self._connection, [memoryview(header), data], deadline, "the peer to read")
+        self._number += 1
+
+
+class _Receiver:
+    def __init__(self, connection: socket.socket, seal: sealing.Seal | None) -> None:
+        self._connection = connection
+        self._seal = seal
+        self._number = 0
+        self._headers = sockets.Collecting(connection, slices.HEADER.size)
+        self._header = b""
+        self._sealed = memoryview(bytearray(slices.SLICE_BYTES + sealing.SEAL_BYTES if seal else 0))
+
+    def header(self, deadline: Deadline) -> bytes:
+        self._header = self._headers.next(deadline, "a message")
+        return self._header
+
+    def data(self, into: memoryview, deadline: Deadline) -> None:
+        if self._seal is None:
+            sockets.read(self._connection, into, deadline, "the rest of a message")
+        else:
+            sealed = self._sealed[: len(into) + sealing.SEAL_BYTES]
+            sockets.read(self._connection, sealed, deadline, "the rest of a message")
+            into[:] = self._seal.open(self._number, self._header, sealed)
+        self._number += 1
+
+
+def _words(connection: socket.socket) -> str:
+    host, port = connection.getpeername()[:2]
+    return f"{host}:{port}"
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET

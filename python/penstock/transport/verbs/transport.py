@@ -1,0 +1,125 @@
+"""RDMA verbs between hosts (Whale, sections 3.3 and 4).
+
+Slices lie in a ring of registered memory, and the receiver reads them out of it; small messages tell what is there, and
+what was taken.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from penstock.transport import slices, sockets
+from penstock.transport.channel import Channel, Listener, Transport
+from penstock.transport.deadline import Deadline
+from penstock.transport.errors import PeerBrokenError, PeerLostError, TransportError
+from penstock.transport.handshake import Agreed
+from penstock.transport.listening import SocketListener
+from penstock.transport.tcp import Tcp, dial
+from penstock.transport.verbs.device import name, open_device
+from penstock.transport.verbs.endpoint import SLOTS, Endpoint
+
+_opening = threading.Lock()
+"""Which descriptor is a new end's is told by what there was before."""
+
+
+@dataclass(frozen=True)
+class Verbs(Transport):
+    """RDMA between hosts.
+
+    Parameters
+    ----------
+    secret
+        Of the application.
+    host
+        Name or address that listeners are bound to, and that peers use.
+
+    Raises
+    ------
+    TransportError
+        ``PENSTOCK_NO_VERBS``: there is no device, or no library for it.
+    """
+
+    secret: bytes
+    host: str = "127.0.0.1"
+    name = "verbs"
+    encrypts = False
+
+    def __post_init__(self) -> None:
+        name()
+
+    def listen(self) -> Listener:
+        """See `Transport`; on a port that the system chooses."""
+        server, address = Tcp(self.secret, self.host).bind()
+        return SocketListener(server, address, partial(self._channel, shake=sockets.shake_accepting))
+
+    def connect(self, address: str, deadline: Deadline) -> Channel:
+        """See `Transport`; `address` is ``host:port``."""
+        return self._channel(dial(address, deadline), deadline, shake=sockets.shake_connecting)
+
+    def _channel(self, control: socket.socket, deadline: Deadline, *, shake: Callable[..., Agreed]) -> Channel:
+        try:
+            peer = "{}:{}".format(*control.getpeername()[:2])
+            control.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            shake(control, self.secret, deadline, encrypted=False)
+            with _opening:
+                endpoint = Endpoint(open_device(), control)
+        except OSError as error:
+            sockets.close(control)
+            raise PeerLostError(f"the connection broke: {error}") from None
+        except TransportError:
+            sockets.close(control)
+            raise
+
+        def close() -> None:
+            endpoint.end()
+            sockets.end(control)
+
+        def release() -> None:
+            endpoint.free()
+            sockets.close(control)
+
+        try:
+            endpoint.meet(deadline)
+        except TransportError:
+            release()
+            raise
+        return Channel(peer, _Sender(endpoint), _Receiver(endpoint), close, release)
+
+
+class _Sender:
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._sent = 0
+
+    def send(self, header: bytes, data: memoryview, deadline: Deadline) -> None:
+        self._endpoint.wait(self._has_room, deadline, "the peer to read")
+        at = self._sent % SLOTS * slices.SLICE_BYTES
+        self._endpoint.ring[at : at + len(data)] = data
+        self._endpoint.announce(header, deadline)
+        self._sent += 1
+
+    def _has_room(self) -> bool | None:
+        taken = self._endpoint.credit
+        if taken > self._sent:
+            raise PeerBrokenError(f"the peer says that it has taken {taken} slices of {self._sent}")
+        return True if self._sent - taken < SLOTS else None
+
+
+class _Receiver:
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._taken = 0
+
+    def header(self, deadline: Deadline) -> bytes:
+        return self._endpoint.header(deadline)
+
+    def data(self, into: memoryview, deadline: Deadline) -> None:
+        if len(into):
+            into[:] = self._endpoint.fetch(self._taken % SLOTS, len(into), deadline)
+        self._taken += 1
+        if self._taken % (SLOTS // 4) == 0:
+            self._endpoint.give_credit(self._taken, deadline)

@@ -1,0 +1,251 @@
+"""What every transport must do, with a peer in another process."""
+
+import os
+import socket
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from penstock.transport import slices
+from penstock.transport.channel import MOST_BYTES
+from penstock.transport.errors import PeerBrokenError, PeerLateError, PeerLostError, PeerRefusedError, TransportError
+from transport_peers import SLOW, TRANSPORTS, Peer, soon, transport
+
+
+@pytest.fixture(params=TRANSPORTS)
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def folder(tmp_path):
+    tmp_path.chmod(0o700)
+    return tmp_path
+
+
+@pytest.fixture
+def listener(name, folder):
+    made = transport(name, folder).listen()
+    yield made
+    made.close()
+
+
+def connected(name, folder, listener, what):
+    peer = Peer(name, folder, listener.address, what)
+    channel = listener.accept(soon())
+    assert peer.says() == "connected"
+    return peer, channel
+
+
+def again(call):
+    while True:
+        call()
+
+
+def names(folder):
+    return {entry.name for entry in Path(folder).iterdir()}
+
+
+SIZES = (0, 1, slices.SLICE_BYTES - 1, slices.SLICE_BYTES, slices.SLICE_BYTES + 1, 10 << 20)
+
+
+def test_messages_of_any_size_come_back_as_they_were_and_in_order(name, folder, listener):
+    peer, channel = connected(name, folder, listener, "echo")
+    with peer, channel:
+        for size in SIZES:
+            message = os.urandom(size)
+            channel.send(message, soon())
+            assert channel.receive(soon()) == message
+        messages = [os.urandom(size % 3000) for size in range(0, 200_000, 997)]
+        sender = threading.Thread(target=lambda: [channel.send(m, soon()) for m in messages])
+        sender.start()
+        assert [bytes(channel.receive(soon())) for _ in messages] == messages
+        sender.join()
+
+
+def test_the_largest_message_arrives_where_it_is_wanted_and_a_larger_one_is_not_sent(name, folder, listener):
+    size = MOST_BYTES if name not in SLOW else MOST_BYTES >> 4
+    block = os.urandom(1 << 20)
+    message = memoryview(bytearray(block * (size >> 20)))
+    target = memoryview(bytearray(size))
+    peer, channel = connected(name, folder, listener, "echo")
+    with peer, channel:
+        sender = threading.Thread(target=lambda: channel.send(message, soon(120)))
+        sender.start()
+        assert channel.receive(soon(120), into=lambda n: target[:n]).obj is target.obj
+        sender.join()
+        # Element by element, as memory views compare, it would take seconds.
+        assert np.array_equal(np.asarray(target), np.asarray(message))
+        with pytest.raises(ValueError, match="is the most"):
+            channel.send(bytearray(MOST_BYTES + 1), soon())
+        channel.send(b"still here", soon())
+        assert channel.receive(soon()) == b"still here"
+
+
+def test_many_peers_are_served_side_by_side(name, folder, listener):
+    peers = [Peer(name, folder, listener.address, "echo") for _ in range(8)]
+    channels = [listener.accept(soon()) for _ in peers]
+    for i, channel in enumerate(channels):
+        channel.send(bytes([i]) * 100_000, soon())
+    for i, channel in reversed(list(enumerate(channels))):
+        assert channel.receive(soon()) == bytes([i]) * 100_000
+        channel.close()
+    for peer in peers:
+        with peer:
+            assert peer.says() == "connected"
+            assert peer.says() == "PENSTOCK_PEER_LOST"
+            assert peer.end() == 0
+
+
+def test_a_peer_that_says_nothing_is_late_and_can_be_waited_for_again(name, folder, listener):
+    peer, channel = connected(name, folder, listener, "echo")
+    with peer, channel:
+        with pytest.raises(PeerLateError):
+            channel.receive(soon(0.2))
+        channel.send(b"go on", soon())
+        assert channel.receive(soon()) == b"go on"
+
+
+def test_who_sends_waits_for_a_peer_that_does_not_read(name, folder, listener):
+    peer, channel = connected(name, folder, listener, "wait")
+    with peer, channel:
+        sent = 0
+
+        def send_on():
+            nonlocal sent
+            while sent < 1000:
+                channel.send(bytes(1 << 20), soon(0.5))
+                sent += 1
+
+        with pytest.raises(PeerLateError):
+            send_on()
+        # What is on its way is bounded: by the ring, or by the kernel's buffers.
+        assert sent <= 64
+        with pytest.raises(PeerLateError):
+            channel.send(b"", soon())
+
+
+@pytest.mark.parametrize("what", ["echo", "flood", "wait"])
+def test_a_peer_that_is_killed_is_lost(name, folder, listener, what):
+    peer, channel = connected(name, folder, listener, what)
+    with peer, channel:
+        if what == "flood":
+            channel.receive(soon())
+        killer = threading.Timer(0.2, peer.kill)
+        killer.start()
+        with pytest.raises(PeerLostError):
+            again(lambda: channel.receive(soon()))
+        killer.join()
+        with pytest.raises(PeerLostError):
+            again(lambda: channel.send(bytes(1 << 20), soon()))
+
+
+def test_a_peer_that_is_stopped_in_the_middle_of_a_message_is_late(name, folder, listener):
+    peer, channel = connected(name, folder, listener, "flood")
+    with peer, channel:
+        channel.receive(soon())
+        peer.stop()
+        with pytest.raises(PeerLateError):
+            again(lambda: channel.receive(soon(0.5)))
+        peer.kill()
+
+
+def test_a_channel_that_is_closed_wakes_who_waits(name, folder, listener):
+    peer, channel = connected(name, folder, listener, "wait")
+    with peer:
+        failed = []
+
+        def receive():
+            try:
+                channel.receive(soon())
+            except TransportError as error:
+                failed.append(error)
+
+        waiting = threading.Thread(target=receive)
+        waiting.start()
+        time.sleep(0.1)
+        channel.close()
+        channel.close()
+        waiting.join(5)
+        assert [type(error) for error in failed] == [PeerLostError]
+
+
+def test_a_peer_of_another_application_is_turned_away_and_others_are_not(name, folder, listener):
+    with pytest.raises((PeerRefusedError, PeerLostError)):
+        transport(name, folder, b"another secret").connect(listener.address, soon())
+    peer, channel = connected(name, folder, listener, "echo")
+    with peer, channel:
+        channel.send(b"hello", soon())
+        assert channel.receive(soon()) == b"hello"
+
+
+def raw(listener):
+    if "/" in listener.address:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.connect(listener.address)
+        return connection
+    host, port = listener.address.split(":")
+    return socket.create_connection((host, int(port)))
+
+
+@pytest.mark.parametrize("garbage", [b"", b"GET / HTTP/1.1\r\n\r\n" * 100, bytes(1000), b"PSTT\x02" + bytes(35)])
+def test_garbage_is_turned_away(name, folder, listener, garbage):
+    with raw(listener) as connection:
+        connection.sendall(garbage)
+        peer, channel = connected(name, folder, listener, "echo")
+        with peer, channel:
+            channel.send(b"hello", soon())
+            assert channel.receive(soon()) == b"hello"
+        connection.settimeout(20)
+        if garbage:
+            with pytest.raises((ConnectionError, StopIteration)):
+                next(iter(lambda: connection.recv(100), b""))
+
+
+def test_nobody_at_the_address(name, folder, listener):
+    address = listener.address
+    listener.close()
+    with pytest.raises(PeerLostError):
+        transport(name, folder).connect(address, soon(2))
+    with pytest.raises(PeerLostError):
+        listener.accept(soon(2))
+    again = transport(name, folder).listen()
+    try:
+        peer, channel = connected(name, folder, again, "echo")
+        with peer, channel:
+            channel.send(b"hello", soon())
+            assert channel.receive(soon()) == b"hello"
+    finally:
+        again.close()
+
+
+def test_nothing_is_left(name, folder):
+    files, shared = names("/proc/self/fd"), names("/dev/shm")  # noqa: S108
+    listener = transport(name, folder).listen()
+    for kills in (False, True):
+        peer, channel = connected(name, folder, listener, "echo")
+        with peer:
+            channel.send(bytes(1 << 20), soon())
+            if kills:
+                peer.kill()
+            channel.close()
+    listener.close()
+    del channel
+    time.sleep(0.1)
+    assert names("/dev/shm") == shared  # noqa: S108
+    assert len(names("/proc/self/fd")) <= len(files)
+    assert not [path for path in folder.iterdir() if path.is_socket()]
+
+
+def test_slices_are_refused_that_are_not_due():
+    data = memoryview(b"abc")
+    header = slices.encode(7, 3, data)
+    slices.decode(header, 7).check(data)
+    with pytest.raises(PeerBrokenError, match="slice 7 came, and 8 was due"):
+        slices.decode(header, 8)
+    with pytest.raises(PeerBrokenError, match="checksum"):
+        slices.decode(header, 7).check(memoryview(b"abd"))
+    with pytest.raises(PeerBrokenError, match="no slice begins"):
+        slices.decode(b"x" + header[1:], 7)

@@ -1,0 +1,91 @@
+"""Transports that the conformance tests are run with, and the other side as a process that can be killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from penstock.transport import listening
+from penstock.transport.channel import Transport
+from penstock.transport.deadline import Deadline
+from penstock.transport.errors import TransportError
+from penstock.transport.local import Local
+from penstock.transport.mpi import Mpi
+from penstock.transport.tcp import Tcp
+from penstock.transport.verbs import Verbs
+
+SECRET = b"of one application"
+TRANSPORTS = tuple(os.environ.get("PENSTOCK_TEST_TRANSPORTS", "tcp tcp-encrypted local mpi").split())
+PATIENCE = float(os.environ.get("PENSTOCK_TEST_PATIENCE", "1"))
+"""How many times as slow as usual this machine is."""
+listening.HANDSHAKE_S *= PATIENCE
+SLOW = {"tcp-encrypted", "verbs"}
+"""For which a gibibyte takes too long: one encrypts, the other is emulated."""
+
+
+def transport(name: str, folder: Path, secret: bytes = SECRET) -> Transport:
+    if name == "local":
+        return Local(secret, folder)
+    if name == "mpi":
+        return Mpi(secret)
+    if name == "verbs":
+        return Verbs(secret)
+    return Tcp(secret, encrypted=name == "tcp-encrypted")
+
+
+def soon(seconds: float = 20.0) -> Deadline:
+    return Deadline.after(seconds * PATIENCE)
+
+
+class Peer:
+    """Connects to a listener from another process, and then does one thing: see `main`."""
+
+    def __init__(self, name: str, folder: Path, address: str, what: str, *, secret: bytes = SECRET) -> None:
+        command = [sys.executable, __file__, name, str(folder), address, what, secret.decode()]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    def says(self) -> str:
+        return self.process.stdout.readline().strip()
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(20)
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+
+    def end(self) -> int:
+        self.process.stdout.close()
+        return self.process.wait(20)
+
+    def __enter__(self) -> "Peer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(20)
+        self.process.stdout.close()
+
+
+def main(name: str, folder: str, address: str, what: str, secret: str) -> None:
+    channel = transport(name, Path(folder), secret.encode()).connect(address, soon())
+    print("connected", flush=True)
+    if what == "echo":
+        try:
+            while True:
+                channel.send(channel.receive(soon()), soon())
+        except TransportError as error:
+            print(error.error_class, flush=True)
+    elif what == "flood":
+        message = os.urandom(64 << 20)
+        while True:
+            channel.send(message, soon())
+    elif what == "wait":
+        time.sleep(60)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
