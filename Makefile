@@ -31,7 +31,7 @@ SCALA_SOURCES := $(shell find jvm plugin -name target -prune -o -path '*/src/mai
 .DEFAULT_GOAL := help
 # One sbt, and one Spark, at a time.
 .NOTPARALLEL:
-.PHONY: help setup prerequisites jar demo kafka-jars chaos soak test test-scala test-integration test-python test-packaging check lint format nightly \
+.PHONY: help setup prerequisites jar demo kafka-jars chaos soak test test-scala test-integration test-python test-packaging test-vm check lint format nightly \
 	wheel docs bench clean
 
 help: ## this list
@@ -56,7 +56,8 @@ $(JAR) $(BRIDGE) &: $(SCALA_SOURCES) build.sbt VERSION $(wildcard project/*.sbt 
 	cp plugin/bridge/target/spark-$(SPARK)/scala-2.13/$(notdir $(BRIDGE)) $(BRIDGE)
 
 demo: setup $(if $(findstring --kafka,$(ARGS)),kafka-jars) ## which departures wait for a late inbound flight? real flights, plain Spark and Penstock side by side
-	$(VENV)/bin/penstock demo $(ARGS)
+	mkdir -p .work
+	$(VENV)/bin/penstock demo --html .work/demo.html --png .work/demo.png $(ARGS)
 
 # Spark's connector for Kafka is published for 4.2 only.
 kafka-jars: .work/kafka/connector ## a Kafka broker and Spark's connector, for make demo ARGS=--kafka
@@ -79,6 +80,9 @@ test-python: setup $(if $(filter 4.2,$(SPARK)),kafka-jars) ## Python unit tests 
 test-packaging: setup wheel ## the wheel and the jar as a user installs them
 	PENSTOCK_WHEEL=$$(echo $(CURDIR)/dist/penstock-$(VERSION)-*.whl) \
 	PENSTOCK_SPARK=$(SPARK_VERSION) $(PYTEST)/packaging.xml tests/packaging
+
+test-vm: setup ## RDMA verbs between sidecars, on Soft-RoCE in a virtual machine: a few minutes
+	tests/vm/run.sh $(PYTHON) $(ARGS)
 
 check: lint test-scala ## lint and unit tests: a few minutes
 	$(PYTEST)/unit.xml tests/python/unit

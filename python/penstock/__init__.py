@@ -10,8 +10,8 @@ from importlib.metadata import version
 from penstock.api.configure import configure
 from penstock.api.errors import PenstockError
 from penstock.api.reports import decisions, status
-from penstock.api.running import pin, set_option, unpin
+from penstock.api.running import pin, set, unpin  # noqa: A004
 
 __version__ = version("penstock")
 
-__all__ = ["PenstockError", "__version__", "configure", "decisions", "pin", "set_option", "status", "unpin"]
+__all__ = ["PenstockError", "__version__", "configure", "decisions", "pin", "set", "status", "unpin"]

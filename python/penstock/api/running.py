@@ -1,4 +1,4 @@
-"""`penstock.set_option`, `pin` and `unpin`: what an application may change of a query that runs."""
+"""`penstock.set`, `pin` and `unpin`: what an application may change of a query that runs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415
 
 
-def set_option(query: StreamingQuery, name: str, value: str | int | float) -> None:
-    """Set an option of a query that runs, without a restart: ``set_option(query, "tasks", 16)``.
+def set(query: StreamingQuery, name: str, value: str | int | float) -> None:  # noqa: A001
+    """Set an option of a query that runs, without a restart: ``penstock.set(query, "tasks", 16)``.
 
     The next batch uses it. It is gone with the run: a query that starts again has its own options.
 

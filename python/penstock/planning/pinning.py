@@ -20,11 +20,14 @@ class Pins:
         How many more would be pinned if more were allowed.
     limiting
         The dearest key that costs more than a task should have; None where there is none. Balance is out of reach then.
+    too_dear
+        Whether a key stays in a shard that is too heavy because it would gain less than its price.
     """
 
     pinned: NDArray[np.bool_]
     left_out: int
     limiting: int | None
+    too_dear: bool
 
 
 def pin(
@@ -80,9 +83,15 @@ def pin(
         if not chosen[key] and rest[home] > limit and min(cost, rest[home] - cost) > least[home]:
             chosen[key] = True
             rest[home] -= cost
+    too_dear = any(
+        not chosen[key]
+        and rest[key_shard[key]] > limit
+        and tolerance < min(key_cost[key], rest[key_shard[key]] - key_cost[key]) <= least[key_shard[key]]
+        for key in by_cost
+    )
     left_out = max(0, int(chosen.sum()) - most)
     for key in by_cost[::-1]:
         if chosen.sum() > most and chosen[key]:
             chosen[key] = False
     limiting = int(by_cost[0]) if len(by_cost) and key_cost[by_cost[0]] > limit else None
-    return Pins(chosen, left_out, limiting)
+    return Pins(chosen, left_out, limiting, too_dear)

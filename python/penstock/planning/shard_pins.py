@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.planning.load import Loads
-from penstock.planning.pinning import pin
+from penstock.planning.pinning import Pins, pin
 from penstock.planning.spark_hash import Hashes
 from penstock.planning.workers import Worth
 from penstock.state.layout import Places
@@ -48,6 +48,22 @@ class ShardLoads:
         return whole
 
 
+@dataclass(frozen=True)
+class PinPlan:
+    """What shall be pinned.
+
+    Parameters
+    ----------
+    hashes
+        Ascending.
+    reason
+        Why no others; empty where there is nothing to say.
+    """
+
+    hashes: list[int]
+    reason: str = ""
+
+
 class PinPlanner:
     """Plans the pins of one region from batch to batch."""
 
@@ -64,7 +80,7 @@ class PinPlanner:
         theta: float,
         most: int,
         worth: Worth | None = None,
-    ) -> list[int]:
+    ) -> PinPlan:
         """Plan from a batch.
 
         Parameters
@@ -80,15 +96,10 @@ class PinPlanner:
             Hashes that may be pinned.
         worth
             What a copy of a shard's state takes, and over how many batches a gain counts.
-
-        Returns
-        -------
-        list of int
-            The hashes that shall be pinned, ascending.
         """
         pinned = [h for h in batch.places if h is not None]
         if batch.load.sum() <= 0:
-            return sorted(pinned)
+            return PinPlan(sorted(pinned))
         known = dict(zip(heavy.tolist(), cost.tolist(), strict=True))
         keys = np.array(list(dict.fromkeys([*pinned, *known])), dtype=np.int64)
         known |= {h: batch.load[batch.home + i] for i, h in enumerate(batch.places) if h is not None}
@@ -109,4 +120,15 @@ class PinPlanner:
         leaving = [int(h) for h in keys[: len(pinned)][~plan.pinned[: len(pinned)]]]
         self._idle = {h: self._idle.get(h, 0) + 1 for h in leaving}
         stay = sorted((h for h in leaving if self._idle[h] < WINDOW), key=lambda h: (-known[h], h))
-        return sorted(chosen + stay[: max(0, most - len(chosen))])
+        stay = stay[: max(0, most - len(chosen))]
+        return PinPlan(sorted(chosen + stay), _reason(plan, len(stay), most, worth))
+
+
+def _reason(plan: Pins, staying: int, most: int, worth: Worth) -> str:
+    if plan.left_out:
+        return f"{plan.left_out} more keys would be pinned, and penstock.pinned.max={most} may be"
+    if plan.too_dear:
+        return f"cost exceeds gain: to pin a key takes longer than it saves in {worth.horizon} batches"
+    if staying:
+        return f"within hysteresis: {staying} pinned keys come home after {WINDOW} batches without need of it"
+    return ""

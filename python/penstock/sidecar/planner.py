@@ -11,7 +11,7 @@ from penstock.planning.attributed import Attributed
 from penstock.planning.attribution import Batch
 from penstock.planning.forecast import Forecaster
 from penstock.planning.load import Loads, Placement
-from penstock.planning.shard_pins import PinPlanner, ShardLoads
+from penstock.planning.shard_pins import PinPlan, PinPlanner, ShardLoads
 from penstock.planning.shard_policies import ShardStatistics, place
 from penstock.planning.task_count import TaskCount, TaskOverhead, follow, learn
 from penstock.sidecar.measured import Measured
@@ -33,8 +33,8 @@ class Plan:
         Why so many.
     task
         Of each shard, below N; none where shards are bound at the barrier.
-    pinned
-        Hashes that shall have a shard of their own, ascending; none where that is not planned.
+    pins
+        Hashes that shall have a shard of their own; none where that is not planned.
     row_ns
         What a row of each shard takes, found out from the times of tasks; none where they do not tell.
     """
@@ -42,7 +42,7 @@ class Plan:
     tasks: int
     reason: str
     task: Placement | None = None
-    pinned: list[int] | None = None
+    pins: PinPlan | None = None
     row_ns: NDArray[np.int64] | None = None
 
 
@@ -87,8 +87,8 @@ class Planner:
         task = None
         if placing is not None:
             task = place(placing.policy, ShardStatistics(placing.task, load, placing.state_bytes), tasks, placing.theta)
-        pinned = _pins(region, measured, load, row_ms, tasks)
-        return Plan(tasks, reason, task, pinned, None if row_ms is None else (row_ms * 1e6).astype(np.int64))
+        pins = _pins(region, measured, load, row_ms, tasks)
+        return Plan(tasks, reason, task, pins, None if row_ms is None else (row_ms * 1e6).astype(np.int64))
 
     def _region(self, measured: Measured) -> _Region:
         key = (measured.run, measured.region)
@@ -128,7 +128,7 @@ def _tasks(region: _Region, measured: Measured, load: Loads) -> tuple[int, str]:
     return region.count.tasks, region.count.reason
 
 
-def _pins(region: _Region, measured: Measured, load: Loads, row_ms: Loads | None, planned: int) -> list[int] | None:
+def _pins(region: _Region, measured: Measured, load: Loads, row_ms: Loads | None, planned: int) -> PinPlan | None:
     """Plan pinned hashes; None where they are not planned."""
     pinning = measured.pinning
     if pinning is None:

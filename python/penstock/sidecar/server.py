@@ -78,8 +78,8 @@ def _answer(frame: Frame, planner: Planner) -> Frame:
         "tasks": plan.tasks,
         "reason": plan.reason,
     }
-    if plan.pinned is not None:
-        head["pinned"] = plan.pinned
+    if plan.pins is not None:
+        head |= {"pinned": plan.pins.hashes, "pins_reason": plan.pins.reason}
     head["attributed"] = plan.row_ns is not None
     columns = {"task": plan.task, "row_ns": plan.row_ns}
     return Frame(Kind.PLANNED, frame.number, head, _body({n: c for n, c in columns.items() if c is not None}))

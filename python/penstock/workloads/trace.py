@@ -128,6 +128,9 @@ def _times(path: Path, column: Any, name: str) -> NDArray[np.float64]:
         values = column.to_numpy().astype(np.float64)
     else:
         raise _bad(path, f"column {name} is of type {column.type}; a time is a timestamp or a number of seconds")
+    unknown = np.flatnonzero(~np.isfinite(values))
+    if len(unknown):
+        raise _bad(path, f"row {int(unknown[0])} has no time ({name}); leave such rows out")
     backwards = np.flatnonzero(np.diff(values) < 0)
     if len(backwards):
         row = int(backwards[0]) + 1

@@ -8,6 +8,7 @@ from penstock.sidecar.frame import (
     HEADER,
     MOST_BODY_BYTES,
     PREFIX_BYTES,
+    VERSION,
     BrokenFrameError,
     Frame,
     Kind,
@@ -63,7 +64,7 @@ def test_bytes_at_random_are_no_frame(data):
         decode(data)
 
 
-def written_with(head: bytes, body_bytes: int = 0, version: int = 4, kind: int = 1) -> bytes:
+def written_with(head: bytes, body_bytes: int = 0, version: int = VERSION, kind: int = 1) -> bytes:
     header = HEADER.pack(b"PSTK", version, kind, 0, 1, len(head), body_bytes)
     return header + struct.pack("<I", google_crc32c.value(header + head)) + head
 
@@ -71,7 +72,7 @@ def written_with(head: bytes, body_bytes: int = 0, version: int = 4, kind: int =
 @pytest.mark.parametrize(
     ("written", "error"),
     [
-        (written_with(b"{}", version=1), "protocol version 1, expected 4"),
+        (written_with(b"{}", version=1), f"protocol version 1, expected {VERSION}"),
         (written_with(b"{}", kind=9), "kind 9"),
         (written_with(b"{}", body_bytes=MOST_BODY_BYTES + 1), "too long"),
         (written_with(b"[]"), "no JSON object"),

@@ -122,6 +122,7 @@ BAD = {
     "no column key": ({"time": [1]}, "no column key (--key); it has time"),
     "an empty value": ({"time": [1, 2], "key": ["a", None]}, "column key is empty in 1 rows"),
     "unsorted times": ({"time": [1, 3, 2], "key": [1, 1, 1]}, "row 2 is earlier than the one before it"),
+    "a time that is not known": ({"time": [1.0, float("nan")], "key": [1, 2]}, "row 1 has no time (time)"),
     "a time that is none": ({"time": ["x"], "key": [1]}, "column time is of type string"),
     "a key that is none": ({"time": [1], "key": [1.5]}, "column key is of type double"),
     "a negative cost": ({"time": [1], "key": [1], "cost": [-1]}, "column cost is -1.0 in row 0"),

@@ -45,6 +45,14 @@ def test_figure_4():
     assert fit.fallbacks == 0
 
 
+def test_figure_4_step_by_step():
+    """7 goes to d2, where 2 makes room for it; d1 refuses 2, and d2 takes it back, where a 1 makes room."""
+    cost = [7, 4, 5, 2, 1, 1]
+    fit = fitted([0, 0, 0, 1, 1, 1], cost, cost, 2, 0.0)
+    steps = [(cost[key], int(to)) for key, to in zip(fit.record, fit.destination, strict=True)]
+    assert steps == [(7, 1), (2, 1), (1, 0)]
+
+
 def test_a_perfect_balance_may_exist_and_not_be_found():
     """3 + 3 + 4 = 5 + 5, but for some placements every Adjust says no: the paper has no answer then."""
     cost = [3, 4, 3, 5, 5]

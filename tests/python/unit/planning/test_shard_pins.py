@@ -9,12 +9,16 @@ from penstock.planning.workers import Worth
 FREE = Worth(move_ms=0.0)
 
 
-def plan(planner, load, heavy, *, places=(), home=4, tasks=4, most=8, worth=FREE, state_bytes=0.0, theta=1.1):
+def reasoned(planner, load, heavy, *, places=(), home=4, tasks=4, most=8, worth=FREE, state_bytes=0.0, theta=1.1):
     """Loads of shards in ms; heavy keys by their hash with their cost."""
     shards = home + len(places)
     batch = ShardLoads(home, tuple(places), np.array(load, dtype=float), np.full(shards, state_bytes))
     hashes, cost = np.array(list(heavy), dtype=np.int32), np.array(list(heavy.values()), dtype=float)
     return planner.plan(batch, hashes, cost, tasks, theta=theta, most=most, worth=worth)
+
+
+def plan(planner, load, heavy, **rest):
+    return reasoned(planner, load, heavy, **rest).hashes
 
 
 def test_two_hot_keys_of_one_shard_are_parted():
@@ -62,6 +66,20 @@ def test_a_copy_of_much_state_is_dear():
     worth = Worth(bytes_per_ms=1000.0, move_ms=0.0, horizon=10)
     assert plan(PinPlanner(), load, heavy, worth=worth, state_bytes=800_000.0) == [4]
     assert plan(PinPlanner(), load, heavy, worth=worth, state_bytes=1_000_000.0) == []
+
+
+def test_it_says_why_no_others_are_pinned():
+    load, heavy = [180, 70, 75, 75], {4: 90.0, -4: 60.0}
+    assert reasoned(PinPlanner(), load, heavy).reason == ""
+    dear = Worth(bytes_per_ms=1000.0, move_ms=0.0, horizon=10)
+    assert reasoned(PinPlanner(), load, heavy, worth=dear, state_bytes=1_000_000.0).reason.startswith(
+        "cost exceeds gain: to pin a key takes longer than it saves in 10 batches"
+    )
+    quiet = {"load": [25, 120, 115, 75, 20], "heavy": {4: 20.0}, "places": [4]}
+    assert reasoned(PinPlanner(), **quiet).reason.startswith("within hysteresis: 1 pinned keys")
+    assert reasoned(PinPlanner(), load, heavy, most=0).reason == (
+        "1 more keys would be pinned, and penstock.pinned.max=0 may be"
+    )
 
 
 @given(st.data())

@@ -114,6 +114,8 @@ final case class HeavyKey(hash: Int, rows: Long, busyNs: Long)
  *   task of each shard, below `tasks`; None where shards are bound at the barrier
  * @param pinned
  *   hashes that are to have a shard of their own; None where that was not planned
+ * @param pinsReason
+ *   why no others; None where there is nothing to say
  * @param rowTimes
  *   what rows take; None where times of tasks do not tell, or need not
  */
@@ -123,6 +125,7 @@ final case class Plan(
     reason: String,
     taskOf: Option[Array[Int]] = None,
     pinned: Option[Set[Int]] = None,
+    pinsReason: Option[String] = None,
     rowTimes: Option[RowTimes] = None
 )
 

@@ -14,10 +14,12 @@ trait TaskCountPolicy {
    *   tasks that the application can run at the same time now
    * @param shards
    *   S; more tasks than shards would have nothing to do
+   * @param now
+   *   N of the epoch in force, if there is one
    * @return
    *   N, from 1 to `shards`
    */
-  def tasks(batch: Long, region: Long, cores: Int, shards: Int): Int
+  def tasks(batch: Long, region: Long, cores: Int, shards: Int, now: Option[Int]): Int
 }
 
 object TaskCountPolicy {
@@ -38,23 +40,25 @@ object TaskCountPolicy {
 
 /** One task per core, at most one per shard. */
 object CoresPolicy extends TaskCountPolicy {
-  override def tasks(batch: Long, region: Long, cores: Int, shards: Int): Int = math.max(1, math.min(cores, shards))
+  override def tasks(batch: Long, region: Long, cores: Int, shards: Int, now: Option[Int]): Int =
+    math.max(1, math.min(cores, shards))
 }
 
-/** As planned, at most one per core and per shard; one per core where there is no plan. */
+/** As planned, at most one per core and per shard. Without a plan it stays as it is; one per core in the beginning. */
 final class PlannedPolicy(planned: Long => Option[Int]) extends TaskCountPolicy {
-  override def tasks(batch: Long, region: Long, cores: Int, shards: Int): Int =
-    CoresPolicy.tasks(batch, region, math.min(cores, planned(region).getOrElse(cores)), shards)
+  override def tasks(batch: Long, region: Long, cores: Int, shards: Int, now: Option[Int]): Int =
+    CoresPolicy.tasks(batch, region, math.min(cores, planned(region).orElse(now).getOrElse(cores)), shards, now)
 }
 
 /** Always the same number, at most one per shard. */
 final class FixedPolicy(count: Int) extends TaskCountPolicy {
-  override def tasks(batch: Long, region: Long, cores: Int, shards: Int): Int = math.min(count, shards)
+  override def tasks(batch: Long, region: Long, cores: Int, shards: Int, now: Option[Int]): Int =
+    math.min(count, shards)
 }
 
 /** Another number in every batch and region, for tests: 1 to 5, the same for the same seed. */
 final class ChaosPolicy(seed: Long) extends TaskCountPolicy {
-  override def tasks(batch: Long, region: Long, cores: Int, shards: Int): Int =
+  override def tasks(batch: Long, region: Long, cores: Int, shards: Int, now: Option[Int]): Int =
     math.min(1 + Chaos.random(seed, batch, region).nextInt(ChaosPolicy.Most), shards)
 }
 

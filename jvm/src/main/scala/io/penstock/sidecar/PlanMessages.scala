@@ -86,7 +86,8 @@ object PlanMessages {
           }
         case _ => Right(None)
       }
-    } yield Plan(asked.batch, tasks.toInt, reason.take(MostReasonChars), taskOf, pinned, rowTimes)
+      pinsReason = pinned.flatMap(_ => text(head, "pins_reason")).map(_.take(MostReasonChars)).filter(_.nonEmpty)
+    } yield Plan(asked.batch, tasks.toInt, reason.take(MostReasonChars), taskOf, pinned, pinsReason, rowTimes)
   }
 
   private def placed(body: Array[Byte], shards: Int, tasks: Int): Either[String, Array[Int]] =

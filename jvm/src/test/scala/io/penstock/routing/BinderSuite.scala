@@ -160,17 +160,20 @@ class BinderSuite extends AnyFunSuite with Checks {
   }
 
   test("numbers of tasks") {
-    assert(CoresPolicy.tasks(0, 0, 8, 256) == 8 && CoresPolicy.tasks(0, 0, 8, 4) == 4 && CoresPolicy.tasks(
-      0,
-      0,
-      0,
-      4
-    ) == 1)
-    assert(new FixedPolicy(16).tasks(0, 0, 2, 256) == 16 && new FixedPolicy(16).tasks(0, 0, 2, 4) == 4)
+    def cores(cores: Int, shards: Int) = CoresPolicy.tasks(0, 0, cores, shards, None)
+    assert((cores(8, 256), cores(8, 4), cores(0, 4)) == ((8, 4, 1)))
+    val sixteen = new FixedPolicy(16)
+    assert(sixteen.tasks(0, 0, 2, 256, None) == 16 && sixteen.tasks(0, 0, 2, 4, Some(2)) == 4)
     val chaos = new ChaosPolicy(7)
-    val drawn = (0 until 100).map(b => chaos.tasks(b, 0, 8, 256))
+    val drawn = (0 until 100).map(b => chaos.tasks(b, 0, 8, 256, None))
     assert(drawn.distinct.sorted == (1 to ChaosPolicy.Most))
-    assert(drawn == (0 until 100).map(b => new ChaosPolicy(7).tasks(b, 0, 2, 256)))
-    assert((0 until 100).forall(b => chaos.tasks(b, 0, 8, 2) <= 2))
+    assert(drawn == (0 until 100).map(b => new ChaosPolicy(7).tasks(b, 0, 2, 256, Some(9))))
+    assert((0 until 100).forall(b => chaos.tasks(b, 0, 8, 2, None) <= 2))
+  }
+
+  test("without a plan the number of tasks stays what it is, as far as there are cores for them") {
+    def planned(plan: Option[Int], now: Option[Int]) = new PlannedPolicy(_ => plan).tasks(0, 0, 8, 256, now)
+    assert((planned(None, None), planned(None, Some(3)), planned(None, Some(16))) == ((8, 3, 8)))
+    assert((planned(Some(5), Some(3)), planned(Some(16), Some(3))) == ((5, 8)))
   }
 }

@@ -16,11 +16,14 @@ import io.penstock.control.{Attributing, Measured, Pinning, Placing, Planner, Ro
  *   what placed its shards on them
  * @param unpinned
  *   why keys that could be pinned are not
+ * @param pins
+ *   why the keys that are pinned are these, where the planner has something to say
  */
 final case class PlanReasons(
     tasks: Option[String] = None,
     placed: Option[String] = None,
-    unpinned: Option[String] = None
+    unpinned: Option[String] = None,
+    pins: Option[String] = None
 )
 
 /**
@@ -70,7 +73,12 @@ final private[routing] class RegionPlanning private (
   def rowTimes: Option[RowTimes] = plan.toOption.filter(_ => hybrid).flatMap(_.rowTimes)
 
   def reasons: PlanReasons =
-    PlanReasons(Option.when(plansTasks)(plan.fold(identity, _.reason)), policy.map(placed), pins.flatMap(_ => unpinned))
+    PlanReasons(
+      Option.when(plansTasks)(plan.fold(identity, _.reason)),
+      policy.map(placed),
+      pins.flatMap(_ => unpinned),
+      pins.flatMap(_ => plan.toOption).flatMap(_.pinsReason)
+    )
 
   private def unpinned: Option[String] = plan match {
     case Left(why) => Some(s"no key is pinned: $why")

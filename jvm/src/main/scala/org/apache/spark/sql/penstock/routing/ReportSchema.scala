@@ -43,7 +43,7 @@ object ReportSchema {
     .add("busyMs", LongType, true, "that time, over all tasks")
     .add("waitMs", LongType, true, "time in which tasks waited for input of others, over all tasks")
     .add("stateOperations", LongType, true, "reads, writes and scans of its state, over all shards")
-    .add("heavyKeys", ArrayType(key), true, s"the keys with most of the busy time, at most $MostKeys")
+    .add("heavyKeys", ArrayType(key), true, s"the keys with most of the busy time or of the rows, at most $MostKeys")
     .add("shardsMoved", IntegerType, true, "shards that change task against the batch before")
     .add("bytesMoved", LongType, true, "size of the state that came to another executor than before")
     .add("decisionMicros", LongType, true, "time to bind shards to tasks")
@@ -51,7 +51,7 @@ object ReportSchema {
       "decision",
       StringType,
       true,
-      "what was decided in words: the policy and the batch that it knows, where shards were placed before the batch; and what keeps the batch from being balanced better"
+      "what was decided in words: the policy and the batch that it knows, where shards were placed before the batch; what keeps the batch from being balanced better; and why no other keys are pinned"
     )
     .add("reason", StringType, true, "why it is not routed")
 

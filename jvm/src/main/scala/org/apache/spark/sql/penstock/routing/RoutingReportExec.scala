@@ -51,8 +51,11 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
     val decision = r.barrier.decision
     val tasks = r.load.tasks
     val workNs = tasks.map(_.workNs).toArray
-    val keys = tasks.flatMap(_.heavyKeys).sortBy(k => (-k.busyNs, k.hash)).take(ReportSchema.MostKeys)
     val bookedNs = math.max(1L, tasks.map(_.busyNs.sum).sum).toDouble
+    val allRows = math.max(1L, decision.fold(0L)(_.rows.sum)).toDouble
+    val heavy = tasks.flatMap(_.heavyKeys)
+    val keys = heavy.sortBy(k => (-math.max(k.busyNs / bookedNs, k.rows / allRows), k.hash)).take(ReportSchema.MostKeys)
+    val dearest = heavy.minByOption(k => (-k.busyNs, k.hash)).map(k => (k.text, k.busyNs / bookedNs))
     val values: Seq[Any] = Seq(
       r.spec.region,
       r.names.mkString(" + "),
@@ -68,11 +71,11 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       Option.when(workNs.nonEmpty)(workNs.sum / 1000000L).orNull,
       Option.when(workNs.nonEmpty)(tasks.map(_.waitNs).sum / 1000000L).orNull,
       r.stateOperations.orNull,
-      keys.map(key(_, bookedNs, decision)),
+      keys.map(key(_, bookedNs, allRows)),
       decision.map(_.moved).orNull,
       r.movedBytes.orNull,
       decision.map(_.micros).orNull,
-      decision.map(outcome(r, _, keys.headOption.map(k => (k.text, k.busyNs / bookedNs)))).orNull,
+      decision.map(outcome(r, _, dearest)).orNull,
       r.reason.orNull
     )
     new GenericRowWithSchema(values.toArray, ReportSchema.region)
@@ -89,11 +92,10 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
     ).inWords(batch.theta, batch.foreseen)
     val unpinned = r.plans.unpinned.filter(_ => d.heaviestShard * d.proposed.tasks > batch.theta)
     val decided = if (batch.mode == Mode.Observe) s"observe: $words" else words
-    (r.plans.placed ++ Some(decided) ++ unpinned).mkString("; ")
+    (r.plans.placed ++ Some(decided) ++ unpinned ++ r.plans.pins).mkString("; ")
   }
 
-  private def key(k: KeyLoad, bookedNs: Double, decision: Option[Decision]): Row = {
-    val rows = math.max(1L, decision.fold(0L)(_.rows.sum)).toDouble
+  private def key(k: KeyLoad, bookedNs: Double, rows: Double): Row = {
     val values =
       Array[Any](k.text, k.shard, k.busyNs / bookedNs, k.busyErrorNs / bookedNs, k.rows / rows, k.rowsError / rows)
     new GenericRowWithSchema(values, ReportSchema.key)

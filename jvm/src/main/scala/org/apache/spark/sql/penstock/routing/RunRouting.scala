@@ -196,7 +196,8 @@ final private[routing] class RunRouting(
       val id = r.spec.region
       id -> (r.route match {
         case Route.Late(_) =>
-          inForce.filter(_ => again).flatMap(_.tasks.get(id)).getOrElse(policy.tasks(batchId, id, cores, shards))
+          val now = inForce.flatMap(_.tasks.get(id))
+          now.filter(_ => again).getOrElse(policy.tasks(batchId, id, cores, shards, now))
         case Route.Single => 1
         case Route.ByShard(_) => shards
       })

@@ -20,13 +20,14 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
   private val PatienceNs = 120000000000L
 
   /** A query whose number of tasks is planned. */
-  private class Running(session: classic.SparkSession) {
+  private class Running(session: classic.SparkSession, options: Map[String, String]) {
     private val source = MemoryStream[Long](Encoders.scalaLong, session)
     private var batches = 0
     val query: StreamingQuery = source.toDF().groupBy("value").agg(count(lit(1)).as("n")).writeStream
       .outputMode("complete")
       .option("checkpointLocation", newDirectory("checkpoint").toString)
       .option("penstock.tasks", "auto")
+      .options(options)
       .queryName("counts")
       .format("memory")
       .start()
@@ -42,11 +43,15 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
       (region.getAs[Int]("tasks"), region.getAs[String]("tasksReason"))
     }
 
+    /** Why the batches so far had as many tasks as they had. */
+    val reasons = scala.collection.mutable.Set[String]()
+
     /** Runs batches until the reason of one is as wanted. */
     def batchesUntil(what: String)(isWanted: String => Boolean): (Int, String) = {
       val until = System.nanoTime() + PatienceNs
       var last = batch()
       while (!isWanted(last._2)) {
+        reasons += last._2
         assert(System.nanoTime() < until, s"no batch with $what; the last one: $last")
         Thread.sleep(100)
         last = batch()
@@ -55,8 +60,8 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
     }
   }
 
-  private def running(python: Path)(body: Running => Unit): Unit = {
-    val running = new Running(withPython(python))
+  private def running(python: Path, options: Map[String, String] = Map.empty)(body: Running => Unit): Unit = {
+    val running = new Running(withPython(python), options)
     try body(running)
     finally running.query.stop()
   }
@@ -92,18 +97,21 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
       val (tasks, _) = running.batchesUntil("a plan")(isPlan)
       assert(tasks == 1 || tasks == 2)
       assert(sidecars.size == 1)
+      val folder = Path.of(sidecars.head.info().arguments().get().last)
+      assert(PosixFilePermissions.toString(Files.getPosixFilePermissions(folder)) == "rwx------")
     }
     stop()
     eventually("the sidecar's end")(sidecars.isEmpty)
   }
 
-  test("a sidecar that is killed is started again, and the query goes on") {
+  test("a sidecar that is killed is started again, and the query goes on as it was") {
     running(CommandLine.python) { running =>
-      running.batchesUntil("a plan")(isPlan)
+      val (planned, _) = running.batchesUntil("one task")(isPlan)
       val first = sidecars
       first.foreach(_.destroyForcibly())
       eventually("its end")(first.forall(!_.isAlive))
-      running.batchesUntil("no planner")(_.contains("no planner"))
+      val (without, _) = running.batchesUntil("no planner")(_.contains("no planner"))
+      assert(without == planned)
       running.batchesUntil("a plan again")(isPlan)
       assert(sidecars.size == 1 && sidecars != first)
     }
@@ -121,19 +129,45 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
       |""".stripMargin
 
   private val welcomed = connected +
-    """from penstock.sidecar.frame import Frame, Kind, encode
+    """from penstock.sidecar.frame import PREFIX_BYTES, Frame, Kind, decode_prefix, decode_rest, encode
       |connection.sendall(encode(Frame(Kind.WELCOME, 1, {})))
-      |connection.recv(1 << 20)
+      |def read(count):
+      |    data = b""
+      |    while len(data) < count:
+      |        data += connection.recv(count - len(data))
+      |    return data
+      |prefix = decode_prefix(read(PREFIX_BYTES))
+      |question = decode_rest(prefix, read(prefix.head_bytes + prefix.body_bytes))
       |""".stripMargin
+
+  /** Ends with an answer, right but for `changes`; shards are placed on the tasks `placed`, an expression of Python's. */
+  private def plans(changes: String, placed: String = "[0] * 16"): String = welcomed +
+    s"""import numpy as np
+       |from penstock.sidecar.server import _body
+       |head = {name: question.head[name] for name in ("run", "region", "batch", "tasks")}
+       |head |= {"reason": "because", "pinned": []} | {$changes}
+       |body = _body({"task": np.array($placed)})
+       |connection.sendall(encode(Frame(Kind.PLANNED, 2, head, body)))
+       |sys.stdin.read()
+       |""".stripMargin
 
   private val failures = Seq(
     ("is not there", "import sys; sys.exit('no such module')", "no such module"),
     ("answers garbage", connected + "connection.sendall(bytes(1000))", "no frame begins like this"),
+    ("answers a question with garbage", welcomed + "connection.sendall(bytes(1000))", "no frame begins like this"),
     ("closes the connection", connected, "it closed the connection"),
     (
-      "proposes tasks that cannot be",
-      welcomed + "connection.sendall(encode(Frame(Kind.PLANNED, 2, {'tasks': 99, 'reason': 'because'})))\nsys.stdin.read()",
-      "impossible plan"
+      "proposes more tasks than can be",
+      plans("'tasks': 99"),
+      "impossible plan: tasks must be a number from 1 to 2, found 99"
+    ),
+    ("proposes no tasks", plans("'tasks': 0"), "impossible plan: tasks must be a number from 1 to 2, found 0"),
+    ("plans another batch", plans("'batch': 77"), "impossible plan: batch must be"),
+    ("leaves a shard out", plans("", "[0] * 15"), "impossible plan: column task must have 16 numbers"),
+    (
+      "places a shard on a task that is not there",
+      plans("", "[0] * 15 + [2]"),
+      "impossible plan: a shard is placed on task 2"
     ),
     (
       "refuses",
@@ -144,16 +178,24 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
       "answers another question",
       welcomed + "connection.sendall(encode(Frame(Kind.REFUSED, 9, {'reason': 'no'})))\nsys.stdin.read()",
       "answer 9 to question 2"
-    ),
-    ("hangs", welcomed + "sys.stdin.read()", "it did not answer within 10 s")
+    )
   )
 
   Brief.someOf(failures).foreach { case (what, script, reason) =>
     test(s"a sidecar that $what costs a plan and nothing else") {
-      running(program(script)) { running =>
+      running(program(script), Map("penstock.policy" -> "refine")) { running =>
         val (tasks, _) = running.batchesUntil(reason)(_.contains(reason))
         assert(tasks == 2)
       }
+    }
+  }
+
+  test("batches do not wait for a sidecar that hangs") {
+    running(program(welcomed + "sys.stdin.read()")) { running =>
+      val (tasks, _) = running.batchesUntil("no answer")(_.contains("it did not answer within 10 s"))
+      assert(tasks == 2)
+      // The first one asks; those that come while nobody answers say so.
+      assert(running.reasons == Set("nothing measured yet", "planner late"))
     }
   }
 }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def refusal(*arguments: object) -> penstock.PenstockError:
     with pytest.raises(penstock.PenstockError) as caught:
-        penstock.set_option(*arguments)  # type: ignore[arg-type]
+        penstock.set(*arguments)  # type: ignore[arg-type]
     return caught.value
 
 
@@ -40,11 +40,13 @@ def test_the_next_batch_has_the_number_of_tasks_that_was_set(application: SparkS
     try:
         for number, tasks in enumerate(wanted):
             if number:
-                penstock.set_option(query, "tasks", tasks)
+                penstock.set(query, "tasks", tasks)
             write_events(source, number, rows=60)
             query.processAllAvailable()
         batches = [p for p in query.recentProgress if json.loads(p.json)["numInputRows"]]
         assert [b.observedMetrics["penstock"].regions[0]["tasks"] for b in batches] == wanted
+        penstock.set(query, "theta", 1.1)
+        assert refusal(query, "theta", 1.0).error_class == "PENSTOCK_INVALID_SETTING"
         assert refusal(query, "tasks", "many").error_class == "PENSTOCK_INVALID_SETTING"
         assert refusal(query, "task", 2).error_class == "PENSTOCK_UNKNOWN_SETTING"
         policy = refusal(query, "penstock.policy", "static")
