@@ -61,8 +61,8 @@ def assign(current: Counts, capacity: Counts, demand: Demand, phi: float = INTEN
     """Give every executor its cores so that little state moves, and data-intensive ones none on other nodes.
 
     Two greedy assignments are made, and a local search improves both: one by the paper's C+ and C-, which are costs
-    against the cores of the moment and add up to as much as twice the real cost, and one by the exact change of the
-    cost against `current`. The better one is taken, so it is never worse than the paper's.
+    against the cores of the moment and add up to more than the real cost (up to 18.8 times in random trials), and one
+    by the exact change of the cost against `current`. The better one is taken, so it is never worse than the paper's.
 
     Where algorithm 1 of the paper is silent or contradicts its text: the most data-intensive executor chooses first,
     free cores belong to a donor without state, data-intensive executors give back remote cores, and take local ones
