@@ -80,16 +80,10 @@ class Local(Transport):
         return self._channel(connection, deadline, connects=True)
 
     def _channel(self, connection: socket.socket, deadline: Deadline, *, connects: bool) -> Channel:
-        try:
+        with sockets.closed_on_error(connection):
             shake = sockets.shake_connecting if connects else sockets.shake_accepting
             shake(connection, self.secret, deadline, encrypted=False)
             ways = _make_ways(connection, deadline) if connects else _take_ways(connection, deadline)
-        except OSError as error:
-            sockets.close(connection)
-            raise PeerLostError(f"the connection broke: {error}") from None
-        except TransportError:
-            sockets.close(connection)
-            raise
         # All that follows goes over the ways; this one tells that the peer lives, to nobody.
         out, back = ways if connects else reversed(ways)
         all_of_it = (connection, *(way.bell for way in ways))

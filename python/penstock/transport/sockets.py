@@ -8,8 +8,59 @@ import socket
 from collections.abc import Iterator
 
 from penstock.transport.deadline import Deadline
-from penstock.transport.errors import PeerLateError, PeerLostError
+from penstock.transport.errors import PeerLateError, PeerLostError, TransportError
 from penstock.transport.handshake import ANSWER_BYTES, HELLO_BYTES, PROOF_BYTES, Accepting, Agreed, Connecting
+
+
+def bind(host: str) -> tuple[socket.socket, str]:
+    """Listen for TCP on a port that the system chooses; gives the socket and its address, ``host:port``."""
+    server = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=64)
+    host, port = server.getsockname()[:2]
+    return server, f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def dial(address: str, deadline: Deadline) -> socket.socket:
+    """Connect to ``host:port``.
+
+    Raises
+    ------
+    PeerLostError, PeerLateError
+        Nobody is there, or nothing answers.
+    """
+    host, _, port = address.rpartition(":")
+    try:
+        return socket.create_connection((host.strip("[]"), int(port)), deadline.left_s("a connection"))
+    except TimeoutError:
+        deadline.left_s(f"a connection to {address}")
+        raise PeerLostError(f"{address} does not answer") from None
+    except (OSError, ValueError, OverflowError) as error:
+        raise PeerLostError(f"nobody is at {address}: {error}") from None
+
+
+def prepare(connection: socket.socket) -> str:
+    """Let small messages go at once over TCP; gives the peer's address."""
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    host, port = connection.getpeername()[:2]
+    return f"{host}:{port}"
+
+
+@contextlib.contextmanager
+def closed_on_error(connection: socket.socket) -> Iterator[None]:
+    """Close a connection that becomes no channel.
+
+    Raises
+    ------
+    TransportError
+        Also for errors of the system.
+    """
+    try:
+        yield
+    except OSError as error:
+        close(connection)
+        raise PeerLostError(f"the connection broke: {error}") from None
+    except TransportError:
+        close(connection)
+        raise
 
 
 def write(connection: socket.socket, parts: list[memoryview], deadline: Deadline, what: str) -> None:

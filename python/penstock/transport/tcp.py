@@ -9,30 +9,11 @@ from functools import partial
 from penstock.transport import sealing, slices, sockets
 from penstock.transport.channel import Channel, Listener, Transport
 from penstock.transport.deadline import Deadline
-from penstock.transport.errors import PeerLostError, TransportError
 from penstock.transport.handshake import Agreed
 from penstock.transport.listening import SocketListener
 
 BUFFER_BYTES = 4 << 20
 """Of the kernel, in each direction."""
-
-
-def dial(address: str, deadline: Deadline) -> socket.socket:
-    """Connect to ``host:port``.
-
-    Raises
-    ------
-    PeerLostError, PeerLateError
-        Nobody is there, or nothing answers.
-    """
-    host, _, port = address.rpartition(":")
-    try:
-        return socket.create_connection((host.strip("[]"), int(port)), deadline.left_s("a connection"))
-    except TimeoutError:
-        deadline.left_s(f"a connection to {address}")
-        raise PeerLostError(f"{address} does not answer") from None
-    except (OSError, ValueError, OverflowError) as error:
-        raise PeerLostError(f"nobody is at {address}: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -57,23 +38,16 @@ class Tcp(Transport):
 
     def listen(self) -> Listener:
         """See `Transport`; on a port that the system chooses."""
-        server, address = self.bind()
+        server, address = sockets.bind(self.host)
         return SocketListener(server, address, partial(self._channel, connects=False))
-
-    def bind(self) -> tuple[socket.socket, str]:
-        """Make a listening socket; gives it with its address."""
-        server = socket.create_server((self.host, 0), family=_family(self.host), backlog=64)
-        host, port = server.getsockname()[:2]
-        return server, f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def connect(self, address: str, deadline: Deadline) -> Channel:
         """See `Transport`; `address` is ``host:port``."""
-        return self._channel(dial(address, deadline), deadline, connects=True)
+        return self._channel(sockets.dial(address, deadline), deadline, connects=True)
 
     def _channel(self, connection: socket.socket, deadline: Deadline, *, connects: bool) -> Channel:
-        try:
-            peer = _words(connection)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with sockets.closed_on_error(connection):
+            peer = sockets.prepare(connection)
             for buffer in (socket.SO_SNDBUF, socket.SO_RCVBUF):
                 connection.setsockopt(socket.SOL_SOCKET, buffer, BUFFER_BYTES)
             shake = sockets.shake_connecting if connects else sockets.shake_accepting
@@ -81,12 +55,6 @@ class Tcp(Transport):
             out, back = self._seals(agreed, connects=connects)
             # Deadlines are a socket's: each direction has its own.
             reading = connection.dup()
-        except OSError as error:
-            sockets.close(connection)
-            raise PeerLostError(f"the connection broke: {error}") from None
-        except TransportError:
-            sockets.close(connection)
-            raise
         return Channel(
             peer,
             _Sender(connection, out),
@@ -137,12 +105,3 @@ class _Receiver:
             sockets.read(self._connection, sealed, deadline, "the rest of a message")
             into[:] = self._seal.open(self._number, self._header, sealed)
         self._number += 1
-
-
-def _words(connection: socket.socket) -> str:
-    host, port = connection.getpeername()[:2]
-    return f"{host}:{port}"
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET

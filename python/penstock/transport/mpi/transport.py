@@ -23,7 +23,6 @@ from penstock.transport.errors import PeerLateError, PeerLostError, TransportErr
 from penstock.transport.listening import SocketListener
 from penstock.transport.mpi.library import mpi
 from penstock.transport.mpi.meeting import Meetings, StuckError, connect
-from penstock.transport.tcp import Tcp, dial
 
 _SPIN_S = 200e-6
 _PAUSE_S = 50e-6
@@ -69,12 +68,12 @@ class Mpi(Transport):
 
     def listen(self) -> Listener:
         """See `Transport`; on a port that the system chooses."""
-        server, address = Tcp(self.secret, self.host).bind()
+        server, address = sockets.bind(self.host)
         return SocketListener(server, address, partial(self._channel, meet=self._accept(Meetings())))
 
     def connect(self, address: str, deadline: Deadline) -> Channel:
         """See `Transport`; `address` is ``host:port``."""
-        return self._channel(dial(address, deadline), deadline, meet=self._connect)
+        return self._channel(sockets.dial(address, deadline), deadline, meet=self._connect)
 
     def _accept(self, meetings: Meetings) -> Callable[[socket.socket, Deadline], Any]:
         def meet(control: socket.socket, deadline: Deadline) -> Any:
@@ -94,17 +93,10 @@ class Mpi(Transport):
     def _channel(
         self, control: socket.socket, deadline: Deadline, *, meet: Callable[[socket.socket, Deadline], Any]
     ) -> Channel:
-        try:
-            peer = "{}:{}".format(*control.getpeername()[:2])
-            control.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with sockets.closed_on_error(control):
+            peer = sockets.prepare(control)
             communicator = meet(control, deadline)
             reading = control.dup()
-        except OSError as error:
-            sockets.close(control)
-            raise PeerLostError(f"the connection broke: {error}") from None
-        except TransportError:
-            sockets.close(control)
-            raise
         communicator.Set_errhandler(mpi().ERRORS_RETURN)
         line = _Line(communicator, control)
 
@@ -123,9 +115,13 @@ class _Line:
         self._control = control
         self._freeing = threading.Lock()
 
-    def finish(self, request: Any, memory: memoryview, deadline: Deadline, what: str) -> None:
-        """Wait for an operation, without a call that waits."""
+    def run(self, operation: str, memory: memoryview, deadline: Deadline, what: str) -> None:
+        """Begin an operation, ``Isend`` or ``Irecv``, and wait for its end without a call that waits."""
         library = mpi()
+        try:
+            request = getattr(self.communicator, operation)([memory, library.BYTE], 0, 0)
+        except library.Exception as error:
+            raise PeerLostError(f"MPI lost the peer, and {what} was due: {error}") from None
         began = looked = time.monotonic()
         gone_at: float | None = None
         try:
@@ -164,12 +160,7 @@ class _Sender:
     def send(self, header: bytes, data: memoryview, deadline: Deadline) -> None:
         sockets.write(self._control, [memoryview(header)], deadline, "the peer to read")
         if len(data):
-            library = mpi()
-            try:
-                request = self._line.communicator.Isend([data, library.BYTE], 0, 0)
-            except library.Exception as error:
-                raise PeerLostError(f"MPI lost the peer: {error}") from None
-            self._line.finish(request, data, deadline, "the peer to read")
+            self._line.run("Isend", data, deadline, "the peer to read")
 
 
 class _Receiver:
@@ -182,9 +173,4 @@ class _Receiver:
 
     def data(self, into: memoryview, deadline: Deadline) -> None:
         if len(into):
-            library = mpi()
-            try:
-                request = self._line.communicator.Irecv([into, library.BYTE], 0, 0)
-            except library.Exception as error:
-                raise PeerLostError(f"MPI lost the peer: {error}") from None
-            self._line.finish(request, into, deadline, "the rest of a message")
+            self._line.run("Irecv", into, deadline, "the rest of a message")

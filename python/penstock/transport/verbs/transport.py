@@ -15,10 +15,9 @@ from functools import partial
 from penstock.transport import slices, sockets
 from penstock.transport.channel import Channel, Listener, Transport
 from penstock.transport.deadline import Deadline
-from penstock.transport.errors import PeerBrokenError, PeerLostError, TransportError
+from penstock.transport.errors import PeerBrokenError, TransportError
 from penstock.transport.handshake import Agreed
 from penstock.transport.listening import SocketListener
-from penstock.transport.tcp import Tcp, dial
 from penstock.transport.verbs.device import name, open_device
 from penstock.transport.verbs.endpoint import SLOTS, Endpoint
 
@@ -53,26 +52,19 @@ class Verbs(Transport):
 
     def listen(self) -> Listener:
         """See `Transport`; on a port that the system chooses."""
-        server, address = Tcp(self.secret, self.host).bind()
+        server, address = sockets.bind(self.host)
         return SocketListener(server, address, partial(self._channel, shake=sockets.shake_accepting))
 
     def connect(self, address: str, deadline: Deadline) -> Channel:
         """See `Transport`; `address` is ``host:port``."""
-        return self._channel(dial(address, deadline), deadline, shake=sockets.shake_connecting)
+        return self._channel(sockets.dial(address, deadline), deadline, shake=sockets.shake_connecting)
 
     def _channel(self, control: socket.socket, deadline: Deadline, *, shake: Callable[..., Agreed]) -> Channel:
-        try:
-            peer = "{}:{}".format(*control.getpeername()[:2])
-            control.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with sockets.closed_on_error(control):
+            peer = sockets.prepare(control)
             shake(control, self.secret, deadline, encrypted=False)
             with _opening:
                 endpoint = Endpoint(open_device(), control)
-        except OSError as error:
-            sockets.close(control)
-            raise PeerLostError(f"the connection broke: {error}") from None
-        except TransportError:
-            sockets.close(control)
-            raise
 
         def close() -> None:
             endpoint.end()
