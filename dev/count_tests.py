@@ -2,7 +2,8 @@
 
 usage: count_tests.py NAME=PATTERN...
 
-Prints a line ``NAME: N passed, N failed, N skipped`` for each set of reports, and the sum as the last line.
+Prints a line for each test that failed, a line ``NAME: N passed, N failed, N skipped`` for each set of reports, and the
+sum as the last line.
 PATTERN is a glob from the repository's root; reports are JUnit's XML, or JSON with these counts. Exit status 1 where a
 test failed, or a set has no test at all.
 """
@@ -25,6 +26,18 @@ class Count(NamedTuple):
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
 
+def failures(report: Path) -> list[str]:
+    """Name the tests of a report that failed, and why: the first line of what each said."""
+    if report.suffix == ".json":
+        return []
+    named = []
+    for case in ET.parse(report).iter("testcase"):  # noqa: S314, our own reports
+        for found in [*case.iterfind("failure"), *case.iterfind("error")]:
+            said = (found.get("message") or found.text or "").strip().splitlines()
+            named.append(f"{case.get('classname')}: {case.get('name')}: {said[0][:500] if said else ''}")
+    return named
+
+
 def count(report: Path) -> Count:
     """Count the tests of one report; errors are failures."""
     if report.suffix == ".json":
@@ -43,12 +56,16 @@ def add(counts: list[Count]) -> Count:
 
 def main(arguments: list[str]) -> int:
     """Print the counts."""
-    sums = []
+    sums, lines = [], []
     for argument in arguments:
         name, _, pattern = argument.partition("=")
-        sums.append(add([count(report) for report in sorted(Path.cwd().glob(pattern))]))
-        print(f"{name}: {sums[-1]}")
-    print(add(sums))
+        reports = sorted(Path.cwd().glob(pattern))
+        for report in reports:
+            for line in failures(report):
+                print(f"failed, {name}: {line}")
+        sums.append(add([count(report) for report in reports]))
+        lines.append(f"{name}: {sums[-1]}")
+    print(*lines, add(sums), sep="\n")
     return 1 if any(s.failed or not s.passed for s in sums) else 0
 
 

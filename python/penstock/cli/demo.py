@@ -13,6 +13,7 @@ import os
 import re
 import tempfile
 from contextlib import nullcontext
+from dataclasses import asdict
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,7 @@ from penstock.cli._options import invalid
 from penstock.demo import runner
 from penstock.demo.answers import judge
 from penstock.demo.kafka import Kafka, kafka
+from penstock.demo.placement import placements, sentence
 from penstock.demo.record import Record
 from penstock.demo.report import HEADER, charts, document, summary
 from penstock.demo.screen import screen, table
@@ -86,7 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="penstock-demo-") as folder:
         work = Path(folder)
         pieces = int(arguments.seconds * PIECES_PER_SECOND)
-        cut(question.streams(pq.read_table(file)), question.span, pieces, work / "pieces")
+        streams = question.streams(pq.read_table(file))
+        cut(streams, question.span, pieces, work / "pieces")
         with (
             nullcontext() if arguments.kafka is None else kafka(arguments.kafka, arguments.kafka_jars, work) as through
         ):
@@ -94,15 +97,24 @@ def run(arguments: argparse.Namespace) -> int:
         verdict, equal = judge(work, compared)
     console.print(table(compared, records))
     console.print(verdict, style="green" if equal else "bold red")
+    placed = placements(question, streams)
+    console.print(sentence(question, placed))
     drawn = charts(compared, records) if arguments.png or arguments.html else []
     if arguments.json:
-        told = {"question": question.asks, "equal": equal, "verdict": verdict, "runs": document(compared, records)}
+        told = {
+            "question": question.asks,
+            "equal": equal,
+            "verdict": verdict,
+            "placements": [asdict(of) for of in placed],
+            "runs": document(compared, records),
+        }
         arguments.json.write_text(json.dumps(told, indent=1) + "\n")
     if arguments.png:
         picture.draw(drawn, arguments.png)
     if arguments.html:
         rows = summary(compared, records)
-        arguments.html.write_text(html.page(question.asks, [_how(arguments, question), verdict], HEADER, rows, drawn))
+        notes = [_how(arguments, question), verdict, sentence(question, placed)]
+        arguments.html.write_text(html.page(question.asks, notes, HEADER, rows, drawn))
     return 0 if equal else 1
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from penstock.planning.simulation import Simulated
     from penstock.workloads.trace import Trace
 
-DEFAULT = "static,hybrid,refine,mixed,ideal"
+DEFAULT = "static,hindsight,hybrid,refine,mixed,ideal"
 DEFAULT_INTERVAL_S = 60.0
 LEAST = {"tasks": 1, "workers": 1, "shards": 1, "table": 0}
 OF_TRACES = ("interval", "time", "key", "cost", "state")
@@ -71,7 +71,13 @@ def run(arguments: argparse.Namespace) -> int:
     # A shard is a partition of an event log, or several.
     shards = max(arguments.shards, len(trace.hashes)) if is_log else arguments.shards
     setting = Setting(
-        trace.hashes, arguments.tasks, shards, arguments.theta, arguments.table, workers=arguments.workers
+        trace.hashes,
+        arguments.tasks,
+        shards,
+        arguments.theta,
+        arguments.table,
+        workers=arguments.workers,
+        total=trace.cost_by_key,
     )
     interval_s = 1.0 if is_log else arguments.interval or DEFAULT_INTERVAL_S
     found = {name: simulate(trace.batches(interval_s), policy(name, setting), time.perf_counter_ns) for name in names}

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.planning.compiled import compiled
 from penstock.planning.discretization import discretize
 from penstock.planning.fit_decreasing import Counts, fit_decreasing
 from penstock.planning.key_routing import KeyPlan, KeyStatistics
-from penstock.planning.load import Loads, Placement, loads
-from penstock.planning.mixed import DEFAULT_BETA, limit_of, more_given_up, value_of
-from penstock.planning.sorting import Keys
+from penstock.planning.load import Loads, Placement, imbalance, loads
+from penstock.planning.mixed import DEFAULT_BETA, limit_of, more_given_up, value_of, within_bound
+from penstock.planning.sorting import Keys, heaviest_first, order_bits
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,8 @@ def merge(
 def mixed_compact(records: CompactStatistics, theta: float, table: int, beta: float = DEFAULT_BETA) -> CompactPlan:
     """Plan as `penstock.planning.mixed.mixed` does, over records.
 
-    Entries of the table are given up record by record, those with the smallest state first.
+    Entries of the table are given up record by record, those with the smallest state first. Where the plan is
+    not within the bound of Theorem 1, by the costs of the records, all keys are placed by falling cost.
     """
     entries = np.flatnonzero(records.current != records.home)
     entries = entries[np.argsort(records.memory[entries], kind="stable")]
@@ -146,7 +148,9 @@ def mixed_compact(records: CompactStatistics, theta: float, table: int, beta: fl
     while True:
         plan = _plan(records, theta, entries[:back], priority)
         over = plan.table_size(records) - table
-        if over <= 0 or back == len(entries):
+        if back == len(entries):
+            return _guaranteed(records, theta, plan)
+        if over <= 0 and within_bound(plan.load, theta, float(records.cost.max())):
             return plan
         wanted = more_given_up(int(given_up[back]), over, int(given_up[-1]))
         back = max(back + 1, int(np.searchsorted(given_up, wanted)))
@@ -175,3 +179,30 @@ def _plan(
         int(records.count[moved_back].sum()),
         fit.fallbacks,
     )
+
+
+def _guaranteed(records: CompactStatistics, theta: float, plan: CompactPlan) -> CompactPlan:
+    """Place all keys by falling cost where a plan is not as balanced as that is proved to be, and it is better."""
+    if within_bound(plan.load, theta, float(records.cost.max())):
+        return plan
+    order = heaviest_first(np.arange(len(records.cost)), order_bits(records.cost.astype(np.float32)))
+    load = np.zeros(records.destinations)
+    keys = _longest_first(order, records.cost, records.count, load)
+    if imbalance(load) >= imbalance(plan.load):
+        return plan
+    record, destination = np.nonzero(keys)
+    return CompactPlan(
+        record, destination.astype(np.int32), keys[record, destination], load, plan.moved_back, plan.fallbacks
+    )
+
+
+@compiled
+def _longest_first(order: Keys, cost: Loads, count: Counts, load: Loads) -> NDArray[np.int32]:
+    """Give each key of each record, by falling cost, to the least loaded; say how many went where, and add up loads."""
+    keys = np.zeros((len(cost), len(load)), dtype=np.int32)
+    for record in order:
+        for _ in range(count[record]):
+            least = np.argmin(load)
+            load[least] += cost[record]
+            keys[record, least] += 1
+    return keys

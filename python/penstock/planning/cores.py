@@ -102,16 +102,22 @@ def assign(current: Counts, capacity: Counts, demand: Demand, phi: float = INTEN
 
 
 def assign_as_published(
-    current: Counts, capacity: Counts, demand: Demand, phi: float = INTENSIVE_BYTES_PER_S
+    current: Counts,
+    capacity: Counts,
+    demand: Demand,
+    phi: float = INTENSIVE_BYTES_PER_S,
+    *,
+    least_intensive_first: bool = False,
 ) -> Assignment:
     """Assign by algorithm 1 alone: greedily, with C+ and C-. It is what `assign` is compared with.
 
-    Parameters and errors are those of `assign`, and so are the corrections without which the algorithm has no meaning.
+    Parameters and errors are those of `assign`, and so are the corrections without which the algorithm has no meaning;
+    `least_intensive_first` is the order that line 4 has, against the text.
     """
     _check(current, capacity, demand, phi)
     before, needed, state = _with_free(current, capacity), *_of_free(demand)
     intensity = demand.bytes_per_s / demand.cores
-    order = np.argsort(-intensity, kind="stable")
+    order = np.argsort(intensity if least_intensive_first else -intensity, kind="stable")
     while True:
         made = before.copy()
         if _greedy(before, made, needed, state, demand.local_node, np.append(intensity >= phi, False), order, False):

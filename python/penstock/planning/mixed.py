@@ -63,7 +63,7 @@ def mixed(keys: KeyStatistics, theta: float, table: int, beta: float = DEFAULT_B
         over = plan.table_size(keys) - table
         if back == len(entries):
             return _guaranteed(keys, theta, plan)
-        if over <= 0 and _within_bound(keys, theta, plan.load):
+        if over <= 0 and within_bound(plan.load, theta, float(keys.cost.max())):
             return plan
         back = more_given_up(back, over, len(entries))
 
@@ -132,15 +132,15 @@ def _plan(keys: KeyStatistics, theta: float, moved_back: NDArray[np.int64], prio
     return KeyPlan(destination, fit.load, len(moved_back), fit.fallbacks)
 
 
-def _within_bound(keys: KeyStatistics, theta: float, load: Loads) -> bool:
-    """Say whether placing all keys by falling cost could not be proved to be better."""
-    least = max(float(load.mean()), float(keys.cost.max()))
-    return float(load.max()) <= (1.0 + max(theta, bound(keys.destinations))) * least * (1.0 + _ROUNDING)
+def within_bound(load: Loads, theta: float, largest: float) -> bool:
+    """Say whether placing all keys by falling cost could not be proved to be better; `largest` is a key's cost."""
+    least = max(float(load.mean()), largest)
+    return float(load.max()) <= (1.0 + max(theta, bound(len(load)))) * least * (1.0 + _ROUNDING)
 
 
 def _guaranteed(keys: KeyStatistics, theta: float, plan: KeyPlan) -> KeyPlan:
     """Place all keys by falling cost where a plan is not as balanced as that is proved to be, and it is better."""
-    if _within_bound(keys, theta, plan.load):
+    if within_bound(plan.load, theta, float(keys.cost.max())):
         return plan
     # It moves nearly everything, so it is the last resort.
     destination = longest_first(keys.cost, keys.destinations)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.planning.compiled import compiled
 from penstock.planning.load import Loads, Placement
 
 
@@ -72,26 +73,40 @@ def pin(
     rest = shard_load.astype(np.float64)
     np.subtract.at(rest, key_shard[pinned], key_cost[pinned])
     chosen = pinned.copy()
-    by_cost = np.argsort(-key_cost, kind="stable")
-    for key in by_cost[::-1]:
-        home = key_shard[key]
-        if chosen[key] and rest[home] + key_cost[key] <= keep * limit:
-            chosen[key] = False
-            rest[home] += key_cost[key]
-    for key in by_cost:
-        home, cost = key_shard[key], key_cost[key]
-        if not chosen[key] and rest[home] > limit and min(cost, rest[home] - cost) > least[home]:
-            chosen[key] = True
-            rest[home] -= cost
-    too_dear = any(
-        not chosen[key]
-        and rest[key_shard[key]] > limit
-        and tolerance < min(key_cost[key], rest[key_shard[key]] - key_cost[key]) <= least[key_shard[key]]
-        for key in by_cost
-    )
+    cost = key_cost.astype(np.float64)
+    by_cost = np.argsort(-cost, kind="stable")
+    too_dear = _choose(chosen, rest, key_shard.astype(np.int64), cost, by_cost, limit, keep, tolerance, least)
     left_out = max(0, int(chosen.sum()) - most)
-    for key in by_cost[::-1]:
-        if chosen.sum() > most and chosen[key]:
-            chosen[key] = False
+    chosen[by_cost[chosen[by_cost]][most:]] = False
     limiting = int(by_cost[0]) if len(by_cost) and key_cost[by_cost[0]] > limit else None
     return Pins(chosen, left_out, limiting, too_dear)
+
+
+@compiled
+def _choose(
+    chosen: NDArray[np.bool_],
+    rest: Loads,
+    home: NDArray[np.int64],
+    cost: Loads,
+    by_cost: NDArray[np.int64],
+    limit: float,
+    keep: float,
+    tolerance: float,
+    least: Loads,
+) -> bool:
+    """Let keys come home, then take others out; `chosen` and `rest` become what they are then."""
+    for key in by_cost[::-1]:
+        if chosen[key] and rest[home[key]] + cost[key] <= keep * limit:
+            chosen[key] = False
+            rest[home[key]] += cost[key]
+    for key in by_cost:
+        shard = home[key]
+        if not chosen[key] and rest[shard] > limit and min(cost[key], rest[shard] - cost[key]) > least[shard]:
+            chosen[key] = True
+            rest[shard] -= cost[key]
+    for key in by_cost:
+        shard = home[key]
+        gain = min(cost[key], rest[shard] - cost[key])
+        if not chosen[key] and rest[shard] > limit and tolerance < gain <= least[shard]:
+            return True
+    return False

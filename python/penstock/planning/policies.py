@@ -71,6 +71,8 @@ class Setting:
         Of MinMig and Mixed.
     workers
         Among which hybrid divides the tasks: shards move between workers by plan only. A divisor of `tasks`.
+    total
+        Cost of each key over all batches, which only `Hindsight` knows; shape ``(keys,)``.
     """
 
     hashes: Hashes
@@ -80,6 +82,7 @@ class Setting:
     table: int = 3000
     beta: float = mixed.DEFAULT_BETA
     workers: int = 1
+    total: Loads | None = None
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,27 @@ class Static:
 
     def __init__(self, setting: Setting) -> None:
         self._task = partition(setting.hashes, setting.tasks)
+        self._tasks = setting.tasks
+
+    def loads(self, batch: Batch) -> Loads:
+        """See `Policy`."""
+        return loads(self._task, batch.cost_by_key, self._tasks)
+
+    def plan(self, _: Batch) -> Step:
+        """Nothing is ever moved."""
+        return Step()
+
+
+class Hindsight:
+    """The keys placed once, longest processing time first, by what they cost over all batches, and never moved.
+
+    What is better than this, is better because it moves.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        if setting.total is None:
+            raise ValueError("hindsight needs the cost of each key over all batches")
+        self._task = longest_first(setting.total, setting.tasks)
         self._tasks = setting.tasks
 
     def loads(self, batch: Batch) -> Loads:
@@ -291,6 +315,7 @@ def _placed(plan: ShardPlanner) -> Callable[[Setting], Policy]:
 
 POLICIES: dict[str, Callable[[Setting], Policy]] = {
     "static": Static,
+    "hindsight": Hindsight,
     "hybrid": Hybrid,
     "refine": _placed(lambda *of: refine(*of).task),
     "resourceCentric": _placed(repartition),

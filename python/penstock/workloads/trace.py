@@ -1,18 +1,23 @@
 """Traces: rows of (time, key, and perhaps cost and state bytes) from a Parquet or CSV file, cut into batches."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.api.errors import PenstockError
-from penstock.planning.load import Loads
+from penstock.planning.load import Loads, loads
 from penstock.planning.policies import Batch
 from penstock.planning.spark_hash import Hashes, hash_ints, hash_longs, hash_strings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,11 @@ class Trace:
     hashes: Hashes
     rows: Loads | None = None
 
+    @property
+    def cost_by_key(self) -> Loads:
+        """Cost of each key over the whole trace, shape ``(keys,)``."""
+        return loads(self.key, self.cost, len(self.hashes))
+
     def batches(self, interval_s: float) -> Iterator[Batch]:
         """Cut into batches of so much time; there is none for a time without rows."""
         number = np.floor((self.time_s - self.time_s[0]) / interval_s) if len(self.time_s) else self.time_s
@@ -91,7 +101,11 @@ def read(path: Path, columns: Columns) -> Trace:
         ``PENSTOCK_BAD_TRACE`` where the file is no Parquet or CSV, lacks a column, has one of a type that cannot be
         used, has empty or negative values, or times that are not ascending.
     """
-    table = _table(path)
+    return of_table(_table(path), columns, path)
+
+
+def of_table(table: pa.Table, columns: Columns, path: Path) -> Trace:
+    """Make a trace of a table; errors name the path, and are those of `read`."""
     named = {"time": columns.time, "key": columns.key, "cost": columns.cost, "state": columns.state}
     for option, name in named.items():
         if name is not None and name not in table.column_names:

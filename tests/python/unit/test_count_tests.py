@@ -6,8 +6,10 @@ import re
 import count_tests
 import pytest
 
-XML = """<testsuites><testsuite><testcase name="a"/><testcase name="b"><failure/></testcase>
-<testcase name="c"><error/></testcase><testcase name="d"><skipped/></testcase></testsuite></testsuites>"""
+XML = """<testsuites><testsuite><testcase name="a"/>
+<testcase classname="S" name="b"><failure message="1 was not 2&#10;at S.scala"/></testcase>
+<testcase classname="S" name="c"><error>gone</error></testcase>
+<testcase name="d"><skipped/></testcase></testsuite></testsuites>"""
 
 
 @pytest.fixture
@@ -30,5 +32,10 @@ def test_counts_and_status(reports, capsys, patterns, status, last):
     assert count_tests.main(patterns) == status
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == last
+    named = [line for line in lines if line.startswith("failed, ")]
+    assert named == (
+        ["failed, all: S: b: 1 was not 2", "failed, all: S: c: gone"] if patterns[0] == "all=*.xml" else []
+    )
+    lines = lines[len(named) :]
     assert len(lines) == len(patterns) + 1
     assert all(re.fullmatch(r"\w+: \d+ passed, \d+ failed, \d+ skipped", line) for line in lines[:-1])

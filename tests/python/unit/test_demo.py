@@ -16,6 +16,7 @@ from penstock import cli
 from penstock.charts import html
 from penstock.demo import answers, events, report
 from penstock.demo.events import Batch, Delivered, Session, Started, TaskLoads
+from penstock.demo.placement import placements, sentence
 from penstock.demo.record import Record, Waited, waited
 from penstock.demo.screen import screen, table
 from penstock.demo.variant import Variant, variants
@@ -256,3 +257,46 @@ def test_the_table_in_the_terminal():
     text = drawn(table(*measured()))
     assert "tuned Spark" in text
     assert "2,500" in text
+
+
+def test_work_of_flights_is_what_they_meet():
+    def of(airport, *minutes):
+        times = pa.array([START + timedelta(minutes=m) for m in minutes], pa.timestamp("us", "UTC"))
+        return pa.table({TIME: times, "airport": [airport] * len(minutes)})
+
+    arrivals = pa.concat_tables([of("A", 0, 10, 95), of("B", 20)]).sort_by(TIME)
+    departures = pa.concat_tables([of("A", 10, 90, 200), of("B", 15, 20), of("C", 30)]).sort_by(TIME)
+    trace = QUESTIONS["flights"].trace({"arrivals": arrivals, "departures": departures})
+    cost = {}
+    for row in trace.to_pylist():
+        cost.setdefault((row["key"], int((row[TIME] - START).total_seconds() // 60)), []).append(row["cost"])
+    # A row costs 1, and 1 for each flight that came in the 90 minutes before: at that very minute, but not 90 ago.
+    assert cost == {
+        ("A", 0): [1],
+        ("A", 10): [3, 1],
+        ("B", 15): [1],
+        ("B", 20): [2, 1],
+        ("C", 30): [1],
+        ("A", 90): [2],
+        ("A", 95): [1],
+        ("A", 200): [1],
+    }
+
+
+def test_every_word_of_a_line_is_work():
+    lines = pa.table({TIME: pa.array([START], pa.timestamp("us", "UTC")), "text": ["The cat -- the Mat."]})
+    trace = QUESTIONS["books"].trace({"lines": lines})
+    assert trace["key"].to_pylist() == ["the", "cat", "the", "mat"]
+    assert set(trace[TIME].to_pylist()) == {START}
+
+
+@pytest.mark.parametrize("name", ["flights", "taxi", "nasa"])
+def test_what_placing_is_worth_on_the_real_data(name):
+    question = QUESTIONS[name]
+    found = placements(question, question.streams(pq.read_table(DATA / question.file)))
+    worth = {of.policy: of.of_perfect for of in found}
+    assert set(worth) == {"static", "hindsight", "mixed", "hybrid"}
+    assert all(0 < share <= 1 for share in worth.values())
+    assert worth["hybrid"] > 1.1 * worth["static"]
+    text = sentence(question, found)
+    assert all(f"{of.words} {of.of_perfect:.0%}" in text for of in found)

@@ -41,7 +41,7 @@ def simulated(name, skew=0.85, moving=False, shards=128):
 
 @pytest.mark.parametrize("name", sorted(POLICIES))
 def test_every_policy_places_every_row_once(name):
-    setting = Setting(hashes(), TASKS)
+    setting = Setting(hashes(), TASKS, total=np.ones(KEYS))
     made = policy(name, setting)
     for batch in batches(4, 0.85, True):
         load = made.loads(batch)
@@ -54,6 +54,20 @@ def test_plain_spark_is_the_hash():
     batch = next(batches(1, 0.85, False))
     expected = loads(np.mod(hashes(), TASKS).astype(np.int32)[batch.key], batch.cost, TASKS)
     assert policy("static", Setting(hashes(), TASKS)).loads(batch).tolist() == expected.tolist()
+
+
+def test_hindsight_is_one_placement_that_knows_the_sum_of_all_batches():
+    all_batches = list(batches(12, 0.85, False))
+    total = sum(batch.cost_by_key for batch in all_batches)
+    setting = Setting(hashes(), TASKS, total=total)
+    made = policy("hindsight", setting)
+    placed = sum(made.loads(batch) for batch in all_batches)
+    assert imbalance(placed) < 1.005
+    of = simulate(all_batches, policy("hindsight", setting), lambda: 0)
+    assert simulated("static").of_perfect < 0.9 < of.of_perfect
+    assert max(of.migrated) == 0
+    with pytest.raises(ValueError, match="hindsight needs"):
+        policy("hindsight", Setting(hashes(), TASKS))
 
 
 @pytest.mark.parametrize("name", ["refine", "resourceCentric", "mixed", "minTable", "minMig", "readj"])
@@ -158,7 +172,7 @@ def test_files_that_are_no_traces(tmp_path, capsys):
         (["--workers", "3"], "--workers is 3; allowed: a divisor of --tasks, which is 8"),
         (["--theta", "1"], "--theta is 1.0; allowed: more than 1"),
         (["--interval", "0"], "--interval is 0.0; allowed: more than 0 seconds"),
-        (["--policy", "static,best"], "--policy is best; allowed: static, hybrid"),
+        (["--policy", "static,best"], "--policy is best; allowed: static, hindsight, hybrid"),
     ],
 )
 def test_bad_options_are_refused(options, message, tmp_path, capsys):
@@ -178,7 +192,7 @@ def test_the_command_prints_and_writes(tmp_path, capsys):
     assert "3,000 rows" in printed
     assert "6 batches, 4 tasks" in printed
     written = json.loads(result.read_text())
-    assert list(written["policies"]) == ["static", "hybrid", "refine", "mixed", "ideal"]
+    assert list(written["policies"]) == ["static", "hindsight", "hybrid", "refine", "mixed", "ideal"]
     assert len(written["policies"]["static"]["imbalance"]) == 6
     assert written["policies"]["ideal"]["of_perfect"] == 1.0
 

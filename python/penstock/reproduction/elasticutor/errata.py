@@ -15,7 +15,16 @@ ROUNDING = 1e-9
 
 def all_of(effort: Effort) -> list[Erratum]:
     """Give the errata in the order of the paper."""
-    return [_first_allocation(), _sum_of_steps(effort), _data_rate(), _negative_times()]
+    return [
+        _first_allocation(),
+        _sum_of_steps(effort),
+        _order_of_executors(),
+        _donors(),
+        _free_cores(),
+        _remote_cores_that_stay(),
+        _data_rate(),
+        _negative_times(),
+    ]
 
 
 def _first_allocation() -> Erratum:
@@ -73,6 +82,94 @@ def _sum_of_steps(effort: Effort) -> Erratum:
 
 def _column(cores_of_nodes: Counts) -> Counts:
     return np.ascontiguousarray(cores_of_nodes.reshape(-1, 1))
+
+
+_INTENSIVE = 2 * cores.INTENSIVE_BYTES_PER_S
+
+
+def _demand(needed: list[int], bytes_per_s_and_core: list[float]) -> cores.Demand:
+    """Make a demand of executors of equal state, all of whose main processes are on the first node."""
+    wanted = np.array(needed)
+    return cores.Demand(
+        wanted,
+        np.ones(len(needed)),
+        wanted * np.array(bytes_per_s_and_core),
+        np.zeros(len(needed), dtype=np.int64),
+    )
+
+
+def _by_node(assigned: Counts, executor: int) -> str:
+    return " and ".join(map(str, assigned[:, executor].tolist()))
+
+
+# An intensive executor with one core that needs two, on a node whose other cores are those of one that is content.
+_CROWDED = np.array([[1, 2], [0, 0]])
+_CROWDED_DEMAND = _demand([2, 2], [_INTENSIVE, 0.0])
+_CROWDED_CAPACITY = np.array([3, 1])
+
+
+def _order_of_executors() -> Erratum:
+    case = (_CROWDED, _CROWDED_CAPACITY, _CROWDED_DEMAND)
+    printed = cores.assign_as_published(*case, least_intensive_first=True)
+    text = cores.assign_as_published(*case)
+    return Erratum(
+        place="Algorithm 1, line 4",
+        wrong="Executors choose in non-descending order of data intensity, which contradicts the text and their code.",
+        right="The most data-intensive executor chooses first: it has the least choice.",
+        shown=(
+            "Nodes of 3 cores and 1; A is data-intensive, has 1 core of the first and needs 2, B has its other 2 and "
+            f"needs 2. As printed phi must become {printed.phi / 1024:.0f} KB/s, and A gets "
+            f"{_by_node(printed.cores, 0)} cores of the nodes; the other way round {_by_node(text.cores, 0)}, with "
+            f"{text.phi / 1024:.0f} KB/s."
+        ),
+        confirmed=printed.phi > text.phi and text.cores[0, 0] == 2,
+    )
+
+
+def _donors() -> Erratum:
+    made = cores.assign(_CROWDED, _CROWDED_CAPACITY, _CROWDED_DEMAND).cores
+    surplus = _CROWDED.sum(axis=0) - _CROWDED_DEMAND.cores
+    return Erratum(
+        place="Algorithm 1, line 7",
+        wrong=(
+            "A core may come from any executor that is not short itself, by the text from any that is not "
+            "data-intensive, in their code from those with too many only. The first two leave executors short that "
+            "have chosen already, the third finds no core where there is one."
+        ),
+        right="Who has too many gives; a data-intensive executor may also take from one that chooses later.",
+        shown=(
+            f"In the case above B has {int(surplus[1])} too many and the free core is not on A's node: by the code A "
+            f"gets none. Ours gives A {_by_node(made, 0)} and B {_by_node(made, 1)} cores of the nodes."
+        ),
+        confirmed=int(surplus[1]) == 0 and made.tolist() == [[2, 1], [0, 1]],
+    )
+
+
+def _free_cores() -> Erratum:
+    current, needed = np.array([[1]]), _demand([2], [0.0])
+    made = cores.assign(current, np.array([2]), needed).cores
+    return Erratum(
+        place="Algorithm 1",
+        wrong="It takes cores from executors only: a core that nobody has is given to nobody.",
+        right="Free cores belong to an executor that needs none and has no state, as in their code.",
+        shown=f"An executor with 1 of a node's 2 cores that needs 2: ours gives it {int(made.sum())}.",
+        confirmed=int(made.sum()) == 2,
+    )
+
+
+def _remote_cores_that_stay() -> Erratum:
+    current, needed = np.array([[1], [1]]), _demand([2], [_INTENSIVE])
+    made = cores.assign(current, np.array([2, 2]), needed).cores
+    return Erratum(
+        place="Section 4.2, constraint (c)",
+        wrong="A data-intensive executor that has as many cores as it needs is never looked at, wherever they are.",
+        right="It gives remote cores back first.",
+        shown=(
+            f"A data-intensive executor with {_by_node(current, 0)} cores of two nodes, of which it needs 2: ours "
+            f"gives it {_by_node(made, 0)}."
+        ),
+        confirmed=made.tolist() == [[2], [0]],
+    )
 
 
 def _data_rate() -> Erratum:

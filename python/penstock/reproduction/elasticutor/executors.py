@@ -25,6 +25,8 @@ REPARTITIONS_AFTER_S = 15.0
 """The transient of the resource-centric approach, 10 to 20 s (section 5.1): taken from the paper."""
 SHUFFLES_PER_MINUTE = (0, 1, 2, 4, 8, 16)
 """omega."""
+LOOK_S, SETTLED = 10.0, 0.05
+"""After a shuffle: how long is looked, and within what throughput counts as that of balance."""
 
 
 @dataclass
@@ -159,6 +161,70 @@ def dynamics(effort: Effort) -> Experiment:
             f"{_largest(SKEW):.2f} cores."
         ),
     )
+
+
+def transients(effort: Effort) -> Experiment:
+    """Figure 7."""
+    draws = range(effort.seed, effort.seed + max(3, effort.intervals))
+    series = [_after_shuffle(seed) for seed in draws]
+    lasted = sorted(_unsettled_s(of) for of in series)
+    middle, longest = lasted[len(lasted) // 2], lasted[-1]
+    mean = [fmean(step) for step in zip(*series, strict=True)]
+    return Experiment(
+        name="elasticutor-07",
+        title="Figure 7: throughput after a shuffle",
+        method=(
+            f"As in figure 6: in balance, then one shuffle, {len(draws)} times. A transient lasts until throughput "
+            f"stays within {SETTLED:.0%} of that of the last {LOOK_S / 2:.0f} of {LOOK_S:.0f} s."
+        ),
+        claims=[
+            Claim(
+                "the transient of Elasticutor is short",
+                "1 to 3 s",
+                f"{middle:.1f} s in the median, at most {longest:.1f} s",
+                0 < middle <= 3.0,
+            ),
+            Claim(
+                "that of the resource-centric approach is longer",
+                "10 to 20 s",
+                f"{REPARTITIONS_AFTER_S:.0f} s, which is the paper's; {REPARTITIONS_AFTER_S / middle:.0f} times ours",
+                longest < REPARTITIONS_AFTER_S,
+            ),
+        ],
+        charts=[
+            Chart(
+                "seconds after the shuffle",
+                "throughput, per cent of perfect balance",
+                [Line("Elasticutor, mean", [STEP_S * n for n in range(len(mean))], [100 * value for value in mean])],
+            )
+        ],
+        remark=(
+            "Ours moves shards and cores at once: what lasts is that loads are known from the second before, and that "
+            "balance is sought twice a second."
+        ),
+    )
+
+
+def _after_shuffle(seed: int) -> list[float]:
+    """Give the throughput in each step from a shuffle on."""
+    group, cost = elastic(EXECUTORS, SHARDS), zipf(SKEW, seed)
+    group.give_cores(cost)
+    group.balance(cost)
+    before, cost = cost, zipf(SKEW, seed + 1_000)
+    found = []
+    for number in range(int(LOOK_S / STEP_S)):
+        if number % int(CORES_EVERY_S / STEP_S) == 0:
+            group.give_cores(before)
+        group.balance(before)
+        found.append(1 / group.busiest(cost))
+        before = cost
+    return found
+
+
+def _unsettled_s(throughput: Sequence[float]) -> float:
+    settled = fmean(throughput[len(throughput) // 2 :])
+    away = [number for number, value in enumerate(throughput) if abs(value / settled - 1) > SETTLED]
+    return STEP_S * (away[-1] + 1) if away else 0.0
 
 
 def skewness(effort: Effort) -> Experiment:

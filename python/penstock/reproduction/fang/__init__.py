@@ -21,7 +21,11 @@ EXPERIMENTS = (
 )
 LEFT_OUT = (
     ("Figure 13b, latency", "It is that of their cluster; the model has no queues."),
-    ("Figure 14, throughput on real data", "The feeds of the microblog and of the stock exchange are not public."),
+    (
+        "Figure 14, throughput on real data",
+        "The feeds of the microblog and of the stock exchange are not public. That Mixed has 10 % more throughput and "
+        "40 % less latency than PKG comes from what it costs PKG to merge partial results, in their cluster.",
+    ),
     ("Figure 16, TPC-H Q5", "It shows Storm's back-pressure between joins, which a model of balance does not have."),
 )
 

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from penstock.workloads.questions.question import MICROSECONDS, TIME, Question
+from penstock.workloads.questions.question import MICROSECONDS, TIME, Question, keyed
 
 
 def streams(lines: pa.Table) -> Mapping[str, pa.Table]:
@@ -31,10 +31,20 @@ def answer(streams: Mapping[str, DataFrame]) -> DataFrame:
     )
 
 
+def trace(streams: Mapping[str, pa.Table]) -> pa.Table:
+    """Give every word a row."""
+    lines = streams["lines"]
+    words = pc.split_pattern_regex(pc.utf8_lower(lines["text"].combine_chunks()), "[^\\p{L}]+")
+    table = pa.table({TIME: lines[TIME].combine_chunks().take(pc.list_parent_indices(words)), "word": words.flatten()})
+    return keyed(table.filter(pc.not_equal(table["word"], "")), "word")
+
+
 QUESTION = Question(
     "How often did each word come in the last thousand lines?",
     "books.parquet",
     timedelta(seconds=100_000),
     streams,
     answer,
+    trace,
+    timedelta(seconds=1000),
 )

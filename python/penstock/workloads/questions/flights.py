@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from itertools import pairwise
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
@@ -48,10 +51,41 @@ def answer(streams: Mapping[str, DataFrame]) -> DataFrame:
     )
 
 
+def trace(streams: Mapping[str, pa.Table]) -> pa.Table:
+    """Count what each flight meets: a departure all that arrived at its airport in 90 minutes, an arrival nothing."""
+    departures, arrivals = streams["departures"], streams["arrivals"]
+    came = _by_airport(arrivals)
+    met = np.zeros(departures.num_rows)
+    for airport, rows in _by_airport(departures).items():
+        arrived = _micros(arrivals)[came.get(airport, [])]
+        left = _micros(departures)[rows]
+        met[rows] = np.searchsorted(arrived, left, "right") - np.searchsorted(arrived, left - 90 * 60_000_000, "right")
+    both = pa.concat_tables(
+        pa.table({TIME: rows[TIME], "key": rows["airport"], "cost": 1.0 + more})
+        for rows, more in ((departures, met), (arrivals, np.zeros(arrivals.num_rows)))
+    )
+    return both.take(np.argsort(_micros(both), kind="stable"))
+
+
+def _micros(rows: pa.Table) -> NDArray[np.int64]:
+    return np.asarray(rows[TIME].cast(pa.int64()).to_numpy())
+
+
+def _by_airport(rows: pa.Table) -> dict[str, NDArray[np.int64]]:
+    """Numbers of the rows of each airport, in their order."""
+    airports = rows["airport"].combine_chunks().dictionary_encode()
+    index = airports.indices.to_numpy()
+    order = np.argsort(index, kind="stable")
+    bounds = np.searchsorted(index[order], np.arange(len(airports.dictionary) + 1))
+    return {name: order[a:b] for name, (a, b) in zip(airports.dictionary.to_pylist(), pairwise(bounds), strict=True)}
+
+
 QUESTION = Question(
     "Which departures are waiting for a late inbound flight?",
     "flights.parquet",
     timedelta(days=10),
     streams,
     answer,
+    trace,
+    timedelta(hours=1),
 )

@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from penstock.workloads.questions.question import TIME, Question, at
+from penstock.workloads.questions.question import TIME, Question, at, keyed
 
 
 def streams(requests: pa.Table) -> Mapping[str, pa.Table]:
@@ -32,4 +32,6 @@ QUESTION = Question(
     timedelta(days=1),
     streams,
     answer,
+    lambda streams: keyed(streams["requests"], "host_id"),
+    timedelta(minutes=15),
 )

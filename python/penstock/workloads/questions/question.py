@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
@@ -31,6 +32,11 @@ class Question:
         From the file's rows to a table for each stream, in the order of `TIME`.
     answer
         From the streams, each with a column `TIME` of Spark's timestamps, to the answers.
+    trace
+        From the streams to a table of (`TIME`, ``key``, ``cost``): the work that each key of the query makes, in the
+        order of time, so that ways to place keys can be compared by counting.
+    interval
+        Event time of a batch, where that is counted.
     """
 
     asks: str
@@ -38,6 +44,13 @@ class Question:
     span: timedelta
     streams: Callable[[pa.Table], Mapping[str, pa.Table]]
     answer: Callable[[Mapping[str, DataFrame]], DataFrame]
+    trace: Callable[[Mapping[str, pa.Table]], pa.Table]
+    interval: timedelta
+
+
+def keyed(rows: pa.Table, key: str) -> pa.Table:
+    """Make a trace of rows that cost the same, in the order of their times."""
+    return pa.table({TIME: rows[TIME], "key": rows[key], "cost": np.ones(rows.num_rows)})
 
 
 def at(milliseconds: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from penstock.workloads.questions.question import TIME, Question, at
+from penstock.workloads.questions.question import TIME, Question, at, keyed
 
 
 def streams(trips: pa.Table) -> Mapping[str, pa.Table]:
@@ -33,4 +33,6 @@ QUESTION = Question(
     timedelta(days=20),
     streams,
     answer,
+    lambda streams: keyed(streams["trips"], "pu_zone"),
+    timedelta(hours=1),
 )

@@ -5,14 +5,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from penstock.planning.compact import merge, mixed_compact
 from penstock.planning.key_routing import KeyStatistics
-from penstock.planning.load import loads
+from penstock.planning.load import imbalance, loads
+from penstock.planning.longest_first import bound
 from penstock.planning.mixed import mixed
 
 
 @st.composite
-def intervals(draw):
+def intervals(draw, perfect=False):
+    """Draw keys; with `perfect` their costs can be divided so that all loads are equal."""
     destinations = draw(st.integers(1, 4))
-    size = draw(st.integers(1, 40))
+    cost = None
+    if perfect:
+        parts = st.lists(st.integers(1, 12), max_size=6)
+        bins = draw(st.lists(parts, min_size=destinations, max_size=destinations))
+        total = max(1, *(sum(b) for b in bins))
+        cost = [c for b in bins for c in [*b, total - sum(b)]]
+    size = len(cost) if cost else draw(st.integers(1, 40))
 
     def column(values):
         return draw(st.lists(values, min_size=size, max_size=size))
@@ -21,7 +29,7 @@ def intervals(draw):
     other = np.array(column(st.integers(0, destinations - 1)), dtype=np.int32)
     moved = np.array(column(st.sampled_from([False, False, True])))
     return KeyStatistics(
-        np.array(column(st.integers(0, 12)), dtype=np.float64),
+        np.array(cost or column(st.integers(0, 12)), dtype=np.float64),
         np.array(column(st.integers(1, 4)), dtype=np.float64),
         home,
         np.where(moved, other, home).astype(np.int32),
@@ -62,3 +70,26 @@ def test_a_plan_over_estimates_is_a_plan_for_the_keys(keys, theta, degree):
     assert expanded.load.tolist() == loads(expanded.destination, keys.cost, keys.destinations).tolist()
     step = 2.0**degree
     assert (np.abs(records.load - keys.load) <= step * keys.destinations).all()
+
+
+@given(intervals(perfect=True), st.sampled_from([0.0, 0.02, 0.5]), st.integers(0, 20))
+def test_within_the_theorem_where_a_perfect_balance_exists(keys, theta, table):
+    records, record_of = merge(keys, 0, 1.0, 1.0)
+    plan = mixed_compact(records, theta, table)
+    assert imbalance(plan.load) <= 1 + max(theta, bound(keys.destinations)) + 1e-9
+    expanded = plan.expanded(keys, record_of)
+    assert expanded.load.tolist() == plan.load.tolist()
+    assert plan.table_size(records) == expanded.table_size(keys)
+
+
+def test_all_keys_are_placed_by_falling_cost_where_nothing_else_reaches_the_bound():
+    """Costs 3, 4, 3, 5, 5 can be divided into 10 and 10; from here LLFD gets stuck."""
+    found = 0
+    for places in range(32):
+        current = np.array([places >> key & 1 for key in range(5)], dtype=np.int32)
+        keys = KeyStatistics(np.array([3.0, 4.0, 3.0, 5.0, 5.0]), np.ones(5), current, current, 2)
+        records, _ = merge(keys, 0, 1.0, 1.0)
+        plan = mixed_compact(records, 0.0, 5)
+        found += plan.fallbacks > 0
+        assert imbalance(plan.load) <= 1 + bound(2)
+    assert found

@@ -17,7 +17,7 @@ object Barrier {
     val sides = Seq(
       Side.hdfs(tasks).copy(name = "plain"),
       Side.penstock("static", Shards, tasks, Map("penstock.policy" -> "static")),
-      Side.penstock("sticky", Shards, tasks, Map("penstock.policy" -> "hybrid"))
+      Side.penstock("sticky", Shards, tasks, Map("penstock.policy" -> "hybrid", "penstock.theta" -> "1.05"))
     )
     for (manager <- FileManager.named(args.text("file-manager", "local"))) {
       val starts = for (moving <- Seq(false, true); side <- sides if args.wants(side)) yield () => {

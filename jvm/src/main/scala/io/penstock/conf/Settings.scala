@@ -58,13 +58,13 @@ object Settings {
   val Theta: Setting[Double] = entry(
     "theta",
     Kind.doubleAbove(1, 10),
-    1.05,
+    1.01,
     Query,
     NextBatch,
     "ratio",
     "0.1.0",
     "Balance that the policy aims at: the busiest task's load over the mean load. Smaller is better balanced " +
-      "and moves more shards."
+      "and moves more shards: 1.05 suits executors that must load a large state for each shard that comes to them."
   )
 
   val Policy: Setting[PolicyChoice] = entry(

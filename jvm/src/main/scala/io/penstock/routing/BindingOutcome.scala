@@ -43,6 +43,9 @@ final case class BindingOutcome(
     val reached = s"${ratio(expectedOverMean)} expected"
     if (expectedOverMean <= theta + BindingOutcome.Rounding) {
       if (moves.isEmpty) s"balanced: $reached" else moves + reached
+    } else if (expectedOverMean <= BindingOutcome.Notable) {
+      val best = if (foreseen) ", as balanced as these shards can be" else ""
+      moves + reached + best
     } else (Seq(moves + reached) ++ limit(foreseen)).mkString("; ")
   }
 
@@ -73,6 +76,9 @@ object BindingOutcome {
 
   /** Loads are whole numbers: the best binding may be above theta by so much. */
   private val Rounding = 0.005
+
+  /** Up to here, what limits a batch costs it so little that nobody has to do anything. */
+  private val Notable = 1.05
 
   /** A shard limits a batch where its task has hardly anything else. */
   private val Nearly = 0.95

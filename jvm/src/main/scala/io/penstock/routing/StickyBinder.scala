@@ -1,5 +1,7 @@
 package io.penstock.routing
 
+import io.penstock.conf.Settings
+
 /**
  * Keeps the previous owners and moves as few shards as balance needs: no task above `theta` times the mean wherever
  * longest-processing-time-first could reach that, else no task above what that reaches.
@@ -13,7 +15,7 @@ package io.penstock.routing
  * @param theta
  *   busiest task over mean that is aimed at, greater than 1
  */
-final class StickyBinder(theta: Double = 1.05) extends Binder {
+final class StickyBinder(theta: Double = Settings.Theta.default) extends Binder {
   require(theta > 1, s"theta must be greater than 1, found $theta")
 
   override def bind(load: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int] = {

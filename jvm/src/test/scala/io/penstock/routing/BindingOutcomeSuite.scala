@@ -13,6 +13,13 @@ class BindingOutcomeSuite extends AnyFunSuite {
     assert(moved.inWords(theta) == "moved 3 shards: 1.40 of the mean before, 1.03 expected")
   }
 
+  test("a little above theta nobody is told to do anything") {
+    val key = BindingOutcome(Some(1.04), 1.04, 0, 4, 0.26, Some(("ORD", 0.26)))
+    assert(key.inWords(1.01) == "1.04 expected, as balanced as these shards can be")
+    assert(key.inWords(1.01, foreseen = false) == "1.04 expected", "another policy might do better")
+    assert(key.copy(expectedOverMean = 1.06, heaviestShard = 0.265).inWords(1.01).contains("one key is the limit"))
+  }
+
   test("one key is the limit: it is named, with what to do") {
     val hot = BindingOutcome(Some(1.6), 1.6, 0, 4, 0.4, Some(("ORD", 0.39)))
     assert(

@@ -17,6 +17,8 @@ sealed trait CommitMessage extends Serializable {
  *   all shards of the task's lease, changed or not
  * @param state
  *   of each of `shards`: its size before the changes, and what the attempt did with it
+ * @param loadNs
+ *   time in which the attempt brought what was not in its executor's memory
  * @param sections
  *   of the changed ones; offsets from the start of the attempt's payload
  */
@@ -24,6 +26,7 @@ final case class StoreCommit(
     store: StoreKey,
     shards: Array[Int],
     state: StateLoad,
+    loadNs: Long,
     sections: Array[Section]
 ) extends Serializable
 

@@ -13,7 +13,7 @@ import org.apache.spark.sql.penstock.state.{QueryDescription, StateDirectory}
 import io.penstock.errors.PenstockException
 import io.penstock.sharding.Layout
 import io.penstock.state.format._
-import io.penstock.telemetry.StateLoad
+import io.penstock.telemetry.{MovedState, StateLoad}
 
 /**
  * The commits of one query run, on the driver: collects what tasks tell and makes a batch's state durable with one
@@ -49,7 +49,7 @@ final class QueryCommits(
   private lazy val earlier: Map[Long, Long] = directory.newestGenerations()
   private val owners = mutable.Map[Long, Array[String]]()
   private val loads = new StateLoads
-  private val movedBytes = mutable.Map[Long, Long]()
+  private val moved = mutable.Map[Long, MovedState]()
   private val snapshots = mutable.Map[(StoreKey, Int), SnapshotRef]()
   @volatile private var newest: Option[Manifest] = None
   @volatile private var written = StateReport.Empty
@@ -66,7 +66,7 @@ final class QueryCommits(
     if (batch == null || batch.spec.batchId != spec.batchId) {
       val base = if (spec.batchId == 0L) firstBatch() else stateBefore(spec)
       spec.regions.foreach(verifyStores(spec, _, base))
-      movedBytes.clear()
+      moved.clear()
       batch = new OpenBatch(spec, layouts, base, earlier.getOrElse(spec.batchId, -1L))
     }
     spec.regions.map(r => r.region -> lease(spec, r, batch)).toMap
@@ -92,7 +92,7 @@ final class QueryCommits(
       val of = owners.get(r).filter(_.length >= batch.layout(r).shards).getOrElse {
         java.util.Arrays.copyOf(ownersOf(r), batch.layout(r).shards)
       }
-      movedBytes(r) = movedBytes.getOrElse(r, 0L) + stores.map(bytesFromOthers(of, _, c.executor)).sum
+      moved(r) = stores.foldLeft(movedOf(r))((sum, s) => sum + MovedState(bytesFromOthers(of, s, c.executor), s.loadNs))
       stores.foreach { s =>
         s.shards.foreach(of(_) = c.executor)
         loads.told(r, s)
@@ -138,8 +138,8 @@ final class QueryCommits(
   /** What the state of each shard of a region amounts to, as told last. Waits for nothing. */
   def stateLoadOf(region: Long): StateLoad = loads.of(region)
 
-  /** State of a region's shards that other executors have than before the newest batch. */
-  def movedBytesOf(region: Long): Long = synchronized(movedBytes.getOrElse(region, 0L))
+  /** State of a region that the newest batch had to bring to where its tasks run. */
+  def movedOf(region: Long): MovedState = synchronized(moved.getOrElse(region, MovedState.Nothing))
 
   private def firstBatch(): Manifest = {
     describe()

@@ -19,7 +19,7 @@ import io.penstock.conf.{ApplicationSetup, Settings}
 import io.penstock.errors.PenstockException
 import io.penstock.sharding.Layout
 import io.penstock.state.format.StoreKey
-import io.penstock.telemetry.StateLoad
+import io.penstock.telemetry.{MovedState, StateLoad}
 
 /** All query runs of this driver, and the way to them from the executors. */
 object StateCommits extends Logging {
@@ -69,8 +69,8 @@ object StateCommits extends Logging {
     override def stateLoad(runId: UUID, region: Long): StateLoad =
       Option(runs.get(runId)).fold(StateLoad.Empty)(_.commits.stateLoadOf(region))
 
-    override def movedBytes(runId: UUID, region: Long): Option[Long] =
-      Option(runs.get(runId)).map(_.commits.movedBytesOf(region))
+    override def moved(runId: UUID, region: Long): Option[MovedState] =
+      Option(runs.get(runId)).map(_.commits.movedOf(region))
 
     override def report(runId: UUID): StateReport = Option(runs.get(runId)).fold(StateReport.Empty)(_.commits.report)
   }

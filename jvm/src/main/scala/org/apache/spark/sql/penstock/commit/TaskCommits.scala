@@ -36,6 +36,8 @@ final class TaskCommits private (
    *
    * @param state
    *   of each shard
+   * @param loadNs
+   *   time in which they were brought to this executor
    * @param bytes
    *   handed over: its content stays as it is, but more may be written behind it
    * @param sections
@@ -47,6 +49,7 @@ final class TaskCommits private (
       store: StoreKey,
       shards: Array[Int],
       state: StateLoad,
+      loadNs: Long,
       bytes: ByteSink,
       sections: Seq[Section]
   ): Unit = synchronized {
@@ -55,7 +58,7 @@ final class TaskCommits private (
     if (payload == null) payload = bytes
     else payload.putBytes(bytes.array, org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET, bytes.size)
     val placed = sections.iterator.map(s => s.copy(offset = s.offset + at)).toArray
-    stores += StoreCommit(store, shards, state, placed)
+    stores += StoreCommit(store, shards, state, loadNs, placed)
     if (stores.size >= expected) flush()
   }
 

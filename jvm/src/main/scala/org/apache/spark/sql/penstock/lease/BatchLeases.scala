@@ -3,7 +3,7 @@ package org.apache.spark.sql.penstock.lease
 import org.apache.spark.sql.SparkSession
 
 import io.penstock.sharding.Layout
-import io.penstock.telemetry.StateLoad
+import io.penstock.telemetry.{MovedState, StateLoad}
 
 /** Driver side of the leases: what the state layer tells the planner. */
 trait BatchLeases {
@@ -26,11 +26,8 @@ trait BatchLeases {
   /** What the state of each shard of a region amounts to, as tasks told it last; empty for an unknown run. */
   def stateLoad(runId: java.util.UUID, region: Long): StateLoad
 
-  /**
-   * Size of the shards of a region that an executor has since the newest batch which did not have them before; None for an
-   * unknown run.
-   */
-  def movedBytes(runId: java.util.UUID, region: Long): Option[Long]
+  /** State of a region that the newest batch had to bring to where its tasks run; None for an unknown run. */
+  def moved(runId: java.util.UUID, region: Long): Option[MovedState]
 
   /** What there is to tell of a run's state, after its newest batch. */
   def report(runId: java.util.UUID): StateReport

@@ -6,6 +6,7 @@ import org.apache.spark.{MapOutputTrackerMaster, SparkEnv}
 
 import io.penstock.conf.Mode
 import io.penstock.routing.{Binding, Epoch, Placement}
+import io.penstock.telemetry.MovedState
 
 /**
  * One batch of a run, as routed: what its report shows.
@@ -62,8 +63,8 @@ final class RegionRouting(
   def stateOperations: Option[Long] =
     Some(leases.stateLoad(batch.spec.runId, spec.region).operations).filter(_.nonEmpty).map(_.sum)
 
-  /** Size of the shards that came to another executor in the batch. */
-  def movedBytes: Option[Long] = leases.movedBytes(batch.spec.runId, spec.region)
+  /** State that the batch had to bring to where its tasks run. */
+  def moved: Option[MovedState] = leases.moved(batch.spec.runId, spec.region)
 
   private def owners: Array[String] =
     Option(leases.owners(batch.spec.runId, spec.region)).getOrElse(Array.empty)

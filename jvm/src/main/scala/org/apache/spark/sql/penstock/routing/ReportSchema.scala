@@ -46,6 +46,12 @@ object ReportSchema {
     .add("heavyKeys", ArrayType(key), true, s"the keys with most of the busy time or of the rows, at most $MostKeys")
     .add("shardsMoved", IntegerType, true, "shards that change task against the batch before")
     .add("bytesMoved", LongType, true, "size of the state that came to another executor than before")
+    .add(
+      "loadMs",
+      LongType,
+      true,
+      "time in which tasks brought state that was not in their executor's memory, over all tasks"
+    )
     .add("decisionMicros", LongType, true, "time to bind shards to tasks")
     .add(
       "decision",

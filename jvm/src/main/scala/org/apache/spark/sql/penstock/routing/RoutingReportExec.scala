@@ -73,7 +73,8 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       r.stateOperations.orNull,
       keys.map(key(_, bookedNs, allRows)),
       decision.map(_.moved).orNull,
-      r.movedBytes.orNull,
+      r.moved.map(_.bytes).orNull,
+      r.moved.map(_.loadNs / 1000000L).orNull,
       decision.map(_.micros).orNull,
       decision.map(outcome(r, _, dearest)).orNull,
       r.reason.orNull

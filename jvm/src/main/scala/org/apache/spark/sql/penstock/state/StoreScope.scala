@@ -84,6 +84,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
   private def setting[T](s: Setting[T]): T = Settings.lookedUp(s)(k => Option(hadoopConf.get(k)))
 
   private val sources = mutable.Map[Int, ShardState]()
+  private var loadNs = 0L
 
   override def shards: Array[Int] = lease.shards
   override def shardCount: Int = layout.shards
@@ -111,7 +112,9 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
       if (lineage == ShardRefs.NeverWritten) new ShardState
       else
         store.slot(shard).openIfHeld(lineage, region.batchId).getOrElse {
-          new ShardLoader(directory).loadOne(manifest, key, shard).content
+          val start = System.nanoTime()
+          try new ShardLoader(directory).loadOne(manifest, key, shard).content
+          finally loadNs += System.nanoTime() - start
         }
     }
   )
@@ -119,7 +122,10 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
   override def open(timings: StoreTimings): Array[ShardState] = {
     val out = new Array[ShardState](layout.shards)
     try bring(out, timings)
-    finally ExecutorMetrics.opened(timings)
+    finally {
+      loadNs += timings.loadNs
+      ExecutorMetrics.opened(timings)
+    }
     requestSnapshots()
     out
   }
@@ -177,7 +183,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
     val commits = TaskCommits.current(region, directory, setting(Settings.StateInlineBytes))
     val lineage = commits.lineage
     val state = StateLoad(shards.map(store.slot(_).contentBytes), keys, operations)
-    commits.add(key, shards, state, changes, sections)
+    commits.add(key, shards, state, loadNs, changes, sections)
     val kept = new SharedBytes(changes.array, store.memory)
     sections.foreach(s => store.slot(s.shard).prepare(lineage, base(s.shard), kept, s.offset, s.length))
   }

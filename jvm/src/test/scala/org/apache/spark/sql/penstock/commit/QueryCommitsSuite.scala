@@ -12,6 +12,7 @@ import io.penstock.errors.PenstockException
 import io.penstock.sharding.Layout
 import io.penstock.state.engine.KeyBytes
 import io.penstock.state.format._
+import io.penstock.telemetry.MovedState
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The commit protocol on real files: which attempts count, what is durable when, and what is refused. */
@@ -57,20 +58,21 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(told.keys.toSeq == told.bytes.toSeq.map(_ * 10) && told.operations.toSeq == told.bytes.toSeq.map(_ * 100))
   }
 
-  test("state that came to another executor is counted, batch by batch") {
+  test("state that came to another executor is counted, and the time to bring it, batch by batch") {
     val c = commits(root())
     open(c, 0)
     commit(c, 0, 0 until 4, "first")
-    assert(c.movedBytesOf(0L) == 0)
+    assert(c.movedOf(0L) == MovedState(0, "first".length))
     open(c, 1)
     commit(c, 1, Seq(0, 1, 2), "first")
     commit(c, 1, Seq(3), "other")
-    assert(c.movedBytesOf(0L) == "other".length && c.movedBytesOf(7L) == 0)
+    assert(c.movedOf(0L) == MovedState("other".length, "first".length + "other".length))
+    assert(c.movedOf(7L) == MovedState.Nothing)
     open(c, 2)
-    assert(c.movedBytesOf(0L) == 0)
+    assert(c.movedOf(0L) == MovedState.Nothing)
     commit(c, 2, Seq(0, 3), "other")
     commit(c, 2, Seq(1, 2), "third")
-    assert(c.movedBytesOf(0L) == "other".length + 2 * "third".length)
+    assert(c.movedOf(0L).bytes == "other".length + 2 * "third".length)
   }
 
   test("an attempt of a batch that is over is refused and changes nothing") {

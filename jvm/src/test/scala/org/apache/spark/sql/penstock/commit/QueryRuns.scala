@@ -80,7 +80,7 @@ trait QueryRuns {
         lineage,
         if (inline) out.toByteArray else null,
         payloadAt,
-        Seq(StoreCommit(store, shards.toArray, told, sections.toArray))
+        Seq(StoreCommit(store, shards.toArray, told, loadNs = text.length, sections.toArray))
       )
     )
     lineage

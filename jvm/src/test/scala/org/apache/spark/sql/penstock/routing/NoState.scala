@@ -6,7 +6,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.penstock.lease._
 
 import io.penstock.sharding.Layout
-import io.penstock.telemetry.StateLoad
+import io.penstock.telemetry.{MovedState, StateLoad}
 
 /** A state layer that keeps no state: every region starts from nothing. Counts what it was asked. */
 final class NoState extends BatchLeases {
@@ -33,7 +33,7 @@ final class NoState extends BatchLeases {
 
   override def stateLoad(runId: UUID, region: Long): StateLoad = StateLoad.Empty
 
-  override def movedBytes(runId: UUID, region: Long): Option[Long] = None
+  override def moved(runId: UUID, region: Long): Option[MovedState] = None
 
   override def report(runId: UUID): StateReport = StateReport.Empty
 }

@@ -64,7 +64,7 @@ final class WrittenCheckpoint(val root: Path, hadoop: Configuration, seed: Long)
         }
       }
       change(batch, provider(root.toString, name, hadoop, Some(scope)).getStore(batch, None, false, false))
-      StoreCommit(StoreKey(0L, name), (0 until Shards).toArray, StateLoad.Empty.of(Shards), sections.toArray)
+      StoreCommit(StoreKey(0L, name), (0 until Shards).toArray, StateLoad.Empty.of(Shards), 0L, sections.toArray)
     }
     val inline = batch % 2 == 0
     val payloadAt =

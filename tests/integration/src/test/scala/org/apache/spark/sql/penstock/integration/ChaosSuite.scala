@@ -46,8 +46,10 @@ class ChaosSuite extends AnyFunSuite with TestDirectory {
       (0 to kills.size).map(i => s"feed $i 40 0"),
       (first ++ kills).map(_.toString)
     )
-    val before = runs.deaths
+    val (before, pinnedBefore) = (runs.deaths, runs.pinned)
     assert(runs.run("every step", scenario).isEmpty)
     assert(runs.deaths - before == scenario.faults.size)
+    // Nothing can be pinned before the first batch, in which six of the faults strike.
+    assert(runs.pinned - pinnedBefore >= kills.size / 2, "deaths when keys were pinned")
   }
 }

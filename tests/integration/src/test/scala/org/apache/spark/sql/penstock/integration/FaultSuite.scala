@@ -1,5 +1,6 @@
 package org.apache.spark.sql.penstock.integration
 
+import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.penstock.integration.cases._
 import org.apache.spark.sql.penstock.integration.harness._
 
@@ -54,6 +55,18 @@ class FaultSuite extends OperatorMatrixSuite {
 
   test("a batch done again whose tasks fail as well") {
     assertSameAnswers(AggregationCases.appendMode, Script.withReplays, Faults.failTasksOnce)
+  }
+
+  test("what an attempt did that failed is not told") {
+    def work(disturb: DataFrame => DataFrame) = {
+      val progress = assertSameAnswers(AggregationCases.updateMode, disturb = disturb).progress
+      // Without rows there are scans only, one for each task.
+      ReportedRegion.of(progress).flatten.map(_.work).filter(_._1.exists(_ > 0))
+    }
+    val calm = work(identity)
+    val (failing, ends) = Faults.countingTaskEnds(application.sparkContext)(work(Faults.failTasksOnce))
+    assert(Faults.failures(ends) > 0 && calm.flatMap(_._2).sum > 0)
+    assert(failing == calm)
   }
 
   test("several batches without a commit, one after the other") {

@@ -5,6 +5,7 @@ import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions.{count, lit}
 import org.apache.spark.sql.penstock.integration.cases._
 import org.apache.spark.sql.penstock.integration.harness._
+import org.apache.spark.sql.streaming.StreamingQueryProgress
 import org.apache.spark.{SparkContext, SparkEnv}
 
 import io.penstock.metrics.{Metrics, Place}
@@ -39,14 +40,13 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     assertSameAnswers(TransformWithStateCases.eventTimers, withExecutorsKilled)
   }
 
-  test("tasks run on the executors that hold their shards") {
+  private def batches(options: (String, String)*): Seq[StreamingQueryProgress] = {
     val session = application.newSession()
     val source = MemoryStream[Long](Encoders.scalaLong, session)
     val query = source.toDF().groupBy("value").agg(count(lit(1)).as("n")).writeStream
       .outputMode("update")
       .option("checkpointLocation", newDirectory("checkpoint").toString)
-      // Whatever rows seem to cost.
-      .option("penstock.policy", "static")
+      .options(options.toMap)
       .format("noop")
       .start()
     try
@@ -57,13 +57,28 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     finally query.stop()
     val batches = ReportedRegion.withState(query.recentProgress.toSeq)
     assert(batches.size == 6)
-    assert(ReportedRegion.of(batches).forall(_.map(_.tasks) == Seq(2)))
+    batches
+  }
+
+  test("tasks run on the executors that hold their shards") {
+    // Whatever rows seem to cost.
+    val batches = this.batches("penstock.policy" -> "static")
+    val regions = ReportedRegion.of(batches).flatten
+    assert(regions.forall(region => region.tasks == 2 && region.moved._1 == 0), regions)
     val loaded = batches.map(_.stateOperators.head.customMetrics.get("penstockShardsLoaded").longValue)
     val folded = batches.map(_.stateOperators.head.customMetrics.get("penstockShardsFolded").longValue)
     // The same rows in every batch: no shard changes task, and only an executor that does not hold one has to load it.
     assert(loaded.forall(_ == 0L), s"shards loaded in each batch: $loaded")
     assert(folded.drop(1).forall(_ == 256L), s"shards folded in each batch: $folded")
     executorsReport()
+  }
+
+  test("what state comes to another executor is told, and how long tasks waited for it") {
+    val moved =
+      ReportedRegion.of(batches("penstock.policy" -> "chaos(7)", "penstock.tasks" -> "2")).flatten.map(_.moved)
+    // The first batch finds nothing anywhere.
+    assert(moved.head == ((0L, 0L)), moved)
+    assert(moved.drop(1).forall(_._1 > 0) && moved.map(_._2).sum > 0, moved)
   }
 
   /** Every executor has its own metrics in its own metrics system. */

@@ -52,6 +52,15 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
     assert(state.rdd.getNumPartitions == shards)
   }
 
+  /** As [[checkpointOf]], by a run that ends while keys are pinned: which are is drawn from the seed. */
+  private def checkpointWithPins(operatorCase: OperatorCase, seed: Long): (Path, Engine) = {
+    val engines =
+      Iterator.from(0).take(10).map(i => EnginePair.of(operatorCase.stock, operatorCase.shards, seed + i).subject)
+    engines.map(e => checkpointOf(e, operatorCase, seed) -> e).find(found => PinnedKeys.count(found._1) > 0).getOrElse(
+      fail("ten runs ended without a pinned key")
+    )
+  }
+
   private def variable(name: String, flatten: Boolean = true) =
     Map("stateVarName" -> name, "flattenCollectionTypes" -> flatten.toString)
 
@@ -67,6 +76,20 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
     variable("byRemainder", flatten = false),
     Map("readRegisteredTimers" -> "true")
   )
+
+  for {
+    (operatorCase, options, key) <- Seq(
+      (AggregationCases.updateMode, Map.empty[String, String], "key.key"),
+      (TransformWithStateCases.eventTimers, variable("values"), "key.value")
+    )
+  } test(s"${operatorCase.name}: a pinned key is shown in its home shard")(withClue(TestSeed.clue) {
+    val seed = TestSeed.of(operatorCase.name)
+    val (checkpoint, engine) = checkpointWithPins(operatorCase, seed)
+    val found = read(checkpoint, options)
+    val reference = EnginePair.of(operatorCase.stock, operatorCase.shards, seed).reference
+    assert(content(found) == content(read(checkpointOf(reference, operatorCase, seed), options)))
+    assert(found.filter(expr(s"partition_id <> pmod(hash($key), ${engine.partitions})")).count() == 0)
+  })
 
   for (operatorCase <- Seq(AggregationCases.updateMode, StreamJoinCases.inner, TransformWithStateCases.eventTimers)) {
     test(s"${operatorCase.name}, state-metadata: as plain Spark's, but for the number of partitions")(

@@ -25,7 +25,10 @@ object Chaos {
           seeds.flatMap(runs.run)
         case _ => throw new IllegalArgumentException("arguments: <runs> <seed>, or <file of a scenario>")
       }
-      println(s"${runs.struck} faults struck, ${runs.deaths} processes died, ${runs.failures} queries failed")
+      println(
+        s"${runs.struck} faults struck, ${runs.deaths} processes died, ${runs.failures} queries failed, " +
+          s"${runs.pinned} of both when keys were pinned"
+      )
       problems
     }
     found.foreach(println)

@@ -12,8 +12,8 @@ final class ChaosRuns(directory: Path, say: String => Unit) extends AutoCloseabl
   private val runner = new ScenarioRunner(application, workers, directory)
   private val shrinkAttempts = 40
 
-  /** Faults that have struck, processes that have died, and queries that have failed, over all runs. */
-  var struck, deaths, failures = 0
+  /** Over all runs: faults that have struck, processes that died, queries that failed, and either when keys were pinned. */
+  var struck, deaths, failures, pinned = 0
 
   /** Lets processes start faster from here on; takes as long as two runs. */
   def train(seeds: Seq[Long]): Unit = workers.train(seeds.map(Scenarios.of))
@@ -28,6 +28,7 @@ final class ChaosRuns(directory: Path, say: String => Unit) extends AutoCloseabl
     struck += outcome.ends.struck
     deaths += outcome.ends.deaths
     failures += outcome.ends.failures
+    pinned += outcome.ends.pinned
     val seconds = (System.nanoTime() - started) / 1000000000L
     say(
       s"$name: ${if (outcome.finding.isEmpty) "equal" else "WRONG"}, ${outcome.ends.struck} of ${scenario.faults.size} " +

@@ -42,16 +42,18 @@ final class ScenarioRunner(application: classic.SparkSession, workers: Workers, 
       run: RunDirectory,
       intruder: Option[Future[WorkerProcess.Answer]],
       deaths: Int = 0,
-      failures: Int = 0
+      failures: Int = 0,
+      pinned: Int = 0
   ): (Ends, Option[Finding]) = {
     def struck = FaultPlan.struck(run.strikes)
-    def ended(finding: Option[Finding]) = (Ends(deaths, failures, struck.size), finding)
+    def ended(finding: Option[Finding]) = (Ends(deaths, failures, struck.size, pinned), finding)
     def found(kind: Finding.Kind, what: Any) = ended(Some(Finding(kind, what.toString)))
     val before = struck
     val beside = intruder.exists(!_.isCompleted)
     val answer = workers.first(scenario.cluster).play(run)
     // From here on the query runs once.
     val second = intruder.map(Await.result(_, Duration.Inf))
+    def withPins = pinned + (if (PinnedKeys.count(run.checkpoint) > 0) 1 else 0)
     def noReason = struck == before && !beside
     (answer, second) match {
       case (WorkerProcess.Hung(threads), _) => found(Finding.Hangs, threads)
@@ -59,8 +61,8 @@ final class ScenarioRunner(application: classic.SparkSession, workers: Workers, 
       case (WorkerProcess.Finished(ChaosWorker.Done), _) => ended(None)
       case (WorkerProcess.Finished(_), _) if noReason => found(Finding.FailsForNoReason, run.error)
       case (WorkerProcess.Died(log), _) if noReason => found(Finding.DiesForNoReason, log)
-      case (WorkerProcess.Finished(_), _) => playToTheEnd(scenario, run, intruder, deaths, failures + 1)
-      case (WorkerProcess.Died(_), _) => playToTheEnd(scenario, run, intruder, deaths + 1, failures)
+      case (WorkerProcess.Finished(_), _) => playToTheEnd(scenario, run, intruder, deaths, failures + 1, withPins)
+      case (WorkerProcess.Died(_), _) => playToTheEnd(scenario, run, intruder, deaths + 1, failures, withPins)
     }
   }
 
@@ -96,8 +98,10 @@ object ScenarioRunner {
    *   queries that failed
    * @param struck
    *   faults whose moment came
+   * @param pinned
+   *   deaths and failures that came when keys were pinned
    */
-  final case class Ends(deaths: Int, failures: Int, struck: Int)
+  final case class Ends(deaths: Int, failures: Int, struck: Int, pinned: Int)
 
   /**
    * @param finding

@@ -8,10 +8,22 @@ import org.apache.spark.sql.streaming.StreamingQueryProgress
  *
  * @param pinned
  *   keys that have a shard of their own
+ * @param work
+ *   rows that came in, and operations of its state
+ * @param moved
+ *   bytes that came to another executor, and milliseconds in which tasks brought state
  * @param reason
  *   why it is not routed
  */
-final case class ReportedRegion(operators: String, routed: Boolean, tasks: Int, pinned: Int, reason: Option[String])
+final case class ReportedRegion(
+    operators: String,
+    routed: Boolean,
+    tasks: Int,
+    pinned: Int,
+    work: (Option[Long], Option[Long]),
+    moved: (Long, Long),
+    reason: Option[String]
+)
 
 object ReportedRegion {
 
@@ -30,8 +42,12 @@ object ReportedRegion {
     row.getAs[Boolean]("routed"),
     row.getAs[Int]("tasks"),
     row.getAs[Int]("pinned"),
+    (number(row, "rows"), number(row, "stateOperations")),
+    (number(row, "bytesMoved").getOrElse(0L), number(row, "loadMs").getOrElse(0L)),
     Option(row.getAs[String]("reason"))
   )
+
+  private def number(row: Row, field: String): Option[Long] = Option(row.getAs[Any](field)).map(_.asInstanceOf[Long])
 
   /** What contradicts that a case ran as it should: routed, with a number of tasks that changes. */
   def contradictions(test: OperatorCase, progress: Seq[StreamingQueryProgress]): Seq[String] = {
