@@ -28,7 +28,8 @@ final private[routing] class Shedding(rows: Array[Long], tasks: Int, owners: Arr
     var over = overloaded(busiestFirst)
     while (over >= 0 && !stuck) {
       steps -= 1
-      stuck = steps < 0 || !(eject(over) || give(over))
+      stuck = steps < 0 || !(eject(over) || giveEnough(over) || exchange(over, enough = true) || give(over) ||
+        exchange(over, enough = false))
       over = overloaded(busiestFirst)
     }
     if (!stuck) {
@@ -133,20 +134,66 @@ final private[routing] class Shedding(rows: Array[Long], tasks: Int, owners: Arr
     hot >= 0
   }
 
-  /** Gives one shard to a task that has room; false where none fits anywhere. */
-  private def give(from: Int): Boolean = {
-    val fitting = movable(from).filter(rows(_) <= widestRoom(from))
-    if (fitting.isEmpty) false
-    else {
-      val excess = load(from) - limit
-      val enough = fitting.filter(rows(_) >= excess)
-      val shard = if (enough.nonEmpty) enough.last else fitting.head
-      val takers = (0 until tasks).filter(t => t != from && room(t) >= rows(shard))
-      val home = owners(shard)
-      // The fullest that has room keeps wide rooms for heavy shards.
-      move(shard, if (takers.contains(home)) home else takers.minBy(t => (room(t), t)))
-      true
+  /** Shards of a task that have room elsewhere, heaviest first. */
+  private def fitting(from: Int): Array[Int] = {
+    val widest = widestRoom(from)
+    movable(from).filter(rows(_) <= widest)
+  }
+
+  /** Gives the lightest shard away that alone brings a task within the limit; false where there is none. */
+  private def giveEnough(from: Int): Boolean =
+    fitting(from).findLast(rows(_) >= load(from) - limit).exists(giveAway(from, _))
+
+  /** Gives the heaviest shard away that fits elsewhere; false where none does. */
+  private def give(from: Int): Boolean = fitting(from).headOption.exists(giveAway(from, _))
+
+  private def giveAway(from: Int, shard: Int): Boolean = {
+    val takers = (0 until tasks).filter(t => t != from && room(t) >= rows(shard))
+    val home = owners(shard)
+    // The fullest that has room keeps wide rooms for heavy shards.
+    move(shard, if (takers.contains(home)) home else takers.minBy(t => (room(t), t)))
+    true
+  }
+
+  /**
+   * Gives a shard to another task and takes a lighter one for it, so that the other stays within the limit: where no room
+   * is as wide as a shard, there are pairs of shards that differ by little.
+   *
+   * @param enough
+   *   only what brings `from` within the limit, by as little as can be; else what relieves it most
+   */
+  private def exchange(from: Int, enough: Boolean): Boolean = {
+    val excess = load(from) - limit
+    val mine = movable(from)
+    val theirs = Array.fill(tasks)(mutable.ArrayBuilder.make[Int])
+    byRows.foreach(s => if (taskOf(s) != from && !settled(s)) theirs(taskOf(s)) += s)
+    var (give, take) = (-1, -1)
+    var best = if (enough) Double.MaxValue else 0.0
+    theirs.indices.foreach { t =>
+      val others = theirs(t).result()
+      val most = room(t)
+      if (others.nonEmpty && most > (if (enough) excess else 0.0)) mine.foreach { s =>
+        // The heaviest that leaves at least `excess` behind, or the lightest that does not need too much room.
+        val at =
+          if (enough) Shedding.firstAtMost(rows, others, rows(s) - excess)
+          else Shedding.firstAtMost(rows, others, math.ceil(rows(s) - most) - 0.5) - 1
+        if (at >= 0 && at < others.length) {
+          val relief = (rows(s) - rows(others(at))).toDouble
+          val better = if (enough) relief < best else relief > best
+          if (relief > 0 && relief <= most && better) {
+            best = relief
+            give = s
+            take = others(at)
+          }
+        }
+      }
     }
+    if (give >= 0) {
+      val to = taskOf(take)
+      move(give, to)
+      move(take, from)
+    }
+    give >= 0
   }
 
   /** What was moved early may fit at home after later moves: lightest first, so that most return. */
@@ -176,6 +223,16 @@ private object Shedding {
 
   /** More moves than any binding needs. */
   val Never = 1 << 24
+
+  /** Where in `shards`, heaviest first, those begin that have at most so many rows. */
+  private def firstAtMost(rows: Array[Long], shards: Array[Int], most: Double): Int = {
+    var (low, high) = (0, shards.length)
+    while (low < high) {
+      val middle = (low + high) >>> 1
+      if (rows(shards(middle)) > most) low = middle + 1 else high = middle
+    }
+    low
+  }
 
   /** How many shards a task may have: twice its share. */
   def mostShards(shards: Int, tasks: Int): Int = 2 * ((shards + tasks - 1) / tasks)

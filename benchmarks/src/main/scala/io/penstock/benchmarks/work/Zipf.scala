@@ -1,5 +1,7 @@
 package io.penstock.benchmarks.work
 
+import java.util.concurrent.ConcurrentHashMap
+
 /**
  * Keys `0 until keys` whose frequencies follow Zipf's law. Which key has which rank is fixed, or another after some rows.
  *
@@ -7,11 +9,7 @@ package io.penstock.benchmarks.work
  *   after so many rows other keys are the hot ones; never where it is 0
  */
 final case class Zipf(keys: Int, exponent: Double, shuffleRows: Long) extends Keys {
-  @transient private lazy val cumulative: Array[Double] = {
-    val weights = Array.tabulate(keys)(i => math.pow(i + 1.0, -exponent))
-    val total = weights.sum
-    weights.scanLeft(0.0)(_ + _).tail.map(_ / total)
-  }
+  @transient private lazy val cumulative: Array[Double] = Zipf.cumulative(keys, exponent)
 
   override def key(row: Long): Long = {
     val drawn = Zipf.drawn(row)
@@ -23,6 +21,17 @@ final case class Zipf(keys: Int, exponent: Double, shuffleRows: Long) extends Ke
 }
 
 object Zipf {
+  private val known = new ConcurrentHashMap[(Int, Double), Array[Double]]()
+
+  /** Shared by all tasks of a process: it takes as long as thousands of rows. */
+  private def cumulative(keys: Int, exponent: Double): Array[Double] = known.computeIfAbsent(
+    (keys, exponent),
+    _ => {
+      val weights = Array.tabulate(keys)(i => math.pow(i + 1.0, -exponent))
+      val total = weights.sum
+      weights.scanLeft(0.0)(_ + _).tail.map(_ / total)
+    }
+  )
 
   /** A number from 0 to 1 for each row, like random. */
   private[work] def drawn(row: Long): Double = (mix(row) >>> 11) * math.pow(2, -53)
