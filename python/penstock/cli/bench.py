@@ -69,7 +69,7 @@ PLANS = {
         Plan("check", 2, 60, 60, 240, "local"),
         Plan("rescale", 16, 40, 100, 600, "local"),
         Plan("large", 2, 20, 60, 600, "local", memory="14g"),
-        Plan("skew", 16, 3, 12, 330, "local"),
+        Plan("skew", 16, 6, 10, 400, "local"),
         Plan("latency", 16, 1, 3, 180, "local", memory="4g"),
         # A run, then 20.
         Plan("hotkey", 16, 10, 200, 1500, "local"),

@@ -1,7 +1,8 @@
 """Peers of one host: data go through shared memory, and a Unix socket says what is there.
 
-The memory has no name (`memfd_create`): it is handed over on the socket, and is gone with the last process that has it,
-however that ends.
+Neither has a name in any folder, so that nothing is left behind however processes end: the memory (`memfd_create`) is
+handed over on the socket, and is gone with the last process that has it; the socket's name is abstract, and known to
+processes of one network namespace.
 """
 
 from __future__ import annotations
@@ -10,16 +11,14 @@ import fcntl
 import mmap
 import os
 import socket
-import stat
 import struct
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from penstock.transport import slices, sockets
 from penstock.transport.channel import Channel, Listener, Transport
 from penstock.transport.deadline import Deadline
-from penstock.transport.errors import PeerBrokenError, PeerLostError, TransportError
+from penstock.transport.errors import PeerBrokenError, PeerLostError, PeerRefusedError
 from penstock.transport.listening import SocketListener
 
 SLOTS = 16
@@ -28,6 +27,8 @@ RING_BYTES = SLOTS * slices.SLICE_BYTES
 CREDIT = struct.Struct("<Q")
 """What a receiver says: how many slices it has taken."""
 _RINGS = b"R"
+_CREDENTIALS = struct.Struct("3i")
+"""Process, user and group, as the kernel tells them."""
 # A peer that made it smaller would end this process at its next touch.
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
@@ -40,40 +41,26 @@ class Local(Transport):
     ----------
     secret
         Of the application.
-    folder
-        For the listener's socket; nobody else may enter it.
     """
 
     secret: bytes
-    folder: Path
     name = "local"
     encrypts = False
 
     def listen(self) -> Listener:
-        """See `Transport`.
-
-        Raises
-        ------
-        TransportError
-            ``PENSTOCK_OPEN_FOLDER``: others may enter the folder.
-        """
-        mode = stat.S_IMODE(self.folder.stat().st_mode)
-        if mode & 0o077:
-            raise TransportError(
-                "PENSTOCK_OPEN_FOLDER", f"{self.folder} has mode {mode:o}, and must have 700: others could connect"
-            )
-        path = self.folder / f"local-{os.getpid()}-{os.urandom(4).hex()}.sock"
+        """See `Transport`."""
+        address = f"@penstock-{os.getpid()}-{os.urandom(8).hex()}"
         server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        server.bind(str(path))
+        server.bind(_abstract(address))
         server.listen(64)
-        return _Named(server, path, partial(self._channel, connects=False))
+        return SocketListener(server, address, partial(self._channel, connects=False))
 
     def connect(self, address: str, deadline: Deadline) -> Channel:
-        """See `Transport`; `address` is the path of a socket."""
+        """See `Transport`; `address` is the abstract name of a socket, after an ``@``."""
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             connection.settimeout(deadline.left_s("a connection"))
-            connection.connect(address)
+            connection.connect(_abstract(address))
         except OSError as error:
             connection.close()
             raise PeerLostError(f"nobody is at {address}: {error}") from None
@@ -81,6 +68,7 @@ class Local(Transport):
 
     def _channel(self, connection: socket.socket, deadline: Deadline, *, connects: bool) -> Channel:
         with sockets.closed_on_error(connection):
+            _check_user(connection)
             shake = sockets.shake_connecting if connects else sockets.shake_accepting
             shake(connection, self.secret, deadline, encrypted=False)
             ways = _make_ways(connection, deadline) if connects else _take_ways(connection, deadline)
@@ -96,16 +84,16 @@ class Local(Transport):
         )
 
 
-class _Named(SocketListener):
-    """Removes the socket's name at its end."""
+def _abstract(address: str) -> bytes:
+    return b"\0" + address.removeprefix("@").encode()
 
-    def __init__(self, server: socket.socket, path: Path, make: partial[Channel]) -> None:
-        self._path = path
-        super().__init__(server, str(path), make)
 
-    def close(self) -> None:
-        super().close()
-        self._path.unlink(missing_ok=True)
+def _check_user(connection: socket.socket) -> None:
+    """Refuse other users: no folder keeps them away."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    _, user, _ = _CREDENTIALS.unpack(credentials)
+    if user != os.getuid():
+        raise PeerRefusedError(f"the peer is of user {user}, this process of {os.getuid()}")
 
 
 class _Way:

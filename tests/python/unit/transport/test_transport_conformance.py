@@ -20,20 +20,14 @@ def name(request):
 
 
 @pytest.fixture
-def folder(tmp_path):
-    tmp_path.chmod(0o700)
-    return tmp_path
-
-
-@pytest.fixture
-def listener(name, folder):
-    made = transport(name, folder).listen()
+def listener(name):
+    made = transport(name).listen()
     yield made
     made.close()
 
 
-def connected(name, folder, listener, what):
-    peer = Peer(name, folder, listener.address, what)
+def connected(name, listener, what):
+    peer = Peer(name, listener.address, what)
     channel = listener.accept(soon())
     assert peer.says() == "connected"
     return peer, channel
@@ -51,8 +45,8 @@ def names(folder):
 SIZES = (0, 1, slices.SLICE_BYTES - 1, slices.SLICE_BYTES, slices.SLICE_BYTES + 1, 10 << 20)
 
 
-def test_messages_of_any_size_come_back_as_they_were_and_in_order(name, folder, listener):
-    peer, channel = connected(name, folder, listener, "echo")
+def test_messages_of_any_size_come_back_as_they_were_and_in_order(name, listener):
+    peer, channel = connected(name, listener, "echo")
     with peer, channel:
         for size in SIZES:
             message = os.urandom(size)
@@ -65,12 +59,12 @@ def test_messages_of_any_size_come_back_as_they_were_and_in_order(name, folder, 
         sender.join()
 
 
-def test_the_largest_message_arrives_where_it_is_wanted_and_a_larger_one_is_not_sent(name, folder, listener):
+def test_the_largest_message_arrives_where_it_is_wanted_and_a_larger_one_is_not_sent(name, listener):
     size = MOST_BYTES if name not in SLOW else MOST_BYTES >> 4
     block = os.urandom(1 << 20)
     message = memoryview(bytearray(block * (size >> 20)))
     target = memoryview(bytearray(size))
-    peer, channel = connected(name, folder, listener, "echo")
+    peer, channel = connected(name, listener, "echo")
     with peer, channel:
         sender = threading.Thread(target=lambda: channel.send(message, soon(120)))
         sender.start()
@@ -84,8 +78,8 @@ def test_the_largest_message_arrives_where_it_is_wanted_and_a_larger_one_is_not_
         assert channel.receive(soon()) == b"still here"
 
 
-def test_many_peers_are_served_side_by_side(name, folder, listener):
-    peers = [Peer(name, folder, listener.address, "echo") for _ in range(8)]
+def test_many_peers_are_served_side_by_side(name, listener):
+    peers = [Peer(name, listener.address, "echo") for _ in range(8)]
     channels = [listener.accept(soon()) for _ in peers]
     for i, channel in enumerate(channels):
         channel.send(bytes([i]) * 100_000, soon())
@@ -99,8 +93,8 @@ def test_many_peers_are_served_side_by_side(name, folder, listener):
             assert peer.end() == 0
 
 
-def test_a_peer_that_says_nothing_is_late_and_can_be_waited_for_again(name, folder, listener):
-    peer, channel = connected(name, folder, listener, "echo")
+def test_a_peer_that_says_nothing_is_late_and_can_be_waited_for_again(name, listener):
+    peer, channel = connected(name, listener, "echo")
     with peer, channel:
         with pytest.raises(PeerLateError):
             channel.receive(soon(0.2))
@@ -108,8 +102,8 @@ def test_a_peer_that_says_nothing_is_late_and_can_be_waited_for_again(name, fold
         assert channel.receive(soon()) == b"go on"
 
 
-def test_who_sends_waits_for_a_peer_that_does_not_read(name, folder, listener):
-    peer, channel = connected(name, folder, listener, "wait")
+def test_who_sends_waits_for_a_peer_that_does_not_read(name, listener):
+    peer, channel = connected(name, listener, "wait")
     with peer, channel:
         sent = 0
 
@@ -128,8 +122,8 @@ def test_who_sends_waits_for_a_peer_that_does_not_read(name, folder, listener):
 
 
 @pytest.mark.parametrize("what", ["echo", "flood", "wait"])
-def test_a_peer_that_is_killed_is_lost(name, folder, listener, what):
-    peer, channel = connected(name, folder, listener, what)
+def test_a_peer_that_is_killed_is_lost(name, listener, what):
+    peer, channel = connected(name, listener, what)
     with peer, channel:
         if what == "flood":
             channel.receive(soon())
@@ -142,8 +136,8 @@ def test_a_peer_that_is_killed_is_lost(name, folder, listener, what):
             again(lambda: channel.send(bytes(1 << 20), soon()))
 
 
-def test_a_peer_that_is_stopped_in_the_middle_of_a_message_is_late(name, folder, listener):
-    peer, channel = connected(name, folder, listener, "flood")
+def test_a_peer_that_is_stopped_in_the_middle_of_a_message_is_late(name, listener):
+    peer, channel = connected(name, listener, "flood")
     with peer, channel:
         channel.receive(soon())
         peer.stop()
@@ -152,8 +146,8 @@ def test_a_peer_that_is_stopped_in_the_middle_of_a_message_is_late(name, folder,
         peer.kill()
 
 
-def test_a_channel_that_is_closed_wakes_who_waits(name, folder, listener):
-    peer, channel = connected(name, folder, listener, "wait")
+def test_a_channel_that_is_closed_wakes_who_waits(name, listener):
+    peer, channel = connected(name, listener, "wait")
     with peer:
         failed = []
 
@@ -172,29 +166,29 @@ def test_a_channel_that_is_closed_wakes_who_waits(name, folder, listener):
         assert [type(error) for error in failed] == [PeerLostError]
 
 
-def test_a_peer_of_another_application_is_turned_away_and_others_are_not(name, folder, listener):
+def test_a_peer_of_another_application_is_turned_away_and_others_are_not(name, listener):
     with pytest.raises((PeerRefusedError, PeerLostError)):
-        transport(name, folder, b"another secret").connect(listener.address, soon())
-    peer, channel = connected(name, folder, listener, "echo")
+        transport(name, b"another secret").connect(listener.address, soon())
+    peer, channel = connected(name, listener, "echo")
     with peer, channel:
         channel.send(b"hello", soon())
         assert channel.receive(soon()) == b"hello"
 
 
 def raw(listener):
-    if "/" in listener.address:
+    if listener.address.startswith("@"):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        connection.connect(listener.address)
+        connection.connect("\0" + listener.address[1:])
         return connection
     host, port = listener.address.split(":")
     return socket.create_connection((host, int(port)))
 
 
 @pytest.mark.parametrize("garbage", [b"", b"GET / HTTP/1.1\r\n\r\n" * 100, bytes(1000), b"PSTT\x02" + bytes(35)])
-def test_garbage_is_turned_away(name, folder, listener, garbage):
+def test_garbage_is_turned_away(name, listener, garbage):
     with raw(listener) as connection:
         connection.sendall(garbage)
-        peer, channel = connected(name, folder, listener, "echo")
+        peer, channel = connected(name, listener, "echo")
         with peer, channel:
             channel.send(b"hello", soon())
             assert channel.receive(soon()) == b"hello"
@@ -204,16 +198,16 @@ def test_garbage_is_turned_away(name, folder, listener, garbage):
                 next(iter(lambda: connection.recv(100), b""))
 
 
-def test_nobody_at_the_address(name, folder, listener):
+def test_nobody_at_the_address(name, listener):
     address = listener.address
     listener.close()
     with pytest.raises(PeerLostError):
-        transport(name, folder).connect(address, soon(2))
+        transport(name).connect(address, soon(2))
     with pytest.raises(PeerLostError):
         listener.accept(soon(2))
-    again = transport(name, folder).listen()
+    again = transport(name).listen()
     try:
-        peer, channel = connected(name, folder, again, "echo")
+        peer, channel = connected(name, again, "echo")
         with peer, channel:
             channel.send(b"hello", soon())
             assert channel.receive(soon()) == b"hello"
@@ -221,11 +215,11 @@ def test_nobody_at_the_address(name, folder, listener):
         again.close()
 
 
-def test_nothing_is_left(name, folder):
+def test_nothing_is_left(name):
     files, shared = names("/proc/self/fd"), names("/dev/shm")  # noqa: S108
-    listener = transport(name, folder).listen()
+    listener = transport(name).listen()
     for kills in (False, True):
-        peer, channel = connected(name, folder, listener, "echo")
+        peer, channel = connected(name, listener, "echo")
         with peer:
             channel.send(bytes(1 << 20), soon())
             if kills:
@@ -236,7 +230,6 @@ def test_nothing_is_left(name, folder):
     time.sleep(0.1)
     assert names("/dev/shm") == shared  # noqa: S108
     assert len(names("/proc/self/fd")) <= len(files)
-    assert not [path for path in folder.iterdir() if path.is_socket()]
 
 
 def test_slices_are_refused_that_are_not_due():

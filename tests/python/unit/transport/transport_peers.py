@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 from penstock.transport import listening
 from penstock.transport.channel import Transport
@@ -25,9 +24,9 @@ SLOW = {"tcp-encrypted", "verbs"}
 """For which a gibibyte takes too long: one encrypts, the other is emulated."""
 
 
-def transport(name: str, folder: Path, secret: bytes = SECRET) -> Transport:
+def transport(name: str, secret: bytes = SECRET) -> Transport:
     if name == "local":
-        return Local(secret, folder)
+        return Local(secret)
     if name == "mpi":
         return Mpi(secret)
     if name == "verbs":
@@ -42,8 +41,8 @@ def soon(seconds: float = 20.0) -> Deadline:
 class Peer:
     """Connects to a listener from another process, and then does one thing: see `main`."""
 
-    def __init__(self, name: str, folder: Path, address: str, what: str, *, secret: bytes = SECRET) -> None:
-        command = [sys.executable, __file__, name, str(folder), address, what, secret.decode()]
+    def __init__(self, name: str, address: str, what: str, *, secret: bytes = SECRET) -> None:
+        command = [sys.executable, __file__, name, address, what, secret.decode()]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     def says(self) -> str:
@@ -70,8 +69,8 @@ class Peer:
         self.process.stdout.close()
 
 
-def main(name: str, folder: str, address: str, what: str, secret: str) -> None:
-    channel = transport(name, Path(folder), secret.encode()).connect(address, soon())
+def main(name: str, address: str, what: str, secret: str) -> None:
+    channel = transport(name, secret.encode()).connect(address, soon())
     print("connected", flush=True)
     if what == "echo":
         try:

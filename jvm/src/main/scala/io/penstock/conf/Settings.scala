@@ -58,7 +58,7 @@ object Settings {
   val Theta: Setting[Double] = entry(
     "theta",
     Kind.doubleAbove(1, 10),
-    1.01,
+    1.003,
     Query,
     NextBatch,
     "ratio",

@@ -130,7 +130,7 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
   test("query before session before application before default") {
     val key = Settings.Theta.key
     val application = Map(key -> "1.2", "spark.master" -> "local")
-    assert(QuerySettings.resolve(Map.empty, Map.empty, Map.empty).theta == 1.01)
+    assert(QuerySettings.resolve(Map.empty, Map.empty, Map.empty).theta == 1.003)
     assert(QuerySettings.resolve(Map.empty, Map.empty, application).theta == 1.2)
     assert(QuerySettings.resolve(Map.empty, application + (key -> "1.3"), application).theta == 1.3)
     val all = QuerySettings.resolve(Map("penstock.theta" -> "1.4", "path" -> "/x"), Map(key -> "1.3"), application)

@@ -131,7 +131,7 @@ class BinderSuite extends AnyFunSuite with Checks {
 
   for {
     (tasks, rows) <- Seq(2 -> 10000, 4 -> 20000, 8 -> 40000, 16 -> 80000)
-    (theta, most) <- Seq(1.05 -> 5, 1.01 -> 8)
+    (theta, most) <- Seq(1.05 -> 5, 1.003 -> 8)
   } test(s"drift on $tasks tasks: within $theta in every batch, at most $most % of the shards move") {
     val drift = new Drift(256, tasks)
     val binder = new StickyBinder(theta)

@@ -1,0 +1,101 @@
+package io.penstock.courier
+
+import java.nio.ByteBuffer
+import java.util.concurrent.Executors
+
+import scala.util.control.NonFatal
+
+import io.penstock.sidecar.Sidecar
+import org.slf4j.LoggerFactory
+
+/**
+ * Keeps an executor's sidecar running: starts it beside the executor, and again after it failed, later each time. Who asks
+ * while there is none gets no answer, and takes another way.
+ *
+ * @param command
+ *   the program and its arguments before the folder
+ * @param remedy
+ *   what a user can do where the sidecar does not start
+ * @param introduce
+ *   gets what each new process says of itself; None when it has ended
+ * @param pause
+ *   how long to wait after so many failures in a row, in ms
+ */
+final class Courier(
+    command: Seq[String],
+    settings: CourierSettings,
+    giver: Giver,
+    remedy: String,
+    introduce: Option[Introduction] => Unit,
+    pause: Int => Long = Sidecar.backOffMs
+) extends AutoCloseable {
+  private val log = LoggerFactory.getLogger(getClass)
+  private val clock = Executors.newSingleThreadScheduledExecutor { task =>
+    val thread = new Thread(task, "penstock-courier-clock")
+    thread.setDaemon(true)
+    thread
+  }
+  @volatile private var running: Option[CourierProcess] = None
+  @volatile private var closed = false
+  private var told = false
+
+  private val thread = new Thread(() => keep(), "penstock-courier")
+  thread.setDaemon(true)
+  thread.start()
+
+  /** Asks the executor of a peer. */
+  def ask(peer: Map[String, String], payload: ByteBuffer, limitMs: Int): Outcome =
+    running.fold[Outcome](Outcome.Lost("this executor has no sidecar"))(_.ask(peer, payload, limitMs))
+
+  /** Sends bytes to the sidecar and back. */
+  def echo(payload: ByteBuffer, limitMs: Int): Outcome =
+    running.fold[Outcome](Outcome.Lost("this executor has no sidecar"))(_.echo(payload, limitMs))
+
+  private def keep(): Unit = {
+    var failures = 0
+    try while (!closed) {
+        val startedNs = System.nanoTime()
+        try {
+          val process = CourierProcess.start(command, settings, giver, clock)
+          running = Some(process)
+          try {
+            introduce(Some(process.introduction))
+            process.awaitEnd()
+          } finally {
+            running = None
+            process.close()
+            if (!closed) introduce(None)
+          }
+          if (System.nanoTime() - startedNs > Courier.GoodNs) failures = 0
+          failures += 1
+        } catch {
+          case NonFatal(e) =>
+            failures += 1
+            // Once, not with each attempt.
+            if (!told) log.warn(
+              s"Penstock: no sidecar, so that shards come from the checkpoint: ${command.mkString(" ")} failed: " +
+                s"${e.getMessage}. $remedy"
+            )
+            told = true
+        }
+        if (!closed) Thread.sleep(pause(failures))
+      }
+    catch { case _: InterruptedException => () }
+  }
+
+  /** Ends the sidecar. */
+  override def close(): Unit = {
+    closed = true
+    running.foreach(_.close())
+    thread.interrupt()
+    thread.join(Courier.CloseMs)
+    clock.shutdownNow(): Unit
+  }
+}
+
+private object Courier {
+  private val CloseMs = 5000L
+
+  /** A process that has run for so long was no failure to start. */
+  private val GoodNs = 60000000000L
+}

@@ -1,0 +1,1 @@
+"""The sidecar of an executor: it carries messages to and from the executors of other processes and hosts."""

@@ -1,0 +1,225 @@
+"""`python -m penstock.courier FOLDER`: what an executor starts. See `docs/PROTOCOL.md`, section 12."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock import __version__
+from penstock.courier.courier import Courier, LaneFailedError
+from penstock.courier.lane import Lane, LaneMemory
+from penstock.courier.offers import AUTO, BEST_FIRST, Offers, offer
+from penstock.courier.peers import Peers
+from penstock.courier.records import encode
+from penstock.transport.channel import Listener
+from penstock.transport.deadline import Deadline
+from penstock.transport.errors import PeerLateError, TransportError
+
+SOCKET = "executor.sock"
+TOKEN_CHARS = 64
+ASK, GIVE = b"A", b"G"
+"""What a lane is for: the executor asks, or is asked."""
+MOST_LANES = 64
+OPEN_S = 30.0
+"""In which the executor opens its lanes."""
+IDLE_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Start:
+    """What an executor tells its sidecar first.
+
+    Parameters
+    ----------
+    token
+        That lanes begin with.
+    secret
+        Of the application.
+    host
+        Address of this host that peers use.
+    transport
+        That is wanted.
+    encrypted
+        Whether what leaves this host must be.
+    lanes
+        Of each kind.
+    """
+
+    token: str
+    secret: bytes
+    host: str
+    transport: str
+    encrypted: bool
+    lanes: int
+
+
+def read_start(line: str) -> Start:
+    """Read the first line of standard input.
+
+    Raises
+    ------
+    ValueError
+        It is none.
+    """
+    told: Any = json.loads(line)
+    start = Start(
+        str(told["token"]),
+        bytes.fromhex(told["secret"]),
+        str(told["host"]),
+        str(told["transport"]),
+        bool(told["encrypted"]),
+        int(told["lanes"]),
+    )
+    if len(start.token) != TOKEN_CHARS or not start.secret or not 0 < start.lanes <= MOST_LANES:
+        raise ValueError("token, secret or lanes")
+    if start.transport not in (AUTO, *BEST_FIRST):
+        raise ValueError(f"transport is {start.transport}; allowed: {', '.join((AUTO, *BEST_FIRST))}")
+    return start
+
+
+def main(folder: Path) -> int:
+    """Serve an executor until it ends; returns the exit status."""
+    lines = _Lines(sys.stdin.fileno())
+    try:
+        start = read_start(lines.next())
+    except (ValueError, KeyError, TypeError) as error:
+        print(f"penstock: an executor starts this process, and tells it how ({error})", file=sys.stderr)
+        return 2
+    name = folder / SOCKET
+    _thread("waits for the executor's end", _end_with_executor, lines, name)
+    try:
+        # Before anything that takes time: who starts this process waits for the name.
+        with _listen(name) as server:
+            offers = offer(start.secret, start.host, start.transport, encrypted=start.encrypted)
+            courier = Courier(Peers(offers))
+            print(f"ready {json.dumps(_introduction(offers))}", flush=True)
+            lanes = _open(server, start)
+        # From here on nothing of this process has a name, so that nothing is left however it ends.
+    finally:
+        _remove(name)
+    for role, lane in lanes:
+        if role == GIVE:
+            courier.add_giver(lane)
+        else:
+            _thread("a lane", courier.answer, lane)
+    for transport, listener in offers.listeners.items():
+        _thread(f"listens by {transport}", _accept, listener, courier)
+    print("open", flush=True)
+    threading.Event().wait()
+    return 0
+
+
+def _end_with_executor(lines: _Lines, name: Path) -> None:
+    # The executor's end of the pipe closes with it, however it ends.
+    while lines.next():
+        pass
+    _remove(name)
+    os._exit(0)
+
+
+def _introduction(offers: Offers) -> dict[str, Any]:
+    return {
+        "penstock": __version__,
+        "pid": os.getpid(),
+        "addresses": dict(offers.addresses),
+        "missing": dict(offers.missing),
+    }
+
+
+def _listen(name: Path) -> socket.socket:
+    before = os.umask(0o177)
+    try:
+        server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        server.bind(str(name))
+    finally:
+        os.umask(before)
+    server.listen(2 * MOST_LANES)
+    return server
+
+
+def _open(server: socket.socket, start: Start) -> list[tuple[bytes, Lane]]:
+    """Take the lanes of the executor: as many of each kind as it said."""
+    wanted = {ASK: start.lanes, GIVE: start.lanes}
+    lanes = []
+    deadline = Deadline.after(OPEN_S)
+    while any(wanted.values()):
+        server.settimeout(deadline.left_s("the executor to open its lanes"))
+        connection, _ = server.accept()
+        connection.settimeout(deadline.left_s("a lane"))
+        said = b""
+        while len(said) <= TOKEN_CHARS and (part := connection.recv(TOKEN_CHARS + 1 - len(said))):
+            said += part
+        role = said[TOKEN_CHARS:]
+        if not hmac.compare_digest(said[:TOKEN_CHARS], start.token.encode()) or not wanted.get(role):
+            connection.close()
+            continue
+        wanted[role] -= 1
+        memory = LaneMemory()
+        connection.sendall(encode(memory.record))
+        lanes.append((role, Lane(connection, memory.bytes)))
+    return lanes
+
+
+def _accept(listener: Listener, courier: Courier) -> None:
+    while True:
+        try:
+            channel = listener.accept(Deadline.after(IDLE_S))
+        except PeerLateError:
+            continue
+        except TransportError:
+            return
+        _thread(f"serves {channel.peer}", courier.serve, channel)
+
+
+def _thread(name: str, work: Callable[..., None], *arguments: Any) -> None:
+    def run() -> None:
+        try:
+            work(*arguments)
+        except LaneFailedError as error:
+            # Whatever the executor has not yet got it gets elsewhere; it starts a new sidecar.
+            print(f"penstock: {error}", file=sys.stderr, flush=True)
+            os._exit(1)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+
+
+def _remove(name: Path) -> None:
+    name.unlink(missing_ok=True)
+    try:
+        name.parent.rmdir()
+    except OSError:
+        # Already gone, or it holds what is not ours.
+        return
+
+
+class _Lines:
+    """Lines of a pipe, read without a lock that the interpreter's end would wait for."""
+
+    def __init__(self, file: int) -> None:
+        self._file = file
+        self._read = b""
+
+    def next(self) -> str:
+        """Wait for a line; empty at the end."""
+        while b"\n" not in self._read:
+            part = os.read(self._file, 1 << 16)
+            if not part:
+                return ""
+            self._read += part
+        line, _, self._read = self._read.partition(b"\n")
+        return line.decode() + "\n"
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:  # noqa: PLR2004
+        print("penstock: usage: python -m penstock.courier FOLDER", file=sys.stderr)
+        sys.exit(2)
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,248 @@
+"""Carries questions of this executor to others, and theirs to this one. What they are about it does not know."""
+
+from __future__ import annotations
+
+import json
+import queue
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from penstock.courier.lane import GivenUpError, Lane
+from penstock.courier.offers import Addresses
+from penstock.courier.peers import Peers
+from penstock.courier.records import BrokenLaneError
+from penstock.transport.channel import Channel
+from penstock.transport.deadline import Deadline
+from penstock.transport.errors import PeerLateError, TransportError
+
+QUESTION = struct.Struct("<BBHI")
+MOST_QUESTION_BYTES = 1 << 20
+IDLE_S = 3600.0
+"""Nobody has to say anything; a wait has to have an end."""
+GIVE_S = 30.0
+"""In which an executor answers another's question."""
+FREE_S = 5.0
+"""In which a lane to the executor becomes free, or the question is refused."""
+
+
+class LaneFailedError(Exception):
+    """The executor is gone, or does not keep to the protocol: this process is of no use any more."""
+
+
+class What(IntEnum):
+    """What an executor wants of its sidecar."""
+
+    ASK = 1
+    ECHO = 2
+    STATUS = 3
+
+
+class Outcome(IntEnum):
+    """First byte of an answer."""
+
+    HERE = 0
+    REFUSED = 1
+    """The peer's executor does not have it."""
+    LOST = 2
+    """It did not get through."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What an executor asks.
+
+    Parameters
+    ----------
+    what
+        What is wanted.
+    deadline_ms
+        From now.
+    peer
+        Addresses of whom it is for.
+    payload
+        For the peer's executor.
+    """
+
+    what: What
+    deadline_ms: int
+    peer: Addresses
+    payload: bytes
+
+
+def read_question(message: bytes) -> Question:
+    """Read a question.
+
+    Raises
+    ------
+    BrokenLaneError
+        It is none.
+    """
+    if len(message) < QUESTION.size:
+        raise BrokenLaneError(f"a question of {len(message)} bytes")
+    what, zero, address_bytes, deadline_ms = QUESTION.unpack_from(message)
+    addresses = message[QUESTION.size : QUESTION.size + address_bytes]
+    try:
+        peer: Any = json.loads(addresses) if addresses else {}
+        known = What(what)
+    except (ValueError, RecursionError) as error:
+        raise BrokenLaneError(f"no question: {error}") from None
+    if zero or len(addresses) != address_bytes or not _are_addresses(peer):
+        raise BrokenLaneError("a question without addresses")
+    return Question(known, deadline_ms, peer, message[QUESTION.size + address_bytes :])
+
+
+def write_question(question: Question) -> bytes:
+    """Write a question."""
+    addresses = json.dumps(dict(question.peer)).encode() if question.peer else b""
+    return QUESTION.pack(question.what, 0, len(addresses), question.deadline_ms) + addresses + question.payload
+
+
+class Courier:
+    """Serves lanes and peers, each on a thread of its own.
+
+    Parameters
+    ----------
+    peers
+        To ask.
+    """
+
+    def __init__(self, peers: Peers) -> None:
+        self._peers = peers
+        self._givers: queue.SimpleQueue[Lane] = queue.SimpleQueue()
+
+    def add_giver(self, lane: Lane) -> None:
+        """Use a lane to ask this executor what others want to know."""
+        self._givers.put(lane)
+
+    def answer(self, lane: Lane) -> None:
+        """Answer the questions of this executor on a lane, for as long as there is one.
+
+        Raises
+        ------
+        LaneFailedError
+            The executor is gone, or sends what is no question.
+        """
+        while True:
+            try:
+                self._answer(lane)
+            except PeerLateError:
+                continue
+            except (TransportError, BrokenLaneError, GivenUpError) as error:
+                raise LaneFailedError(str(error)) from error
+
+    def _answer(self, lane: Lane) -> None:
+        question = read_question(lane.message(Deadline.after(IDLE_S), MOST_QUESTION_BYTES))
+        try:
+            if question.what == What.ECHO:
+                lane.send(_here(question.payload), _until(question))
+            elif question.what == What.STATUS:
+                lane.send(_here(json.dumps(self._status()).encode()), _until(question))
+            else:
+                self._ask(lane, question)
+        except PeerLateError as error:
+            # The executor does not take its answer.
+            raise LaneFailedError(str(error)) from error
+
+    def serve(self, channel: Channel) -> None:
+        """Answer the questions of a peer, until it closes the connection or breaks off.
+
+        Raises
+        ------
+        LaneFailedError
+            The executor is gone, or sends what is no answer.
+        """
+        with channel:
+            while True:
+                try:
+                    payload = channel.receive(Deadline.after(IDLE_S))
+                except PeerLateError:
+                    continue
+                except TransportError:
+                    return
+                try:
+                    self._give(channel, bytes(payload))
+                except TransportError:
+                    return
+
+    def _ask(self, lane: Lane, question: Question) -> None:
+        begun = False
+
+        def begin(size: int) -> Lane:
+            nonlocal begun
+            begun = True
+            return lane.begin(size)
+
+        try:
+            self._peers.ask(question.peer, question.payload, _until(question), begin)
+        except TransportError as error:
+            if begun:
+                lane.give_up()
+            else:
+                lane.send(bytes([Outcome.LOST]) + str(error).encode(), Deadline.after(IDLE_S))
+
+    def _give(self, channel: Channel, payload: bytes) -> None:
+        try:
+            lane = self._givers.get(timeout=FREE_S)
+        except queue.Empty:
+            channel.send(bytes([Outcome.REFUSED]) + b"all lanes to the executor are busy", Deadline.after(GIVE_S))
+            return
+        try:
+            lane.send(payload, Deadline.after(GIVE_S))
+            size, parts = lane.receive(Deadline.after(GIVE_S), Deadline.after(GIVE_S))
+        except GivenUpError:
+            self._givers.put(lane)
+            channel.send(bytes([Outcome.REFUSED]) + b"the executor gave up", Deadline.after(GIVE_S))
+            return
+        except (TransportError, BrokenLaneError) as error:
+            raise LaneFailedError(str(error)) from error
+        taken = _Taken(parts)
+        try:
+            channel.send_parts(size, taken, Deadline.after(GIVE_S))
+        finally:
+            # What a peer does not take any more has to be taken all the same: the lane is for the next.
+            taken.finish()
+            self._givers.put(lane)
+
+    def _status(self) -> dict[str, Any]:
+        return {name: vars(count) for name, count in self._peers.counts.items()}
+
+
+class _Taken:
+    """Slices of a lane's message, of which none is left in it."""
+
+    def __init__(self, parts: Iterator[memoryview]) -> None:
+        self._parts = parts
+
+    def __iter__(self) -> Iterator[memoryview]:
+        return self
+
+    def __next__(self) -> memoryview:
+        try:
+            return next(self._parts)
+        except GivenUpError:
+            raise TransportError("PENSTOCK_GIVEN_UP", "the executor could not finish its answer") from None
+        except (TransportError, BrokenLaneError) as error:
+            raise LaneFailedError(str(error)) from error
+
+    def finish(self) -> None:
+        """Take the rest."""
+        try:
+            for _ in self:
+                pass
+        except TransportError:
+            return
+
+
+def _here(payload: bytes) -> bytes:
+    return bytes([Outcome.HERE]) + payload
+
+
+def _until(question: Question) -> Deadline:
+    return Deadline.after(question.deadline_ms / 1000)
+
+
+def _are_addresses(peer: Any) -> bool:
+    return isinstance(peer, dict) and all(isinstance(text, str) for text in peer.values())

@@ -1,0 +1,178 @@
+"""A lane between an executor and its sidecar: a ring of memory for each way, and a socket that says what is in them.
+
+One side speaks at a time: who has sent a whole message waits for the other's. Data are copied once on each side.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import socket
+from collections.abc import Iterator
+
+from penstock.courier.records import RECORD, BrokenLaneError, Kind, Record, decode, encode
+from penstock.transport import slices, sockets
+from penstock.transport.channel import MOST_BYTES
+from penstock.transport.deadline import Deadline
+from penstock.transport.errors import TransportError
+
+SLOTS = 16
+"""Slices of a way that may be there and not taken."""
+RING_BYTES = SLOTS * slices.SLICE_BYTES
+MEMORY_BYTES = 2 * RING_BYTES
+"""What the executor sends is in the first half."""
+_CREDIT_EVERY = SLOTS // 4
+
+
+class GivenUpError(Exception):
+    """The rest of a message does not come; the lane can be used further."""
+
+
+class LaneMemory:
+    """Memory without a name, which the executor maps by way of this process's descriptors.
+
+    It is gone with the last process that has it.
+    """
+
+    def __init__(self) -> None:
+        self._file = os.memfd_create("penstock-lane", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self._file, MEMORY_BYTES)
+        self.bytes = memoryview(mmap.mmap(self._file, MEMORY_BYTES))
+
+    @property
+    def record(self) -> Record:
+        """What tells the executor where it is."""
+        return Record(Kind.LANE, os.getpid(), self._file, MEMORY_BYTES)
+
+
+class Lane:
+    """One side of a lane. For one thread at a time.
+
+    Parameters
+    ----------
+    connection
+        Which it does not close.
+    memory
+        Of both ways.
+    is_executor
+        Whether this is the executor's side.
+    """
+
+    def __init__(self, connection: socket.socket, memory: memoryview, *, is_executor: bool = False) -> None:
+        halves = [memory[:RING_BYTES], memory[RING_BYTES:]]
+        self._out, self._in = halves if is_executor else reversed(halves)
+        self._connection = connection
+        self._records = sockets.Collecting(connection, RECORD.size)
+        self._sent = 0
+        self._taken = 0
+        self._received = 0
+        self._size = 0
+
+    def send(self, message: bytes | memoryview, deadline: Deadline) -> None:
+        """Send a message.
+
+        Raises
+        ------
+        TransportError, BrokenLaneError
+            The other side does not take it.
+        """
+        data = memoryview(message).cast("B")
+        landing = self.begin(len(data))
+        at = 0
+        for length in slices.cut(len(data)):
+            landing.part(length, deadline)[:] = data[at : at + length]
+            landing.landed(length)
+            at += length
+
+    def begin(self, size: int) -> Lane:
+        """Begin a message of so many bytes, which is a landing for a channel's `receive_parts`."""
+        self._size = size
+        return self
+
+    def part(self, length: int, deadline: Deadline) -> memoryview:
+        """Give the slot for the next slice, when there is one."""
+        while self._sent - self._taken >= SLOTS:
+            record = self._next(deadline)
+            if record.kind != Kind.TAKEN:
+                raise BrokenLaneError(f"a record of kind {record.kind.name} in the middle of a message to it")
+            self._credit(record)
+        return self._slot(self._out, self._sent, length)
+
+    def landed(self, length: int) -> None:
+        """Say that the slice is there."""
+        self._say(Record(Kind.SLICE, self._sent, self._size, length))
+        self._sent += 1
+
+    def give_up(self) -> None:
+        """Say that the rest of the message does not come."""
+        self._say(Record(Kind.GIVEN_UP, self._sent))
+
+    def message(self, deadline: Deadline, most: int) -> bytes:
+        """Wait for a message, and copy it.
+
+        Raises
+        ------
+        TransportError
+            None came: `PeerLateError` where the other side may still send one.
+        BrokenLaneError
+            It is longer than `most`, or none.
+        GivenUpError
+            Its rest does not come.
+        """
+        size, parts = self.receive(deadline, deadline)
+        if size > most:
+            raise BrokenLaneError(f"a message of {size} bytes, and {most} is the most")
+        return b"".join(bytes(part) for part in parts)
+
+    def receive(self, begins: Deadline, ends: Deadline) -> tuple[int, Iterator[memoryview]]:
+        """Wait for a message; gives its size, and its slices, each valid until the next is asked for.
+
+        All of them must be taken. Errors are those of `message`.
+        """
+        first = self._slice(begins)
+        if first.message_bytes > MOST_BYTES:
+            raise BrokenLaneError(f"a message of {first.message_bytes} bytes, and {MOST_BYTES} is the most")
+        return first.message_bytes, self._parts(first, ends)
+
+    def _parts(self, first: Record, deadline: Deadline) -> Iterator[memoryview]:
+        found = first
+        for index, length in enumerate(slices.cut(first.message_bytes)):
+            if index > 0:
+                found = self._slice(deadline)
+            if found != Record(Kind.SLICE, self._received, first.message_bytes, length):
+                raise BrokenLaneError(f"{found}, and slice {self._received} of {length} bytes was due")
+            yield self._slot(self._in, self._received, length)
+            self._received += 1
+            if self._received % _CREDIT_EVERY == 0:
+                self._say(Record(Kind.TAKEN, self._received))
+
+    def _slice(self, deadline: Deadline) -> Record:
+        while True:
+            record = self._next(deadline)
+            if record.kind == Kind.SLICE:
+                return record
+            if record.kind == Kind.GIVEN_UP:
+                raise GivenUpError
+            if record.kind != Kind.TAKEN:
+                raise BrokenLaneError(f"a record of kind {record.kind.name}, and a slice was due")
+            self._credit(record)
+
+    def _credit(self, record: Record) -> None:
+        if not self._taken < record.number <= self._sent:
+            raise BrokenLaneError(f"{record.number} slices were taken, of {self._sent}")
+        self._taken = record.number
+
+    def _next(self, deadline: Deadline) -> Record:
+        return decode(self._records.next(deadline, "the other side of a lane"))
+
+    def _say(self, record: Record) -> None:
+        # As many records as there are slots fit into the socket's buffer: it does not wait.
+        try:
+            self._connection.sendall(encode(record))
+        except OSError as error:
+            raise TransportError("PENSTOCK_LANE_LOST", f"the other side of a lane is gone: {error}") from None
+
+    @staticmethod
+    def _slot(ring: memoryview, number: int, length: int) -> memoryview:
+        at = number % SLOTS * slices.SLICE_BYTES
+        return ring[at : at + length]

@@ -1,0 +1,419 @@
+"""Sidecars of executors: real processes, with the executor's side in this one."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from executor_end import SECRET, ExecutorEnd, RefuseError
+from hypothesis import given
+from hypothesis import strategies as st
+from penstock.courier.__main__ import read_start
+from penstock.courier.courier import Outcome, Question, What, read_question, write_question
+from penstock.courier.lane import SLOTS, GivenUpError, Lane, LaneMemory
+from penstock.courier.offers import HOST, Offers
+from penstock.courier.records import RECORD, BrokenLaneError, Kind, Record, decode, encode
+from penstock.transport import slices
+from penstock.transport.deadline import Deadline
+from penstock.transport.errors import PeerLateError, TransportError
+
+MIB = 1 << 20
+TRANSPORTS = ("local", "tcp", "mpi")
+
+
+def soon(seconds=10.0):
+    return Deadline.after(seconds)
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    """Two executors for each transport; what is asked of the second is a number of bytes."""
+    made = {}
+
+    def pair(transport):
+        if transport not in made:
+            made[transport] = [ExecutorEnd(answer, transport=transport) for _ in range(2)]
+        return made[transport]
+
+    yield pair
+    for ends in made.values():
+        for end in ends:
+            end.close()
+
+
+def answer(payload):
+    size = int(payload)
+    if size < 0:
+        raise RefuseError("there is nothing of that size")
+    return pattern(size)
+
+
+def pattern(size):
+    return (bytes(range(251)) * (size // 251 + 1))[:size]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_what_is_asked_comes_whole_by_the_transport_that_is_wanted(pairs, transport):
+    one, other = pairs(transport)
+    assert transport in one.addresses
+    # TCP is what all can fall back to.
+    assert set(one.addresses) == {HOST, "tcp", transport}
+    before = one.status()[transport]["messages"]
+    for size in (0, 1, slices.SLICE_BYTES - 1, slices.SLICE_BYTES, 10 * MIB):
+        assert one.ask(other.addresses, str(size).encode()) == (Outcome.HERE, pattern(size))
+    status = one.status()[transport]
+    assert (status["messages"] - before, status["failures"]) == (5, 0)
+    assert one.ask(other.addresses, b"-1") == (Outcome.REFUSED, b"there is nothing of that size")
+    # Both ways at once.
+    assert other.ask(one.addresses, b"7") == (Outcome.HERE, pattern(7))
+
+
+def test_several_ask_side_by_side(pairs):
+    one, other = pairs("local")
+    found = []
+
+    def ask(size):
+        found.append((size, one.ask(other.addresses, str(size).encode())))
+
+    threads = [threading.Thread(target=ask, args=(size,)) for size in range(0, 40 * MIB, 5 * MIB)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(told == (Outcome.HERE, pattern(size)) for size, told in found)
+    assert len(found) == 8
+
+
+def test_the_best_that_both_have_is_used():
+    with ExecutorEnd() as one, ExecutorEnd() as two, ExecutorEnd(transport="tcp") as plain:
+        assert one.ask(two.addresses, b"x") == (Outcome.HERE, b"x")
+        assert one.ask(plain.addresses, b"y") == (Outcome.HERE, b"y")
+        elsewhere = two.addresses | {HOST: "another boot"}
+        assert one.ask(elsewhere, b"z") == (Outcome.HERE, b"z")
+        counts = {name: count["messages"] for name, count in one.status().items()}
+        assert counts == {"local": 1, "tcp": 2}
+        assert "spark.penstock.transport=mpi" in one.told["missing"]["mpi"]
+        assert one.told["missing"]["verbs"]
+        assert plain.told["missing"]["local"] == "spark.penstock.transport=tcp"
+
+
+def test_a_transport_that_fails_leaves_it_to_the_next():
+    with ExecutorEnd() as one, ExecutorEnd() as two:
+        broken = two.addresses | {"local": "@penstock-nobody"}
+        for _ in range(2):
+            assert one.ask(broken, b"x") == (Outcome.HERE, b"x")
+        status = one.status()
+        # It is not tried again at once.
+        assert (status["local"]["failures"], status["tcp"]["messages"]) == (1, 2)
+        assert "PENSTOCK_PEER_LOST" in status["local"]["last_failure"]
+
+
+def test_what_must_be_encrypted_is_or_is_not_sent():
+    with ExecutorEnd(encrypted=True) as one, ExecutorEnd(encrypted=True) as two, ExecutorEnd() as plain:
+        assert set(one.addresses) == {HOST, "tcp"}
+        assert "must be encrypted" in one.told["missing"]["local"]
+        assert one.ask(two.addresses, b"x" * (MIB // 2)) == (Outcome.HERE, b"x" * (MIB // 2))
+        outcome, why = one.ask(plain.addresses, b"x")
+        assert outcome == Outcome.LOST
+        assert b"PENSTOCK_PEER" in why
+
+
+def test_a_peer_of_another_application_or_none_at_all():
+    with ExecutorEnd() as one, ExecutorEnd(secret=b"another application") as stranger:
+        assert one.ask(stranger.addresses, b"x")[0] == Outcome.LOST
+        assert one.ask({}, b"x")[0] == Outcome.LOST
+        assert one.ask({"tcp": "127.0.0.1:1"}, b"x")[0] == Outcome.LOST
+        # It goes on.
+        assert one.question(Question(What.ECHO, 5000, {}, b"hello")) == (Outcome.HERE, b"hello")
+
+
+def test_a_peer_that_is_killed_and_comes_again():
+    with ExecutorEnd(answer) as one:
+        other = ExecutorEnd(answer)
+        assert one.ask(other.addresses, b"3") == (Outcome.HERE, pattern(3))
+        other.kill()
+        outcome, why = one.ask(other.addresses, b"3")
+        assert (outcome, b"PENSTOCK_PEER_LOST" in why) == (Outcome.LOST, True)
+        other.close()
+        with ExecutorEnd(answer) as again:
+            assert one.ask(again.addresses, b"3") == (Outcome.HERE, pattern(3))
+
+
+def test_a_peer_that_is_killed_in_the_middle_of_an_answer():
+    with ExecutorEnd(answer, transport="tcp") as one, ExecutorEnd(answer, transport="tcp") as other:
+        killer = threading.Timer(0.3, other.kill)
+        killer.start()
+        outcomes = []
+        with pytest.raises(GivenUpError):  # noqa: PT012, until it is killed
+            while True:
+                outcomes.append(one.ask(other.addresses, str(64 * MIB).encode())[0])
+                if outcomes[-1] == Outcome.LOST:
+                    # Between two answers: then once more, to a peer that begins and is killed.
+                    raise GivenUpError
+        killer.join()
+        assert set(outcomes) <= {Outcome.HERE, Outcome.LOST}
+        assert one.ask(other.addresses, b"3")[0] == Outcome.LOST
+        assert one.question(Question(What.ECHO, 5000, {}, b"hello")) == (Outcome.HERE, b"hello")
+
+
+def test_an_executor_that_gives_up_and_one_that_is_slow():
+    gate = threading.Event()
+
+    def give(payload):
+        if payload == b"give up":
+            raise GivenUpError
+        if payload == b"wait":
+            gate.wait(20)
+        return payload
+
+    with ExecutorEnd() as one, ExecutorEnd(give, lanes=1) as other:
+        assert one.ask(other.addresses, b"give up") == (Outcome.REFUSED, b"the executor gave up")
+        outcome, why = one.ask(other.addresses, b"wait", seconds=0.3)
+        assert outcome == Outcome.LOST
+        assert b"PENSTOCK_PEER_LATE" in why
+        gate.set()
+        assert one.ask(other.addresses, b"next") == (Outcome.HERE, b"next")
+
+
+def left_behind(folder):
+    return [path for path in (folder,) if path.exists()] + list(Path("/dev/shm").glob("penstock*"))  # noqa: S108
+
+
+@pytest.mark.parametrize("death", ["the executor's end", "kill", "both"])
+def test_nothing_is_left_however_it_ends(death):
+    end = ExecutorEnd()
+    process = end.process
+    # As soon as the lanes are open: what has no name cannot be left.
+    assert left_behind(end.folder) == []
+    if death == "the executor's end":
+        process.stdin.close()
+        assert process.wait(20) == 0
+    else:
+        process.kill()
+        process.wait(20)
+    if death == "both":
+        del end.asking
+    assert left_behind(end.folder) == []
+    for connection in end.sockets:
+        connection.close()
+    process.stdout.close()
+    process.stderr.close()
+
+
+def test_an_executor_that_dies_before_its_lanes_are_open(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir(mode=0o700)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "penstock.courier", str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    process.stdin.write(json.dumps(start()) + "\n")
+    process.stdin.flush()
+    assert process.stdout.readline().startswith("ready ")
+    process.stdin.close()
+    assert process.wait(20) == 0
+    process.stdout.close()
+    assert not folder.exists()
+
+
+def start(**other):
+    return {
+        "token": "0" * 64,
+        "secret": SECRET.hex(),
+        "host": "127.0.0.1",
+        "transport": "auto",
+        "encrypted": False,
+        "lanes": 1,
+    } | other
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "{}",
+        "[]",
+        json.dumps(start(token="short")),  # noqa: S106
+        json.dumps(start(lanes=0)),
+        json.dumps(start(lanes=65)),
+        json.dumps(start(transport="pigeon")),
+        json.dumps(start(secret="none")),  # noqa: S106
+    ],
+)
+def test_a_start_that_is_none_is_refused(line, tmp_path):
+    with pytest.raises((ValueError, KeyError, TypeError)):
+        read_start(line)
+    done = subprocess.run(
+        [sys.executable, "-m", "penstock.courier", str(tmp_path)],
+        input=line,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "an executor starts this process" in done.stderr
+
+
+def test_who_does_not_know_the_token_gets_no_lane(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "penstock.courier", str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    process.stdin.write(json.dumps(start()) + "\n")
+    process.stdin.flush()
+    process.stdout.readline()
+    name = tmp_path / "executor.sock"
+    assert name.stat().st_mode & 0o777 == 0o600
+    for said in (b"1" * 64 + b"A", b"0" * 64 + b"X", b"0" * 10):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(20)
+            connection.connect(str(name))
+            connection.sendall(said)
+            connection.shutdown(socket.SHUT_WR)
+            assert connection.recv(32) == b""
+    opened = []
+    for role in (b"A", b"G"):
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.connect(str(name))
+        connection.sendall(b"0" * 64 + role)
+        assert decode(connection.recv(RECORD.size)).kind == Kind.LANE
+        opened.append(connection)
+    assert process.stdout.readline() == "open\n"
+    # Garbage ends it: what follows could not be trusted.
+    opened[0].sendall(os.urandom(RECORD.size))
+    assert process.wait(20) == 1
+    for connection in opened:
+        connection.close()
+    process.stdin.close()
+    process.stdout.close()
+
+
+@pytest.fixture
+def lane_ends():
+    one, other = socket.socketpair()
+    memory = LaneMemory()
+    yield Lane(one, memory.bytes), Lane(other, memory.bytes, is_executor=True), other
+    one.close()
+    other.close()
+
+
+def test_a_sender_waits_where_nothing_is_taken(lane_ends):
+    sidecar, executor, _ = lane_ends
+    size = (SLOTS + 1) * slices.SLICE_BYTES
+    with pytest.raises(PeerLateError):
+        sidecar.send(bytes(size), soon(0.2))
+    total, parts = executor.receive(soon(), soon())
+    assert total == size
+    assert sum(1 for _, _ in zip(range(SLOTS), parts, strict=False)) == SLOTS
+
+
+def test_the_middle_of_a_message_can_be_given_up(lane_ends):
+    sidecar, executor, _ = lane_ends
+    landing = sidecar.begin(3 * slices.SLICE_BYTES)
+    landing.part(slices.SLICE_BYTES, soon())[:] = pattern(slices.SLICE_BYTES)
+    landing.landed(slices.SLICE_BYTES)
+    sidecar.give_up()
+    with pytest.raises(GivenUpError):
+        executor.message(soon(), 1 << 30)
+    sidecar.send(b"next", soon())
+    assert executor.message(soon(), 4) == b"next"
+    executor.send(b"and back", soon())
+    assert sidecar.message(soon(), 8) == b"and back"
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        Record(Kind.SLICE, 1, 5, 5),
+        Record(Kind.SLICE, 0, 5, 4),
+        Record(Kind.SLICE, 0, 2 << 30, slices.SLICE_BYTES),
+        Record(Kind.TAKEN, 1),
+        Record(Kind.LANE, 0),
+    ],
+)
+def test_records_that_are_not_due_break_a_lane(lane_ends, record):
+    sidecar, _, connection = lane_ends
+    connection.sendall(encode(record))
+    with pytest.raises(BrokenLaneError):
+        sidecar.message(soon(), 1 << 30)
+
+
+def test_a_longer_message_than_may_be_breaks_a_lane(lane_ends):
+    sidecar, executor, _ = lane_ends
+    executor.send(b"12345", soon())
+    with pytest.raises(BrokenLaneError, match="5 bytes, and 4 is the most"):
+        sidecar.message(soon(), 4)
+
+
+@given(st.binary(min_size=RECORD.size, max_size=RECORD.size))
+def test_any_other_bytes_are_no_record(data):
+    with pytest.raises(BrokenLaneError):
+        decode(data)
+
+
+@given(st.sampled_from(Kind), st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1))
+def test_records_come_back_and_a_flipped_bit_is_seen(kind, number, message_bytes, data_bytes):
+    record = Record(kind, number, message_bytes, data_bytes)
+    data = encode(record)
+    assert decode(data) == record
+    for bit in range(0, 8 * RECORD.size, 7):
+        flipped = bytearray(data)
+        flipped[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(BrokenLaneError):
+            decode(bytes(flipped))
+
+
+texts = st.dictionaries(st.text(max_size=8), st.text(max_size=20), max_size=3)
+
+
+@given(st.sampled_from(What), st.integers(0, 2**32 - 1), texts, st.binary(max_size=100))
+def test_questions_come_back(what, deadline_ms, peer, payload):
+    question = Question(what, deadline_ms, peer, payload)
+    assert read_question(write_question(question)) == question
+
+
+@given(st.binary(max_size=60))
+def test_other_bytes_are_no_question_or_a_whole_one(data):
+    try:
+        question = read_question(data)
+    except BrokenLaneError:
+        return
+    assert question.what in list(What)
+
+
+def test_ways_are_those_that_both_have_the_best_first():
+    offers = Offers({"local": None, "verbs": None, "tcp": None}, {}, {}, "here")
+    assert list(offers.ways({HOST: "here", "tcp": "t", "local": "l"})) == [("local", "l"), ("tcp", "t")]
+    assert list(offers.ways({HOST: "there", "tcp": "t", "local": "l", "mpi": "m"})) == [("tcp", "t")]
+    assert list(offers.ways({})) == []
+
+
+def test_an_idle_sidecar_costs_nothing():
+    with ExecutorEnd() as end:
+        end.status()
+
+        def ticks():
+            fields = Path(f"/proc/{end.process.pid}/stat").read_text().rpartition(")")[2].split()
+            return int(fields[11]) + int(fields[12])
+
+        before = ticks()
+        time.sleep(2)
+        assert (ticks() - before) / os.sysconf("SC_CLK_TCK") < 0.1
+
+
+def test_a_lane_whose_other_side_is_gone(lane_ends):
+    sidecar, _, connection = lane_ends
+    connection.close()
+    with pytest.raises(TransportError):
+        sidecar.message(soon(), 1)
+    with pytest.raises(TransportError):
+        sidecar.send(b"x", soon())
