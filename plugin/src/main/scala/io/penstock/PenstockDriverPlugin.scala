@@ -6,7 +6,7 @@ import java.util.{Collections, Map => JMap}
 import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
 import org.apache.spark.sql.penstock.commit.DriverMetrics
 import org.apache.spark.sql.penstock.shims.RealTimeMode
-import org.apache.spark.sql.penstock.state.ExecutorMetrics
+import org.apache.spark.sql.penstock.state.{ExecutorMetrics, TravelSettings}
 import org.apache.spark.sql.penstock.telemetry.QueryMetrics
 import org.apache.spark.sql.penstock.ui.PenstockTab
 import org.apache.spark.{SPARK_VERSION, SparkContext}
@@ -43,8 +43,11 @@ class PenstockDriverPlugin extends DriverPlugin {
     if (mode != Mode.Off) plan(settings)
     showStatus(sc, mode)
     shipJar(sc, context)
-    if (!sc.isLocal) ExecutorStarts.watch(sc)
-    Collections.emptyMap()
+    if (sc.isLocal) Collections.emptyMap()
+    else {
+      ExecutorStarts.watch(sc)
+      Collections.singletonMap(TravelSettings.SecretKey, TravelSettings.newSecret())
+    }
   }
 
   private def showStatus(sc: SparkContext, mode: Mode): Unit =

@@ -128,8 +128,22 @@ object Settings {
     ApplicationStart,
     "-",
     "0.1.0",
-    "The Python that plans beside the driver; it needs the package `penstock`. `auto`: the driver's Python of PySpark " +
-      "(`spark.pyspark.driver.python`, `spark.pyspark.python`, `PYSPARK_DRIVER_PYTHON`, `PYSPARK_PYTHON`), else `python3`."
+    "The Python of the processes beside the driver, which plans, and beside executors; it needs the package `penstock`. " +
+      "`auto`: PySpark's (`spark.pyspark.driver.python` for the driver, `spark.pyspark.python`, `PYSPARK_DRIVER_PYTHON`, " +
+      "`PYSPARK_PYTHON`), else `python3`."
+  )
+
+  val Transport: Setting[String] = entry(
+    "transport",
+    Kind.choice("transport", Seq("off", "auto", "local", "tcp", "mpi", "verbs").map(word => word -> word))(identity),
+    "auto",
+    Application,
+    ApplicationStart,
+    "-",
+    "0.1.0",
+    "How shards travel from one executor's memory to another's, by a Python process beside each: `auto` is the best that both " +
+      "have of `local` (shared memory of one host), `verbs` (RDMA) and `tcp`; `mpi` and the others are used where they are " +
+      "named and can be had, else `tcp`. What does not come, and with `off` everything, is read from the checkpoint."
   )
 
   val CheckpointFsync: Setting[Boolean] = entry(

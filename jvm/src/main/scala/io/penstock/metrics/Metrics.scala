@@ -36,6 +36,9 @@ object Metrics {
   val ShardsFolded: Metric = entry("ShardsFolded", Count, grows = true, Operator, Executor)(
     "shards brought to the batch's version in memory"
   )
+  val ShardsTravelled: Metric = entry("ShardsTravelled", Count, grows = true, Operator, Executor)(
+    "shards that came from another executor's memory"
+  )
   val ShardsLoaded: Metric = entry("ShardsLoaded", Count, grows = true, Operator, Executor)(
     "shards rebuilt from the checkpoint"
   )
@@ -43,7 +46,7 @@ object Metrics {
     "time to bring shards to the batch's version in memory"
   )
   val LoadTime: Metric = entry("LoadTimeMs", Milliseconds, grows = true, Operator, Executor)(
-    "time to rebuild shards from the checkpoint"
+    "time to bring shards from another executor or from the checkpoint"
   )
   val CommitTime: Metric = entry("CommitTimeMs", Milliseconds, grows = true, Operator, Executor)(
     "time to write changes and to tell the driver"

@@ -2,24 +2,30 @@ package io.penstock.sidecar
 
 import io.penstock.conf.Settings
 
-/** How the driver's sidecar is started. */
+/** How sidecars are started. */
 object SidecarCommand {
   private val Auto = Settings.Python.default
-  private val Confs = Seq("spark.pyspark.driver.python", "spark.pyspark.python")
-  private val Variables = Seq("PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON")
 
   /**
-   * The program and its arguments.
+   * The program and its arguments, for the driver's.
    *
    * @param conf
    *   the application's configuration
    * @param environment
-   *   of the driver's process
+   *   of this process
    */
   def of(conf: Map[String, String], environment: Map[String, String]): Seq[String] = {
+    val confs = Seq("spark.pyspark.driver.python", "spark.pyspark.python").flatMap(conf.get)
+    python(conf, confs ++ Seq("PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON").flatMap(environment.get), "penstock.sidecar")
+  }
+
+  /** The same, for an executor's: the Python of the executors may be another. */
+  def ofExecutor(conf: Map[String, String], environment: Map[String, String]): Seq[String] =
+    python(conf, conf.get("spark.pyspark.python") ++ environment.get("PYSPARK_PYTHON"), "penstock.courier")
+
+  private def python(conf: Map[String, String], others: Iterable[String], module: String): Seq[String] = {
     val set = Some(Settings.application(Settings.Python, conf)).filter(_ != Auto)
-    val candidates = set ++ Confs.flatMap(conf.get) ++ Variables.flatMap(environment.get)
-    Seq(candidates.find(_.nonEmpty).getOrElse("python3"), "-m", "penstock.sidecar")
+    Seq((set ++ others).find(_.nonEmpty).getOrElse("python3"), "-m", module)
   }
 
   /** What a user can do where it does not start. */

@@ -35,6 +35,8 @@ final case class StoreCommit(
  *
  * @param executor
  *   where the shards are in memory now, as a task location
+ * @param courier
+ *   addresses of that executor's sidecar, by transport; empty where it has none
  * @param lineage
  *   uuid of this commit
  * @param payload
@@ -47,6 +49,7 @@ final case class TaskCommitted(
     batchId: Long,
     taskAttemptId: Long,
     executor: String,
+    courier: Map[String, String],
     lineage: UUID,
     payload: Array[Byte],
     payloadAt: Long,

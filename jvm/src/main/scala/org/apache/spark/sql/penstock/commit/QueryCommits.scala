@@ -48,6 +48,7 @@ final class QueryCommits(
    */
   private lazy val earlier: Map[Long, Long] = directory.newestGenerations()
   private val owners = mutable.Map[Long, Array[String]]()
+  private val couriers = mutable.Map[String, Map[String, String]]()
   private val loads = new StateLoads
   private val moved = mutable.Map[Long, MovedState]()
   private val snapshots = mutable.Map[(StoreKey, Int), SnapshotRef]()
@@ -88,6 +89,7 @@ final class QueryCommits(
       )
     }
     batch.told(c)
+    if (c.courier.isEmpty) couriers -= c.executor else couriers(c.executor) = c.courier
     for ((region, stores) <- c.stores.groupBy(s => batch.regionOf(s.store.operatorId)); r <- region) {
       val of = owners.get(r).filter(_.length >= batch.layout(r).shards).getOrElse {
         java.util.Arrays.copyOf(ownersOf(r), batch.layout(r).shards)
@@ -237,7 +239,8 @@ final class QueryCommits(
       key -> BaseStore(layout, packed)
     }
     val from = BaseState(base.generation, stores.toMap)
-    RegionLease(runId, stateRoot, spec.batchId, batch.layout(region.region), region, from)
+    val holders = owners.get(region.region).fold(Holders.Unknown)(Holders.of(_, couriers))
+    RegionLease(runId, stateRoot, spec.batchId, batch.layout(region.region), region, from, holders)
   }
 
   private def writeManifest(): Unit = {

@@ -10,6 +10,7 @@ import org.apache.spark.sql.penstock.lease.RegionLease
 import org.apache.spark.sql.penstock.state.StateDirectory
 import org.apache.spark.{SparkEnv, TaskContext}
 
+import io.penstock.courier.ExecutorCourier
 import io.penstock.state.format._
 import io.penstock.telemetry.StateLoad
 
@@ -81,6 +82,7 @@ final class TaskCommits private (
           region.batchId,
           taskAttemptId,
           TaskCommits.here,
+          ExecutorCourier.addresses,
           lineage,
           if (inline) payload.toByteArray else null,
           payloadAt,
@@ -124,7 +126,8 @@ object TaskCommits {
     )
   }
 
-  private def here: String = {
+  /** This executor, as a task location. */
+  private[penstock] def here: String = {
     val id = SparkEnv.get.blockManager.blockManagerId
     ExecutorCacheTaskLocation(id.host, id.executorId).toString
   }

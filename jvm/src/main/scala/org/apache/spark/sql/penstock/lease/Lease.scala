@@ -74,6 +74,8 @@ final case class BatchSpec(
  *   of the region's state in this batch
  * @param base
  *   the state that the batch starts from
+ * @param holders
+ *   executors that have the state in memory
  */
 final case class RegionLease(
     runId: UUID,
@@ -81,8 +83,50 @@ final case class RegionLease(
     batchId: Long,
     layout: Layout,
     spec: RegionSpec,
-    base: BaseState
+    base: BaseState,
+    holders: Holders = Holders.Unknown
 ) extends Serializable
+
+/**
+ * An executor that can be asked for shards.
+ *
+ * @param executor
+ *   as a task location
+ * @param addresses
+ *   of its sidecar, by transport
+ */
+final case class Holder(executor: String, addresses: Map[String, String]) extends Serializable
+
+/**
+ * Who has the shards of a region in memory, as the batch before left them.
+ *
+ * @param all
+ *   the executors that can be asked
+ * @param byShard
+ *   number of each shard's executor in `all`, -1 where there is none
+ */
+final case class Holders(all: Array[Holder], byShard: Array[Short]) extends Serializable {
+  def of(shard: Int): Option[Holder] = byShard.lift(shard).filter(_ >= 0).map(all(_))
+}
+
+object Holders {
+  val Unknown: Holders = Holders(Array.empty, Array.empty)
+
+  /**
+   * @param owners
+   *   executor of each shard, as a task location; null where unknown
+   * @param addresses
+   *   of executors' sidecars
+   */
+  def of(owners: Array[String], addresses: collection.Map[String, Map[String, String]]): Holders = {
+    val all = owners.filter(o => o != null && addresses.contains(o)).distinct
+    if (all.isEmpty) Unknown
+    else {
+      val numbers = all.zipWithIndex.toMap
+      Holders(all.map(e => Holder(e, addresses(e))), owners.map(o => numbers.getOrElse(o, -1).toShort))
+    }
+  }
+}
 
 /**
  * The stores of a region at the version the batch reads.

@@ -11,7 +11,7 @@ object ExecutorMetrics {
     override def getCount: Long = super.getCount / 1000000L
   }
 
-  private val shardsInMemory, shardsFolded, shardsLoaded, committedBytes = new Counter
+  private val shardsInMemory, shardsFolded, shardsTravelled, shardsLoaded, committedBytes = new Counter
   private val foldTime, loadTime, commitTime = new NanosecondCounter
   private val snapshotFiles, snapshotShards, snapshotBytes, snapshotFailures = new Counter
 
@@ -22,6 +22,7 @@ object ExecutorMetrics {
     Metrics.OverlayBytes -> gauge(ShardStores.memory.bytes - ShardStores.all.valuesIterator.map(_.memory.bytes).sum),
     Metrics.ShardsInMemory -> shardsInMemory,
     Metrics.ShardsFolded -> shardsFolded,
+    Metrics.ShardsTravelled -> shardsTravelled,
     Metrics.ShardsLoaded -> shardsLoaded,
     Metrics.FoldTime -> foldTime,
     Metrics.LoadTime -> loadTime,
@@ -39,6 +40,7 @@ object ExecutorMetrics {
   def opened(timings: StoreTimings): Unit = {
     shardsInMemory.inc(timings.inMemoryShards.toLong)
     shardsFolded.inc(timings.foldedShards.toLong)
+    shardsTravelled.inc(timings.travelledShards.toLong)
     shardsLoaded.inc(timings.loadedShards.toLong)
     foldTime.inc(timings.foldNs)
     loadTime.inc(timings.loadNs)

@@ -63,7 +63,7 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
           deltas = loaded.deltas
           deltaBytes = loaded.deltaBytes
           settle(wanted)
-          Opened(content, FromCheckpoint)
+          Opened(content, Brought)
       }
     }
 
@@ -107,6 +107,19 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
   /** What has changed since the last snapshot; None where nothing has. */
   def snapshotCandidate: Option[SnapshotPlan.Candidate] =
     synchronized(Option.when(deltas > 0)(SnapshotPlan.Candidate(shard, deltas, deltaBytes, countedBytes)))
+
+  /**
+   * Writes the content at a lineage into `out`, for another executor; None where memory does not have what leads to it. What is
+   * given stays here as well.
+   */
+  def give(wanted: UUID, out: ByteSink): Option[Given] = synchronized {
+    Option.when(wanted != ShardRefs.NeverWritten && has(wanted)) {
+      try bring(wanted, throw new IllegalStateException("it is held"))
+      finally count()
+      content.writeTo(out)
+      Given(deltas, deltaBytes)
+    }
+  }
 
   /** Writes the content into `out` and returns its size in bytes, its version and its lineage. */
   def writeTo(out: ByteSink): (Int, Long, UUID) = synchronized((content.writeTo(out), openedFor, at))
@@ -159,13 +172,16 @@ object ShardSlot {
   /** Content from the checkpoint, with the number and bytes of the deltas that were applied to its snapshot. */
   final case class Loaded(content: ShardState, deltas: Int, deltaBytes: Long)
 
+  /** What a shard that is given has of change sets since the last snapshot, and their bytes. */
+  final case class Given(deltas: Int, deltaBytes: Long)
+
   final case class Opened(content: ShardState, source: Source)
 
   /** Where a shard's content came from when it was opened. */
   sealed trait Source
   case object InMemory extends Source
   case object Folded extends Source
-  case object FromCheckpoint extends Source
+  case object Brought extends Source
 
   final private class Prepared(val base: UUID, val changes: SharedBytes, val offset: Int, val length: Int)
 }

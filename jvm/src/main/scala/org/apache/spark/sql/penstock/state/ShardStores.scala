@@ -34,6 +34,9 @@ final class ShardStore(home: Int, total: MemoryAccount) {
     }
   }
 
+  /** Whether there is a slot of that number, used or not. */
+  def has(shard: Int): Boolean = shard >= 0 && shard < slots.length
+
   def loaded: Iterator[ShardSlot] = Iterator.range(0, slots.length()).map(slots.get).filter(_ != null)
 }
 
@@ -54,6 +57,9 @@ object ShardStores {
     ReportedMemory.register()
     s
   }
+
+  /** A store that is there. */
+  def find(stateRoot: String, store: StoreKey): Option[ShardStore] = Option(stores.get((stateRoot, store)))
 
   /** Every store, by query and key. */
   def all: Map[(String, StoreKey), ShardStore] = stores.asScala.toMap

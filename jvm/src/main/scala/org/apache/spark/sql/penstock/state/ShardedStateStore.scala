@@ -244,6 +244,7 @@ final class ShardedStateStore(
         Metrics.InternalKeys -> internal.map(_.size).sum,
         Metrics.ShardsInMemory -> timings.inMemoryShards.toLong,
         Metrics.ShardsFolded -> timings.foldedShards.toLong,
+        Metrics.ShardsTravelled -> timings.travelledShards.toLong,
         Metrics.ShardsLoaded -> timings.loadedShards.toLong,
         Metrics.FoldTime -> timings.foldNs / 1000000L,
         Metrics.LoadTime -> timings.loadNs / 1000000L,

@@ -58,6 +58,7 @@ trait StoreScope {
 /** Where the time of opening went, for metrics. */
 final class StoreTimings {
   var inMemoryShards: Int = 0
+  var travelledShards: Int = 0
   var loadedShards: Int = 0
   var foldedShards: Int = 0
   var loadNs: Long = 0L
@@ -140,23 +141,23 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
 
   private def bring(out: Array[ShardState], timings: StoreTimings): Unit = {
     val start = System.nanoTime()
-    val fromCheckpoint = mutable.ArrayBuffer[ShardSlot]()
-    def take(shard: Int, load: => ShardSlot.Loaded): Unit = {
+    val brought = mutable.ArrayBuffer[ShardSlot]()
+    def take(shard: Int, load: => ShardSlot.Loaded, travelled: Boolean = false): Unit = {
       val slot = store.slot(shard)
       val opened = slot.open(base(shard), region.batchId)(load)
       out(shard) = opened.content
       opened.source match {
         case ShardSlot.Folded => timings.foldedShards += 1
-        case ShardSlot.FromCheckpoint =>
-          timings.loadedShards += 1
-          fromCheckpoint += slot
+        case ShardSlot.Brought =>
+          if (travelled) timings.travelledShards += 1 else timings.loadedShards += 1
+          brought += slot
         case ShardSlot.InMemory => timings.inMemoryShards += 1
       }
       try StateMemory.bound.verify()
       catch {
         // Refused, or killed while it waited: what it brought in must not fail the tasks of other queries as well.
         case e: Throwable =>
-          fromCheckpoint.foreach(_.forget())
+          brought.foreach(_.forget())
           throw e
       }
     }
@@ -164,9 +165,20 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
     here.foreach(s => take(s, loadOne(s)))
     timings.foldNs = System.nanoTime() - start
     if (elsewhere.nonEmpty) {
-      try new ShardLoader(directory).load(manifest, key, elsewhere.toSeq)((s, loaded) => take(s, loaded))
-      finally timings.loadNs = System.nanoTime() - start - timings.foldNs
+      try {
+        val left = travel(elsewhere)((s, loaded) => take(s, loaded, travelled = true))
+        if (left.nonEmpty) new ShardLoader(directory).load(manifest, key, left)((s, loaded) => take(s, loaded))
+      } finally timings.loadNs = System.nanoTime() - start - timings.foldNs
     }
+  }
+
+  /** Asks the executors that have shards in memory; gives those that did not come. */
+  private def travel(wanted: Array[Int])(use: (Int, ShardSlot.Loaded) => Unit): Seq[Int] = {
+    lazy val here = TaskCommits.here
+    // A place that a pinned hash had may be for another by now.
+    def holderOf(shard: Int) =
+      region.holders.of(shard).filter(h => layout.continues(shard, before.layout) && h.executor != here)
+    new ShardTravel(region.stateRoot, key, layout.home).bring(wanted.toSeq.map(s => s -> base(s)), holderOf)(use)
   }
 
   /** Between `has` and `open` another attempt may have moved the shard on: then it is loaded by itself. */

@@ -58,6 +58,23 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(told.keys.toSeq == told.bytes.toSeq.map(_ * 10) && told.operations.toSeq == told.bytes.toSeq.map(_ * 100))
   }
 
+  test("executors that have shards can be asked, where they have told how") {
+    val c = commits(root())
+    assert(open(c, 0).holders.of(0).isEmpty)
+    commit(c, 0, Seq(0, 1), "first")
+    commit(c, 0, Seq(2, 3), "other")
+    val holders = open(c, 1).holders
+    def first = Holder("executor_h_first", Map("tcp" -> "first"))
+    assert((0 until 5).map(holders.of) == Seq(
+      Some(first),
+      Some(first),
+      Some(Holder("executor_h_other", Map("tcp" -> "other"))),
+      Some(Holder("executor_h_other", Map("tcp" -> "other"))),
+      None
+    ))
+    assert(Holders.of(Array("a", null, "b"), Map("b" -> Map.empty[String, String])).byShard.toSeq == Seq(-1, -1, 0))
+  }
+
   test("state that came to another executor is counted, and the time to bring it, batch by batch") {
     val c = commits(root())
     open(c, 0)

@@ -77,6 +77,7 @@ trait QueryRuns {
         batch,
         0L,
         s"executor_h_$text",
+        Map("tcp" -> text),
         lineage,
         if (inline) out.toByteArray else null,
         payloadAt,

@@ -95,6 +95,7 @@ final class StandaloneScope(id: StateStoreId, version: Long, hadoopConf: Configu
         version,
         0L,
         "executor_localhost_driver",
+        Map.empty,
         lineage,
         changes.toByteArray,
         0L,

@@ -133,7 +133,7 @@ class StateAccountingSuite extends AnyFunSuite {
       }
       same()
     }
-    assert(seen == Set(ShardSlot.InMemory, ShardSlot.Folded, ShardSlot.FromCheckpoint))
+    assert(seen == Set(ShardSlot.InMemory, ShardSlot.Folded, ShardSlot.Brought))
     val late = stored(roots.head)
     ShardStores.dropUnneeded(roots.toSet, Map.empty)
     assert(walked == before)
@@ -168,7 +168,7 @@ class StateAccountingSuite extends AnyFunSuite {
     assert((0 until 4).map(shards.slot(_).isHeld) == Seq(false, false, true, true))
     // What was dropped is loaded when it comes back.
     assert(!shards.slot(0).has(new UUID(1, 0L)))
-    assert(shards.slot(0).open(new UUID(1, 0L), 10L)(load).source == ShardSlot.FromCheckpoint)
+    assert(shards.slot(0).open(new UUID(1, 0L), 10L)(load).source == ShardSlot.Brought)
     ShardStores.drop(root)
   }
 }

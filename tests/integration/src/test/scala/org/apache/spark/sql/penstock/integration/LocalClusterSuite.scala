@@ -73,12 +73,19 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     executorsReport()
   }
 
-  test("what state comes to another executor is told, and how long tasks waited for it") {
-    val moved =
-      ReportedRegion.of(batches("penstock.policy" -> "chaos(7)", "penstock.tasks" -> "2")).flatten.map(_.moved)
+  test("state travels from one executor's memory to the other's, and how long tasks waited for it is told") {
+    val found = batches("penstock.policy" -> "chaos(7)", "penstock.tasks" -> "2")
+    val moved = ReportedRegion.of(found).flatten.map(_.moved)
     // The first batch finds nothing anywhere.
     assert(moved.head == ((0L, 0L)), moved)
     assert(moved.drop(1).forall(_._1 > 0) && moved.map(_._2).sum > 0, moved)
+    def metric(name: String) = found.map(_.stateOperators.head.customMetrics.get(name).longValue)
+    val (travelled, loaded) = (metric(Metrics.ShardsTravelled.name), metric(Metrics.ShardsLoaded.name))
+    // Sidecars are started beside the executors: the first batches may be before they are there.
+    assert(
+      travelled.takeRight(2).forall(_ > 50) && loaded.takeRight(2).forall(_ == 0),
+      s"$travelled travelled, $loaded loaded"
+    )
   }
 
   /** Every executor has its own metrics in its own metrics system. */

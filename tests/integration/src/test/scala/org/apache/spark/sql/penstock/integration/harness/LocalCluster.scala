@@ -49,6 +49,7 @@ object LocalCluster {
     Map(
       "spark.executor.extraClassPath" -> classPath,
       "spark.executor.memory" -> "640m",
+      "spark.penstock.python" -> CommandLine.python.toString,
       "spark.executor.extraJavaOptions" -> (ShortLived +: options).mkString(" ")
     )
 

@@ -1,0 +1,58 @@
+package org.apache.spark.sql.penstock.state
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.SecureRandom
+import javax.crypto.Mac
+import javax.crypto.spec.SecretKeySpec
+
+import org.apache.spark.util.Utils
+import org.apache.spark.{SparkConf, SparkEnv}
+
+import io.penstock.conf.Settings
+import io.penstock.courier.CourierSettings
+
+/** How the sidecars of an application's executors are to work. */
+object TravelSettings {
+  private val Algorithm = "HmacSHA256"
+  private val SecretBytes = 32
+  private val Lanes = 4
+  private val Encrypting = Seq(
+    "spark.network.crypto.enabled",
+    "spark.authenticate.enableSaslEncryption",
+    "spark.ssl.enabled",
+    "spark.ssl.rpc.enabled"
+  )
+
+  /** Under this name the driver gives executors a secret; Spark shows nothing that is named so. */
+  val SecretKey = "courier.secret"
+
+  /** A secret of the application, for where Spark has none. */
+  def newSecret(): String = {
+    val bytes = new Array[Byte](SecretBytes)
+    new SecureRandom().nextBytes(bytes)
+    bytes.map("%02x".format(_)).mkString
+  }
+
+  /** Whether shards are to travel at all. */
+  def isOn(conf: SparkConf): Boolean = Settings.application(Settings.Transport, conf.getAll.toMap) != "off"
+
+  /**
+   * What an executor's sidecar is told.
+   *
+   * @param secret
+   *   the driver's secret
+   */
+  def of(conf: SparkConf, secret: String): CourierSettings = {
+    // Where Spark has a secret, who does not know it must not get in.
+    val known = if (conf.getBoolean("spark.authenticate", false)) SparkEnv.get.securityManager.getSecretKey() else ""
+    val mac = Mac.getInstance(Algorithm)
+    mac.init(new SecretKeySpec(s"$known$secret".getBytes(UTF_8), Algorithm))
+    CourierSettings(
+      mac.doFinal("penstock sidecars".getBytes(UTF_8)),
+      Utils.localHostName(),
+      Settings.application(Settings.Transport, conf.getAll.toMap),
+      Encrypting.exists(conf.getBoolean(_, false)),
+      Lanes
+    )
+  }
+}
