@@ -31,7 +31,7 @@ SCALA_SOURCES := $(shell find jvm plugin -name target -prune -o -path '*/src/mai
 .DEFAULT_GOAL := help
 # One sbt, and one Spark, at a time.
 .NOTPARALLEL:
-.PHONY: help setup prerequisites jar demo kafka-jars chaos soak test test-scala test-integration test-python test-packaging test-vm check lint format nightly \
+.PHONY: help setup prerequisites jar demo kafka-jars chaos soak test test-scala test-integration test-python test-packaging test-vm test-cluster check lint format nightly \
 	wheel docs bench clean
 
 help: ## this list
@@ -83,6 +83,9 @@ test-packaging: setup wheel ## the wheel and the jar as a user installs them
 
 test-vm: setup ## RDMA verbs between sidecars, on Soft-RoCE in a virtual machine: a few minutes
 	tests/vm/run.sh $(PYTHON) $(ARGS)
+
+test-cluster: setup ## a standalone cluster in network namespaces: executors and sidecars killed, links cut; needs root
+	$(PYTEST)/cluster.xml tests/cluster
 
 check: lint test-scala ## lint and unit tests: a few minutes
 	$(PYTEST)/unit.xml tests/python/unit

@@ -194,6 +194,12 @@ def call_ns(batch: Batch) -> float | None:
     return _figure(batch, "ns")
 
 
+def call_ms(batch: Batch) -> float | None:
+    """Time of one call, in ms."""
+    ns = call_ns(batch)
+    return None if ns is None else ns / 1e6
+
+
 def plan_ms(batch: Batch) -> float | None:
     """Time in which a plan was made, in ms."""
     return _figure(batch, "planMs")

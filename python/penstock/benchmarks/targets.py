@@ -306,6 +306,33 @@ def loop(series: Sequence[Series]) -> list[Target]:
     return made
 
 
+def move(series: Sequence[Series]) -> list[Target]:
+    """Targets of `move`: 0.1 ms inside a worker, 2 ms for 32 KB, 2 GB/s and 10 x the checkpoint's speed for 32 MB."""
+
+    def ms(call: str) -> float | None:
+        ns = _median(find(series, call=call), samples.call_ns)
+        return None if ns is None else ns / 1e6
+
+    def gigabytes_per_s(call: str) -> float | None:
+        took = ms(call)
+        return None if took is None else (32 << 20) / took / 1e6
+
+    checkpoint = ms("32 MB through the checkpoint, default file manager")
+    return [
+        Target("32 MB inside a worker: ms, at most", ms("32 MB inside a worker"), 0.1),
+        Target("32 KB by local: ms, at most", ms("32 KB by local"), 2.0),
+        Target("32 KB by mpi: ms, at most", ms("32 KB by mpi"), 2.0),
+        Target("32 MB by local: GB/s, at least", gigabytes_per_s("32 MB by local"), 2.0, at_least=True),
+        Target("32 MB by mpi: GB/s, at least", gigabytes_per_s("32 MB by mpi"), 1.0, at_least=True),
+        Target(
+            "32 MB by local: times as fast as through the checkpoint, default file manager, at least",
+            _ratio(checkpoint, ms("32 MB by local")),
+            10.0,
+            at_least=True,
+        ),
+    ]
+
+
 Measures = Sequence[tuple[str, str, Measure]]
 
 #: What is shown of every case of a benchmark: name, unit, measure.
@@ -386,6 +413,9 @@ MEASURES: dict[str, Measures] = {
     "cores": [
         ("time", "ms", samples.plan_ms),
         ("state moved over the published algorithm's", "ratio", samples.cost_over_published),
+    ],
+    "move": [
+        ("time", "ms", samples.call_ms),
     ],
     "loop": [
         ("time", "ms", samples.plan_ms),

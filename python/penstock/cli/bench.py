@@ -30,7 +30,7 @@ OPERATORS = (
     "transformWithState",
     PYTHON_OPERATOR,
 )
-WITH_SIDECAR = ("loop", "skew", "latency", "hotkey", "grow", "uniform", "observe")
+WITH_SIDECAR = ("loop", "move", "skew", "latency", "hotkey", "grow", "uniform", "observe")
 PLANNERS = ("plan", "cores", "refine")
 
 
@@ -64,6 +64,7 @@ PLANS = {
     for plan in (
         *(Plan(name, 1, 3, 20, 0, "default") for name in PLANNERS),
         Plan("loop", 2, 20, 100, 0, "default"),
+        Plan("move", 2, 20, 60, 0, "default", memory="4g"),
         Plan("store", 2, 10, 12, 600, "default", memory="8g"),
         Plan("recover", 2, 2, 6, 600, "local", memory="8g"),
         Plan("check", 2, 60, 60, 240, "local"),
@@ -187,6 +188,7 @@ def _targets(chosen: Plan, operator: str, series: Sequence[Series]) -> list[Targ
     alone = {
         "store": targets.store,
         "loop": targets.loop,
+        "move": targets.move,
         "plan": targets.plan,
         "cores": targets.cores,
         "refine": targets.refine,

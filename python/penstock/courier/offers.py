@@ -80,12 +80,7 @@ def offer(secret: bytes, bind: str, wanted: str, *, encrypted: bool) -> Offers:
     TransportError
         Not even TCP can be had.
     """
-    make: dict[str, Callable[[], Transport]] = {
-        "local": lambda: Local(secret),
-        "verbs": lambda: Verbs(secret, bind),
-        "mpi": lambda: Mpi(secret, bind),
-        "tcp": lambda: Tcp(secret, bind, encrypted),
-    }
+    make = _makers(secret, bind, encrypted=encrypted)
     transports: dict[str, Transport] = {}
     listeners: dict[str, Listener] = {}
     missing: dict[str, str] = {}
@@ -102,6 +97,27 @@ def offer(secret: bytes, bind: str, wanted: str, *, encrypted: bool) -> Offers:
                 raise
             missing[name] = error.detail if isinstance(error, TransportError) else str(error)
     return Offers(transports, listeners, missing, host())
+
+
+def survey() -> dict[str, str]:
+    """Tell of each transport why it cannot be had here, nothing where it can. What libraries start is not stopped."""
+    found = {}
+    for name, make in _makers(b"survey", "127.0.0.1", encrypted=False).items():
+        try:
+            make().listen().close()
+            found[name] = ""
+        except (TransportError, OSError) as error:
+            found[name] = error.detail if isinstance(error, TransportError) else str(error)
+    return found
+
+
+def _makers(secret: bytes, bind: str, *, encrypted: bool) -> dict[str, Callable[[], Transport]]:
+    return {
+        "local": lambda: Local(secret),
+        "verbs": lambda: Verbs(secret, bind),
+        "mpi": lambda: Mpi(secret, bind),
+        "tcp": lambda: Tcp(secret, bind, encrypted),
+    }
 
 
 def host() -> str:

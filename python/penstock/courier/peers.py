@@ -16,9 +16,9 @@ from penstock.transport.errors import PeerLostError, TransportError
 CONNECT_S = 2.0
 """After which the next transport is tried."""
 AVOID_S = 30.0
-"""For which a transport that did not reach a peer is not tried again."""
-MOST_IDLE = 4
-"""Connections to one peer that are kept while nobody uses them."""
+"""For which an address that could not be connected to is not tried again. A sidecar that comes again has another."""
+MOST_IDLE = 32
+"""Connections that are kept while nobody uses them; those that were used longest ago are closed first."""
 
 
 @dataclass
@@ -36,7 +36,8 @@ class Peers:
 
     def __init__(self, offers: Offers) -> None:
         self._offers = offers
-        self._idle: dict[tuple[str, str], list[Channel]] = {}
+        # In the order of their last use.
+        self._idle: list[tuple[tuple[str, str], Channel]] = []
         self._avoid_until: dict[tuple[str, str], float] = {}
         self._counts = {name: Counts() for name in offers.transports}
         self._lock = threading.Lock()
@@ -62,14 +63,17 @@ class Peers:
         TransportError
             There is no answer. Nothing has been begun, unless the peer broke off in the middle.
         """
-        failure: TransportError = PeerLostError(f"no transport reaches the peer: it offers {', '.join(sorted(peer))}")
+        offered = ", ".join(sorted(peer)) or "nothing"
+        failure: TransportError = PeerLostError(
+            f"no transport reaches the peer, which offers {offered}, or did just now"
+        )
         for way in self._ways(peer):
             landing = _Begun(partial(self._note_answer, way[0]), begin)
             try:
                 self._ask_by(way, request, deadline, landing)
             except TransportError as error:
                 failure = error
-                self._note_failure(way, error)
+                self._note_failure(way[0], error)
                 if landing.begun:
                     raise
             else:
@@ -77,13 +81,12 @@ class Peers:
         raise failure
 
     def _ways(self, peer: Addresses) -> Iterator[tuple[str, str]]:
-        """Give ways to a peer; those that have just failed come last."""
-        now = time.monotonic()
-        ways = list(self._offers.ways(peer))
-        with self._lock:
-            avoided = [way for way in ways if self._avoid_until.get(way, 0.0) > now]
-        yield from [way for way in ways if way not in avoided]
-        yield from avoided
+        """Give ways to a peer, but for those by which it could not be reached a moment ago."""
+        for way in self._offers.ways(peer):
+            with self._lock:
+                avoided = self._avoid_until.get(way, 0.0) > time.monotonic()
+            if not avoided:
+                yield way
 
     def _ask_by(self, way: tuple[str, str], request: bytes, deadline: Deadline, landing: _Begun) -> None:
         # One that was idle may be to a peer that has gone meanwhile: another connection then tells.
@@ -95,9 +98,18 @@ class Peers:
                     raise
             else:
                 return
+        self._ask_over(way, self._connect(way, deadline), request, deadline, landing)
+
+    def _connect(self, way: tuple[str, str], deadline: Deadline) -> Channel:
         limit = Deadline(min(deadline.at_s, time.monotonic() + CONNECT_S))
-        channel = self._offers.transports[way[0]].connect(way[1], limit)
-        self._ask_over(way, channel, request, deadline, landing)
+        try:
+            return self._offers.transports[way[0]].connect(way[1], limit)
+        except TransportError:
+            with self._lock:
+                now = time.monotonic()
+                self._avoid_until = {w: until for w, until in self._avoid_until.items() if until > now}
+                self._avoid_until[way] = now + AVOID_S
+            raise
 
     def _ask_over(
         self, way: tuple[str, str], channel: Channel, request: bytes, deadline: Deadline, landing: _Begun
@@ -109,28 +121,28 @@ class Peers:
             channel.close()
             raise
         with self._lock:
-            idle = self._idle.setdefault(way, [])
-            if len(idle) < MOST_IDLE:
-                idle.append(channel)
-                return
-        channel.close()
+            self._idle.append((way, channel))
+            surplus = self._idle[:-MOST_IDLE]
+            self._idle = self._idle[-MOST_IDLE:]
+        for _, unused in surplus:
+            unused.close()
 
     def _take(self, way: tuple[str, str]) -> Channel | None:
         with self._lock:
-            idle = self._idle.get(way)
-            return idle.pop() if idle else None
+            for at in reversed(range(len(self._idle))):
+                if self._idle[at][0] == way:
+                    return self._idle.pop(at)[1]
+        return None
 
     def _note_answer(self, name: str, size: int) -> None:
         with self._lock:
             self._counts[name].messages += 1
             self._counts[name].bytes += size
 
-    def _note_failure(self, way: tuple[str, str], error: TransportError) -> None:
+    def _note_failure(self, name: str, error: TransportError) -> None:
         with self._lock:
-            count = self._counts[way[0]]
-            count.failures += 1
-            count.last_failure = str(error)
-            self._avoid_until[way] = time.monotonic() + AVOID_S
+            self._counts[name].failures += 1
+            self._counts[name].last_failure = str(error)
 
 
 class _Begun:

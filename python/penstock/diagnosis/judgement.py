@@ -12,6 +12,7 @@ from penstock.diagnosis.machine import Machine
 PLUGIN = "io.penstock.PenstockPlugin"
 PROVIDER_KEY = "spark.sql.streaming.stateStore.providerClass"
 PROVIDER = "io.penstock.PenstockStateStoreProvider"
+TRANSPORT_KEY = "spark.penstock.transport"
 OLDEST_JAVA = 17
 OLDEST_PYTHON = (3, 10)
 _JAR = re.compile(r"penstock-spark-(\d+\.\d+)_")
@@ -58,6 +59,7 @@ def judge(machine: Machine) -> list[Judgement]:
         *_settings(machine),
         _planning(machine),
         _sockets(machine),
+        *_transports(machine),
     ]
 
 
@@ -151,3 +153,17 @@ def _sockets(machine: Machine) -> Judgement:
         remedy = "Let TMPDIR name a folder on a local disk, with a short path."
         return Judgement("Unix sockets", State.OFF, machine.socket_error, remedy)
     return Judgement("Unix sockets", State.OK, "can be made")
+
+
+def _transports(machine: Machine) -> Iterator[Judgement]:
+    """How shards travel between executors: which transports can be used here, and why others cannot."""
+    if machine.defaults.get(TRANSPORT_KEY) == "off":
+        remedy = "Shards that change executor are read from the checkpoint. Set it to `auto` to have them travel."
+        yield Judgement("transports", State.OFF, f"{TRANSPORT_KEY} is off", remedy)
+        return
+    can = [name for name, why in machine.transports.items() if not why]
+    if can:
+        yield Judgement("transports", State.OK, ", ".join(can))
+    for name, why in machine.transports.items():
+        if why:
+            yield Judgement(name, State.OFF, "cannot be used here", why)

@@ -1,11 +1,13 @@
 """Looks at this machine: versions, files, sockets. It judges nothing."""
 
+import json
 import os
 import platform
 import re
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -14,6 +16,7 @@ from pathlib import Path
 
 from penstock.api.jars import INSTALLED
 
+_SURVEY_S = 60.0
 PACKAGES = ("pyspark", "numpy", "numba", "pyarrow", "pandas", "google-crc32c")
 
 
@@ -43,6 +46,8 @@ class Machine:
         Where they are from; None where there is no such file.
     socket_error
         Why no Unix socket can be made in the temporary folder; None where one can.
+    transports
+        Between executors' sidecars, and why one cannot be used; empty where it can.
     """
 
     python: str
@@ -55,6 +60,7 @@ class Machine:
     defaults: dict[str, str] = field(default_factory=dict)
     defaults_file: str | None = None
     socket_error: str | None = None
+    transports: dict[str, str] = field(default_factory=dict)
 
 
 def look() -> Machine:
@@ -73,6 +79,7 @@ def look() -> Machine:
         {} if file is None else read_defaults(file.read_text(encoding="utf-8", errors="replace")),
         None if file is None else str(file),
         _socket_error(),
+        _transports(),
     )
 
 
@@ -122,6 +129,19 @@ def _defaults_file(home: Path | None) -> Path | None:
     folder = os.environ.get("SPARK_CONF_DIR")
     places = [Path(folder)] if folder else [] if home is None else [home / "conf"]
     return next((place / "spark-defaults.conf" for place in places if (place / "spark-defaults.conf").is_file()), None)
+
+
+def _transports() -> dict[str, str]:
+    # In a process of its own: what libraries of transports start is not stopped.
+    code = "import json; from penstock.courier.offers import survey; print(json.dumps(survey()))"
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=_SURVEY_S
+        )
+        found: dict[str, str] = json.loads(done.stdout)
+    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+        return {"tcp": f"the sidecars' program does not run: {error}"}
+    return found
 
 
 def _socket_error() -> str | None:

@@ -329,6 +329,24 @@ def test_the_slowest_plan_counts():
     assert (many.value, many.target, many.met) == (19.0, 20.0, True)
 
 
+def test_what_travels_is_compared_with_the_checkpoint():
+    def of(call, ms):
+        return series([{"ns": ms * 1e6, "movedBytes": 32 << 20}], call=call)
+
+    found = targets.move(
+        [
+            of("32 MB inside a worker", 0.01),
+            of("32 KB by local", 3.0),
+            of("32 MB by local", 16.0),
+            of("32 MB through the checkpoint, default file manager", 200.0),
+        ]
+    )
+    inside, small, small_mpi, large, large_mpi, times = found
+    assert (inside.met, small.met, small_mpi.value, large_mpi.value) == (True, False, None, None)
+    assert large.value == pytest.approx(2.097, abs=0.001)
+    assert (times.value, times.met) == (pytest.approx(12.5), True)
+
+
 def test_planners_are_measured_without_spark(tmp_path):
     result = tmp_path / "plan.json"
     main(["bench", "plan", "--keys", "2000", "--rounds", "2", "--warm-up", "0", "--json", str(result)])

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from penstock import cli
-from penstock.diagnosis.judgement import PLUGIN, PROVIDER_KEY, State, judge
+from penstock.diagnosis.judgement import PLUGIN, PROVIDER_KEY, TRANSPORT_KEY, State, judge
 from penstock.diagnosis.machine import Machine, look, read_defaults
 
 WELL = Machine(
@@ -18,6 +18,7 @@ WELL = Machine(
     bridge=True,
     defaults={"spark.plugins": PLUGIN, "spark.penstock.theta": "1.1"},
     defaults_file="/spark/conf/spark-defaults.conf",
+    transports={"local": "", "tcp": ""},
 )
 
 
@@ -46,6 +47,8 @@ def test_all_is_well():
         ({"defaults": {**WELL.defaults, "spark.penstock.teta": "1"}}, "setting", State.WRONG, "spark.penstock.theta"),
         ({"defaults": {**WELL.defaults, "spark.penstock.mode": "off"}}, "setting", State.OFF, "observe"),
         ({"packages": {**WELL.packages, "numba": None}}, "planning", State.OFF, "pip install numba"),
+        ({"defaults": {**WELL.defaults, TRANSPORT_KEY: "off"}}, "transports", State.OFF, "Set it to `auto`"),
+        ({"transports": {"tcp": "", "verbs": "no device: plug one in"}}, "verbs", State.OFF, "plug one in"),
         ({"socket_error": "AF_UNIX path too long"}, "Unix sockets", State.OFF, "TMPDIR"),
     ],
 )
@@ -65,6 +68,8 @@ def test_this_machine_can_run_the_tests(monkeypatch, tmp_path):
     (tmp_path / "spark-defaults.conf").write_text("spark.penstock.shards 16\n")
     found = look()
     assert found.defaults == {"spark.penstock.shards": "16"}
+    assert set(found.transports) == {"local", "verbs", "mpi", "tcp"}
+    assert found.transports["local"] == found.transports["tcp"] == ""
     assert [what for what, state, _, _ in unwell(found) if state is State.WRONG] == []
 
 

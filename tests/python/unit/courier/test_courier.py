@@ -17,10 +17,11 @@ from penstock.courier.__main__ import read_start
 from penstock.courier.courier import Outcome, Question, What, read_question, write_question
 from penstock.courier.lane import SLOTS, GivenUpError, Lane, LaneMemory
 from penstock.courier.offers import HOST, Offers
+from penstock.courier.peers import MOST_IDLE, Peers
 from penstock.courier.records import RECORD, BrokenLaneError, Kind, Record, decode, encode
 from penstock.transport import slices
 from penstock.transport.deadline import Deadline
-from penstock.transport.errors import PeerLateError, TransportError
+from penstock.transport.errors import PeerLateError, PeerLostError, TransportError
 
 MIB = 1 << 20
 TRANSPORTS = ("local", "tcp", "mpi")
@@ -417,3 +418,58 @@ def test_a_lane_whose_other_side_is_gone(lane_ends):
         sidecar.message(soon(), 1)
     with pytest.raises(TransportError):
         sidecar.send(b"x", soon())
+
+
+class _Channel:
+    """A channel that answers with one byte."""
+
+    def __init__(self, opened):
+        self.closed = False
+        opened.append(self)
+
+    def send(self, request, deadline):
+        pass
+
+    def receive_parts(self, deadline, begin):
+        begin(1)
+
+    def close(self):
+        self.closed = True
+
+
+class _Transport:
+    def __init__(self):
+        self.opened = []
+        self.refused = set()
+        self.tried = []
+
+    def connect(self, address, deadline):
+        self.tried.append(address)
+        if address in self.refused:
+            raise PeerLostError(f"nobody is at {address}")
+        return _Channel(self.opened)
+
+
+def test_connections_are_used_again_and_bounded():
+    transport = _Transport()
+    peers = Peers(Offers({"tcp": transport}, {}))
+    for _ in range(3):
+        for number in range(MOST_IDLE + 5):
+            peers.ask({"tcp": str(number)}, b"", soon(), lambda size: None)
+    assert sum(not channel.closed for channel in transport.opened) == MOST_IDLE
+    before = len(transport.opened)
+    peers.ask({"tcp": str(MOST_IDLE + 4)}, b"", soon(), lambda size: None)
+    assert len(transport.opened) == before
+    assert peers.counts["tcp"].messages == 3 * (MOST_IDLE + 5) + 1
+
+
+def test_an_address_that_nobody_is_at_is_left_alone_for_a_while():
+    transport = _Transport()
+    transport.refused = {"gone"}
+    peers = Peers(Offers({"tcp": transport}, {}))
+    for _ in range(3):
+        with pytest.raises(PeerLostError):
+            peers.ask({"tcp": "gone"}, b"", soon(), lambda size: None)
+    assert transport.tried == ["gone"]
+    peers.ask({"tcp": "there"}, b"", soon(), lambda size: None)
+    assert peers.counts["tcp"].failures == 1

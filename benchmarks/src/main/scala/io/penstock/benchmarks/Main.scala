@@ -33,6 +33,7 @@ object Main {
       "rescale" -> (() => Rescale.run(spark, options, watch, report)),
       "large" -> (() => Large.run(spark, options, watch, report)),
       "check" -> (() => Check.run(spark, options, watch, report)),
+      "move" -> (() => Move.run(spark, options, report)),
       "loop" -> (() => Loop.run(options, report))
     )
     try {

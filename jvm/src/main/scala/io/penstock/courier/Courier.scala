@@ -97,5 +97,5 @@ private object Courier {
   private val CloseMs = 5000L
 
   /** A process that has run for so long was no failure to start. */
-  private val GoodNs = 60000000000L
+  private val GoodNs = 10000000000L
 }

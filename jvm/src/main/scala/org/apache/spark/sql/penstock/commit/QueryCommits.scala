@@ -67,6 +67,8 @@ final class QueryCommits(
     if (batch == null || batch.spec.batchId != spec.batchId) {
       val base = if (spec.batchId == 0L) firstBatch() else stateBefore(spec)
       spec.regions.foreach(verifyStores(spec, _, base))
+      val holding = owners.valuesIterator.flatten.toSet
+      couriers.filterInPlace((executor, _) => holding(executor))
       moved.clear()
       batch = new OpenBatch(spec, layouts, base, earlier.getOrElse(spec.batchId, -1L))
     }

@@ -8,8 +8,8 @@ import io.penstock.state.format._
 /** Gives other executors the shards that this one has in memory. */
 object ShardGiver extends Giver {
 
-  /** Images in one answer: who wants more asks again. */
-  private val AnswerBytes = 64 << 20
+  /** Images in one answer, which is heap on both sides as long as it is under way: who wants more asks again. */
+  private val AnswerBytes = 16 << 20
 
   /** A message has a gibibyte. What is larger comes from the checkpoint. */
   private val MostShardBytes = 768L << 20

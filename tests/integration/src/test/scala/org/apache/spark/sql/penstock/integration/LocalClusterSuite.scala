@@ -1,5 +1,7 @@
 package org.apache.spark.sql.penstock.integration
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.sql.Encoders
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions.{count, lit}
@@ -8,7 +10,7 @@ import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.streaming.StreamingQueryProgress
 import org.apache.spark.{SparkContext, SparkEnv}
 
-import io.penstock.metrics.{Metrics, Place}
+import io.penstock.metrics.{Metric, Metrics, Place}
 
 /**
  * Executors in processes of their own. The binding is random, so in every batch executors are given shards that they do
@@ -40,7 +42,10 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     assertSameAnswers(TransformWithStateCases.eventTimers, withExecutorsKilled)
   }
 
-  private def batches(options: (String, String)*): Seq[StreamingQueryProgress] = {
+  /** Runs batches until they are enough: six at least, and two minutes at most. */
+  private def batches(options: (String, String)*)(
+      enough: Seq[StreamingQueryProgress] => Boolean
+  ): Seq[StreamingQueryProgress] = {
     val session = application.newSession()
     val source = MemoryStream[Long](Encoders.scalaLong, session)
     val query = source.toDF().groupBy("value").agg(count(lit(1)).as("n")).writeStream
@@ -49,24 +54,28 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
       .options(options.toMap)
       .format("noop")
       .start()
+    def sofar = ReportedRegion.withState(query.recentProgress.toSeq)
+    val until = System.nanoTime() + 120000000000L
     try
-      (1 to 6).foreach { _ =>
+      do {
         source.addData(1L to 2000L)
         query.processAllAvailable()
-      }
+      } while (sofar.size < 6 || !enough(sofar) && System.nanoTime() < until)
     finally query.stop()
-    val batches = ReportedRegion.withState(query.recentProgress.toSeq)
-    assert(batches.size == 6)
-    batches
+    sofar
   }
+
+  private def metric(of: Seq[StreamingQueryProgress], metric: Metric): Seq[Long] =
+    of.map(_.stateOperators.head.customMetrics.get(metric.name).longValue)
 
   test("tasks run on the executors that hold their shards") {
     // Whatever rows seem to cost.
-    val batches = this.batches("penstock.policy" -> "static")
+    val batches = this.batches("penstock.policy" -> "static")(_ => true)
+    assert(batches.size == 6)
     val regions = ReportedRegion.of(batches).flatten
     assert(regions.forall(region => region.tasks == 2 && region.moved._1 == 0), regions)
-    val loaded = batches.map(_.stateOperators.head.customMetrics.get("penstockShardsLoaded").longValue)
-    val folded = batches.map(_.stateOperators.head.customMetrics.get("penstockShardsFolded").longValue)
+    val loaded = metric(batches, Metrics.ShardsLoaded)
+    val folded = metric(batches, Metrics.ShardsFolded)
     // The same rows in every batch: no shard changes task, and only an executor that does not hold one has to load it.
     assert(loaded.forall(_ == 0L), s"shards loaded in each batch: $loaded")
     assert(folded.drop(1).forall(_ == 256L), s"shards folded in each batch: $folded")
@@ -74,19 +83,29 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
   }
 
   test("state travels from one executor's memory to the other's, and how long tasks waited for it is told") {
-    val found = batches("penstock.policy" -> "chaos(7)", "penstock.tasks" -> "2")
+    // Sidecars are started beside the executors: the first batches may be before they are there.
+    def travel(of: Seq[StreamingQueryProgress]) = {
+      val last = of.takeRight(2)
+      metric(last, Metrics.ShardsTravelled).forall(_ > 50) && metric(last, Metrics.ShardsLoaded).forall(_ == 0)
+    }
+    val found = batches("penstock.policy" -> "chaos(7)", "penstock.tasks" -> "2")(travel)
+    def told = s"travelled ${metric(found, Metrics.ShardsTravelled)}, loaded ${metric(found, Metrics.ShardsLoaded)}"
+    assert(travel(found), told)
     val moved = ReportedRegion.of(found).flatten.map(_.moved)
     // The first batch finds nothing anywhere.
     assert(moved.head == ((0L, 0L)), moved)
     assert(moved.drop(1).forall(_._1 > 0) && moved.map(_._2).sum > 0, moved)
-    def metric(name: String) = found.map(_.stateOperators.head.customMetrics.get(name).longValue)
-    val (travelled, loaded) = (metric(Metrics.ShardsTravelled.name), metric(Metrics.ShardsLoaded.name))
-    // Sidecars are started beside the executors: the first batches may be before they are there.
-    assert(
-      travelled.takeRight(2).forall(_ > 50) && loaded.takeRight(2).forall(_ == 0),
-      s"$travelled travelled, $loaded loaded"
-    )
   }
+
+  // The last: sidecars that were killed so often are started again after a minute.
+  test("aggregation: sidecars that are killed between batches") {
+    def killed(seed: Long, twoInputs: Boolean) =
+      Script.standard(seed, twoInputs).flatMap(step => Seq(step, Step.Disturb(() => killSidecars())))
+    assertSameAnswers(AggregationCases.appendMode, killed)
+  }
+
+  private def killSidecars(): Unit = ProcessHandle.current().descendants().iterator().asScala
+    .filter(_.info().commandLine().orElse("").contains("-m penstock.courier")).foreach(_.destroyForcibly())
 
   /** Every executor has its own metrics in its own metrics system. */
   private def executorsReport(): Unit = {

@@ -1,0 +1,61 @@
+package io.penstock.benchmarks
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.Files
+import java.util.concurrent.Executors
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.classic
+import org.apache.spark.sql.penstock.benchmarks.MovedShard
+
+import io.penstock.courier.{CourierProcess, CourierSettings}
+import io.penstock.state.engine.ShardState
+
+/**
+ * How long a shard takes from one executor's memory to where it can be read in another's, by transport, inside a worker, and
+ * through the checkpoint. Both executors' sidecars are on this machine.
+ */
+object Move {
+  private val Sizes = Seq("32 KB" -> (32 << 10), "32 MB" -> (32 << 20))
+  private val Transports = Seq("local", "tcp", "mpi")
+
+  def run(spark: SparkSession, args: Arguments, report: Report): Unit = {
+    val clock = Executors.newSingleThreadScheduledExecutor()
+    val command = Seq(spark.sparkContext.getConf.get("spark.penstock.python"), "-m", "penstock.courier")
+    try
+      for ((size, bytes) <- Sizes) {
+        val shard = new MovedShard(bytes, Files.createTempDirectory(Comparison.checkpoints(args), "move"))
+        def measure(way: String)(move: => ShardState): Unit = {
+          require(shard.isWhole(move), way)
+          val rounds = args.int("warm-up", 20) + args.int("rounds", 60)
+          val took = (0 until rounds).map { _ =>
+            val start = System.nanoTime()
+            require(move != null)
+            System.nanoTime() - start
+          }
+          report.line(
+            Map("bench" -> "move", "call" -> s"$size $way"),
+            took.drop(args.int("warm-up", 20)).map(ns => Map("ns" -> ns, "movedBytes" -> bytes))
+          )
+        }
+        measure("inside a worker")(shard.inside())
+        for (transport <- Transports) {
+          val settings =
+            CourierSettings("of the benchmark".getBytes(UTF_8), "127.0.0.1", transport, encrypted = false, 1)
+          val pair = Seq.fill(2)(CourierProcess.start(command, settings, shard.giver, clock))
+          try {
+            val to = pair.last.introduction.addresses
+            if (to.contains(transport)) measure(s"by $transport")(shard.travel(pair.head, to))
+          } finally pair.foreach(_.close())
+        }
+        for (manager <- FileManager.named("both")) {
+          val session = spark.newSession()
+          manager.settings.foreach { case (key, value) => session.conf.set(key, value) }
+          val read = shard.inCheckpoint(session.asInstanceOf[classic.SparkSession].sessionState.newHadoopConf())
+          measure(s"through the checkpoint, ${manager.name} file manager")(read())
+        }
+        shard.drop()
+      }
+    finally clock.shutdownNow(): Unit
+  }
+}

@@ -1,0 +1,93 @@
+package org.apache.spark.sql.penstock.benchmarks
+
+import java.nio.ByteBuffer
+import java.nio.file.Path
+import java.util.UUID
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.penstock.state.{ShardGiver, ShardSlot, ShardStores, StateDirectory}
+import org.apache.spark.unsafe.Platform
+
+import io.penstock.courier.{CourierProcess, Outcome}
+import io.penstock.state.engine.{ShardImage, ShardState}
+import io.penstock.state.format._
+
+/**
+ * A shard of one size that one executor has in memory, and the ways in which another gets it: each ends when the content
+ * can be read there.
+ *
+ * @param bytes
+ *   of its content, about
+ */
+final class MovedShard(bytes: Int, directory: Path) {
+  private val root = directory.toString
+  private val store = StoreKey(0L, "default")
+  private val lineage = UUID.randomUUID()
+  private val state = MovedShard.filled(bytes / MovedShard.RecordBytes)
+  private val slot = {
+    val made = ShardStores.get(root, store, 1).slot(0)
+    made.open(lineage, 0L)(ShardSlot.Loaded(state, 1, 1L)): Unit
+    made
+  }
+  private val question = ShardQuestion.encode(ShardQuestion(root, store, 1, Seq(0 -> lineage)))
+
+  /** What gives it. */
+  val giver: ShardGiver.type = ShardGiver
+
+  /** To a task of the executor that has it. */
+  def inside(): ShardState = slot.open(lineage, 1L)(throw new IllegalStateException("it is held")).content
+
+  /** By the sidecars. */
+  def travel(by: CourierProcess, to: Map[String, String]): ShardState =
+    by.ask(to, ByteBuffer.wrap(question), MovedShard.LimitMs) match {
+      case here: Outcome.Here =>
+        var found: ShardState = null
+        ShardAnswer.decode(here.bytes, here.offset, 1)((_, _, image) => found = image.map(ShardImage.read).orNull)
+        found
+      case other => throw new IllegalStateException(other.toString)
+    }
+
+  /** Writes it as a snapshot, and gives what reads it. */
+  def inCheckpoint(conf: Configuration): () => ShardState = {
+    val files = new StateDirectory(root, conf)
+    val image = new ByteSink(bytes)
+    state.writeTo(image): Unit
+    val file = Container.Snapshots(0L, UUID.randomUUID())
+    val section = Section(store, 0, 0, image.size, FileFormat.crc(image.array, 0, image.size))
+    val body = SectionTable.encode(Seq(section))
+    files.write(file.path, FileFormat.Kind.Snapshots, body, image.array, image.size)
+    val ref = SectionRef(file, FileFormat.HeaderBytes.toLong + body.length, section.length, section.crc)
+    () => new StateDirectory(root, conf).readSections(file, Seq(ref), "the benchmark")(ShardImage.read).head
+  }
+
+  /** Whether what came is the shard. */
+  def isWhole(found: ShardState): Boolean = records(found) == records(state) && records(state) > 0
+
+  private def records(of: ShardState): Int = of.familyOrNull("default").table.size
+
+  def drop(): Unit = ShardStores.drop(root)
+}
+
+object MovedShard {
+  private val KeyBytes = 16
+  private val ValueBytes = 64
+  private val RecordBytes = KeyBytes + ValueBytes + 16
+  private val LimitMs = 60000
+
+  private def filled(records: Int): ShardState = {
+    val out = new ByteSink(1 << 16)
+    val writer = new ChangeSet.Writer(out)
+    writer.family("default", FamilyTraits(ordered = false, multiValued = false))
+    val (key, value) = (new Array[Byte](KeyBytes), new Array[Byte](ValueBytes))
+    val at = Platform.BYTE_ARRAY_OFFSET.toLong
+    (0 until records).foreach { i =>
+      Platform.putLong(key, at, i * 0x9e3779b97f4a7c15L)
+      Platform.putLong(value, at, i.toLong)
+      writer.put(key, at, KeyBytes, value, at, ValueBytes)
+    }
+    writer.finish(): Unit
+    val state = new ShardState
+    state(out.array, 0, out.size)
+    state
+  }
+}

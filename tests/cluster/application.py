@@ -1,0 +1,72 @@
+"""Counts keys on a cluster. A line of standard input, `FIRST COUNT`, is a batch; a line of JSON says what it did."""
+
+import json
+import sys
+from pathlib import Path
+
+import penstock
+from pyspark.sql import SparkSession
+
+MASTER, HOST, FOLDER, *CONF = sys.argv[1:]
+METRICS = ("penstockShardsTravelled", "penstockShardsLoaded", "penstockShardsInMemory", "penstockShardsFolded")
+
+
+def session():
+    builder = (
+        SparkSession.builder.master(MASTER)
+        .config("spark.driver.host", HOST)
+        .config("spark.driver.bindAddress", HOST)
+        .config("spark.executor.memory", "700m")
+        .config("spark.ui.enabled", "false")
+        .config("spark.log.level", "WARN")
+        .config("spark.network.timeout", "30s")
+        .config("spark.executor.heartbeatInterval", "5s")
+        .config("spark.penstock.python", sys.executable)
+        .config("spark.penstock.shards", "64")
+    )
+    for setting in CONF:
+        builder = builder.config(*setting.split("=", 1))
+    return penstock.configure(builder).getOrCreate()
+
+
+def main():
+    folder = Path(FOLDER)
+    source = folder / "source"
+    source.mkdir()
+    spark = session()
+    counts = {}
+
+    def keep(rows, _):
+        counts.update({row["key"]: row["count"] for row in rows.collect()})
+
+    query = (
+        spark.readStream.schema("value long")
+        .option("maxFilesPerTrigger", 1)
+        .json(str(source))
+        .selectExpr("value % 1000 AS key")
+        .groupBy("key")
+        .count()
+        .writeStream.outputMode("update")
+        # Other places in every batch.
+        .option("penstock.policy", "chaos(7)")
+        .option("penstock.tasks", "4")
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .foreachBatch(keep)
+        .start()
+    )
+    print(json.dumps({"ready": True}), flush=True)
+    for number, line in enumerate(sys.stdin):
+        first, rows = map(int, line.split())
+        written = folder / f"{number}.json"
+        written.write_text("".join(f'{{"value": {value}}}\n' for value in range(first, first + rows)))
+        written.rename(source / f"{number}.json")
+        query.processAllAvailable()
+        metrics = query.lastProgress["stateOperators"][0]["customMetrics"]
+        told = {name: metrics[name] for name in METRICS}
+        print(json.dumps(told | {"counts": counts}), flush=True)
+    query.stop()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

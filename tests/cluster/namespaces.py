@@ -1,0 +1,71 @@
+"""Network namespaces that a bridge joins, with links that can be cut."""
+
+import contextlib
+import os
+import subprocess
+
+NETWORK = "10.77.0"
+BRIDGE = "pst-bridge"
+HOST = f"{NETWORK}.1"
+
+
+def can_be_made() -> str:
+    """Why there can be none; empty where there can."""
+    if os.geteuid() != 0:
+        return "network namespaces are made by root"
+    try:
+        ip("link", "add", BRIDGE, "type", "bridge")
+        ip("link", "del", BRIDGE)
+    except (OSError, subprocess.CalledProcessError) as error:
+        return f"ip cannot make a bridge: {error}"
+    return ""
+
+
+def ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)  # noqa: S607
+
+
+class Namespace:
+    """One, with an address of its own."""
+
+    def __init__(self, number: int) -> None:
+        self.name = f"pst-{number}"
+        self.link = f"pst-v{number}"
+        self.address = f"{NETWORK}.{10 + number}"
+        ip("netns", "add", self.name)
+        ip("link", "add", self.link, "type", "veth", "peer", "name", "eth0", "netns", self.name)
+        ip("link", "set", self.link, "master", BRIDGE, "up")
+        self._inside("addr", "add", f"{self.address}/24", "dev", "eth0")
+        self._inside("link", "set", "eth0", "up")
+        self._inside("link", "set", "lo", "up")
+
+    def _inside(self, *words: str) -> None:
+        ip("-n", self.name, *words)
+
+    def command(self, *words: str) -> list[str]:
+        return ["ip", "netns", "exec", self.name, *words]
+
+    def cut(self) -> None:
+        ip("link", "set", self.link, "down")
+
+    def join(self) -> None:
+        ip("link", "set", self.link, "up")
+
+
+@contextlib.contextmanager
+def namespaces(count: int):
+    """Make some, and remove them."""
+    remove(count)
+    ip("link", "add", BRIDGE, "type", "bridge")
+    try:
+        ip("addr", "add", f"{HOST}/24", "dev", BRIDGE)
+        ip("link", "set", BRIDGE, "up")
+        yield [Namespace(number) for number in range(count)]
+    finally:
+        remove(count)
+
+
+def remove(count: int) -> None:
+    for words in (*(("netns", "del", f"pst-{number}") for number in range(count)), ("link", "del", BRIDGE)):
+        with contextlib.suppress(subprocess.CalledProcessError):
+            ip(*words)

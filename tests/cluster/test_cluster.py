@@ -1,0 +1,87 @@
+"""A query on a real standalone cluster to which things happen: every row is counted once, whatever they cost."""
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from namespaces import can_be_made, namespaces
+from standalone import Application, Standalone, kill, processes
+
+pytestmark = pytest.mark.skipif(bool(can_be_made()), reason=can_be_made())
+SIDECAR, EXECUTOR = "-m penstock.courier", "CoarseGrainedExecutorBackend"
+TRAVELLED, LOADED = "penstockShardsTravelled", "penstockShardsLoaded"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cluster")
+    with namespaces(2) as places:
+        made = Standalone(places, folder)
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def application(cluster, tmp_path):
+    made = Application(cluster, tmp_path)
+    yield made
+    made.close()
+    until = time.monotonic() + 30
+    while processes(SIDECAR) or processes(EXECUTOR):
+        assert time.monotonic() < until, "processes are left"
+        time.sleep(0.1)
+    assert not list(Path("/dev/shm").glob("penstock*"))  # noqa: S108
+
+
+def warm(application):
+    """Do batches until shards travel: sidecars are started beside executors."""
+    for _ in range(30):
+        if application.batch()[TRAVELLED] > 0:
+            return
+        time.sleep(0.5)
+    pytest.fail("no shard travelled in 30 batches")
+
+
+def test_shards_travel_between_hosts(application):
+    warm(application)
+    told = [application.batch() for _ in range(5)]
+    assert all(batch[TRAVELLED] > 10 for batch in told)
+    assert all(batch[LOADED] == 0 for batch in told)
+
+
+def test_executors_are_killed_and_come_again(application):
+    warm(application)
+    for _ in range(2):
+        kill(processes(EXECUTOR)[:1])
+        assert [application.batch() for _ in range(3)]
+    warm(application)
+
+
+def test_sidecars_are_killed_all_the_time(application):
+    warm(application)
+    over = threading.Event()
+
+    def strike():
+        while not over.wait(1.0):
+            kill(processes(SIDECAR))
+
+    killer = threading.Thread(target=strike)
+    killer.start()
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        application.batch()
+    over.set()
+    killer.join()
+    warm(application)
+
+
+def test_a_link_is_cut_and_restored(application, cluster):
+    warm(application)
+    cluster.places[0].cut()
+    joiner = threading.Timer(8.0, cluster.places[0].join)
+    joiner.start()
+    for _ in range(3):
+        application.batch()
+    joiner.join()
+    warm(application)
