@@ -20,6 +20,7 @@ def session():
         .config("spark.ui.enabled", "false")
         .config("spark.log.level", "WARN")
         .config("spark.network.timeout", "30s")
+        .config("spark.network.timeoutInterval", "10s")
         .config("spark.executor.heartbeatInterval", "5s")
         .config("spark.penstock.python", sys.executable)
         .config("spark.penstock.shards", "64")
