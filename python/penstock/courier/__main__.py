@@ -19,6 +19,7 @@ from penstock.courier.lane import Lane, LaneMemory
 from penstock.courier.offers import AUTO, BEST_FIRST, Offers, offer
 from penstock.courier.peers import Peers
 from penstock.courier.records import encode
+from penstock.sidecar.private_socket import listen, remove
 from penstock.transport.channel import Listener
 from penstock.transport.deadline import Deadline
 from penstock.transport.errors import PeerLateError, TransportError
@@ -97,14 +98,14 @@ def main(folder: Path) -> int:
     _thread("waits for the executor's end", _end_with_executor, lines, name)
     try:
         # Before anything that takes time: who starts this process waits for the name.
-        with _listen(name) as server:
+        with listen(name, 2 * MOST_LANES) as server:
             offers = offer(start.secret, start.host, start.transport, encrypted=start.encrypted)
             courier = Courier(Peers(offers))
             print(f"ready {json.dumps(_introduction(offers))}", flush=True)
             lanes = _open(server, start)
         # From here on nothing of this process has a name, so that nothing is left however it ends.
     finally:
-        _remove(name)
+        remove(name)
     for role, lane in lanes:
         if role == GIVE:
             courier.add_giver(lane)
@@ -121,7 +122,7 @@ def _end_with_executor(lines: _Lines, name: Path) -> None:
     # The executor's end of the pipe closes with it, however it ends.
     while lines.next():
         pass
-    _remove(name)
+    remove(name)
     os._exit(0)
 
 
@@ -132,17 +133,6 @@ def _introduction(offers: Offers) -> dict[str, Any]:
         "addresses": dict(offers.addresses),
         "missing": dict(offers.missing),
     }
-
-
-def _listen(name: Path) -> socket.socket:
-    before = os.umask(0o177)
-    try:
-        server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        server.bind(str(name))
-    finally:
-        os.umask(before)
-    server.listen(2 * MOST_LANES)
-    return server
 
 
 def _open(server: socket.socket, start: Start) -> list[tuple[bytes, Lane]]:
@@ -189,15 +179,6 @@ def _thread(name: str, work: Callable[..., None], *arguments: Any) -> None:
             os._exit(1)
 
     threading.Thread(target=run, name=name, daemon=True).start()
-
-
-def _remove(name: Path) -> None:
-    name.unlink(missing_ok=True)
-    try:
-        name.parent.rmdir()
-    except OSError:
-        # Already gone, or it holds what is not ours.
-        return
 
 
 class _Lines:

@@ -55,11 +55,6 @@ class Offers:
             if name in peer and (name != "local" or peer.get(HOST) == self.host):
                 yield name, peer[name]
 
-    def close(self) -> None:
-        """Take no more peers."""
-        for listener in self.listeners.values():
-            listener.close()
-
 
 def offer(secret: bytes, bind: str, wanted: str, *, encrypted: bool) -> Offers:
     """Offer what is wanted and can be had, and TCP in any case.
@@ -95,7 +90,7 @@ def offer(secret: bytes, bind: str, wanted: str, *, encrypted: bool) -> Offers:
         except (TransportError, OSError) as error:
             if name == FALLBACK:
                 raise
-            missing[name] = error.detail if isinstance(error, TransportError) else str(error)
+            missing[name] = _why(error)
     return Offers(transports, listeners, missing, host())
 
 
@@ -107,8 +102,12 @@ def survey() -> dict[str, str]:
             make().listen().close()
             found[name] = ""
         except (TransportError, OSError) as error:
-            found[name] = error.detail if isinstance(error, TransportError) else str(error)
+            found[name] = _why(error)
     return found
+
+
+def _why(error: TransportError | OSError) -> str:
+    return error.detail if isinstance(error, TransportError) else str(error)
 
 
 def _makers(secret: bytes, bind: str, *, encrypted: bool) -> dict[str, Callable[[], Transport]]:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from penstock.sidecar.frame import BrokenFrameError
 from penstock.sidecar.planner import Planner
-from penstock.sidecar.server import SOCKET, listen, serve
+from penstock.sidecar.private_socket import listen, remove
+from penstock.sidecar.server import serve
 from penstock.sidecar.warm_up import warm_up
 
+SOCKET = "driver.sock"
 TOKEN_CHARS = 64
 
 
@@ -21,7 +23,7 @@ def main(folder: Path) -> int:
         return 2
     threading.Thread(target=_end_with_driver, args=(folder,), daemon=True).start()
     try:
-        with listen(folder) as server:
+        with listen(folder / SOCKET, 1) as server:
             warm_up()
             print("ready", flush=True)
             connection, _ = server.accept()
@@ -31,7 +33,7 @@ def main(folder: Path) -> int:
         print(f"penstock: {error}", file=sys.stderr)
         return 1
     finally:
-        _remove(folder)
+        remove(folder / SOCKET)
     return 0
 
 
@@ -40,17 +42,8 @@ def _end_with_driver(folder: Path) -> None:
     # Unbuffered: a thread that waits within a buffer's lock would abort the interpreter's end.
     while os.read(sys.stdin.fileno(), 1024):
         pass
-    _remove(folder)
+    remove(folder / SOCKET)
     os._exit(0)
-
-
-def _remove(folder: Path) -> None:
-    (folder / SOCKET).unlink(missing_ok=True)
-    try:
-        folder.rmdir()
-    except OSError:
-        # Already gone, or it holds what is not ours.
-        return
 
 
 if __name__ == "__main__":

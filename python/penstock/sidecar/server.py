@@ -1,10 +1,8 @@
 """Serves the driver on a Unix socket, one question after the other."""
 
 import hmac
-import os
 import platform
 import socket
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,26 +13,6 @@ from penstock import __version__
 from penstock.sidecar.frame import PREFIX_BYTES, BrokenFrameError, Frame, Kind, decode_prefix, decode_rest, encode
 from penstock.sidecar.measured import RefusedError, of_frame
 from penstock.sidecar.planner import Planner
-
-SOCKET = "driver.sock"
-
-
-def listen(folder: Path) -> socket.socket:
-    """Make the socket that the driver connects to; nobody else may.
-
-    Raises
-    ------
-    OSError
-        It cannot be made.
-    """
-    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    before = os.umask(0o177)
-    try:
-        server.bind(str(folder / SOCKET))
-    finally:
-        os.umask(before)
-    server.listen(1)
-    return server
 
 
 def serve(connection: socket.socket, token: str, planner: Planner) -> None:

@@ -13,7 +13,7 @@ import org.apache.spark.{SPARK_VERSION, SparkContext}
 
 import io.penstock.conf.{ApplicationSetup, Mode, Settings, SparkVersions}
 import io.penstock.control.{NoPlanner, Planner}
-import io.penstock.sidecar.{Sidecar, SidecarCommand, SidecarPlanner}
+import io.penstock.sidecar.{PythonProcess, Sidecar, SidecarCommand, SidecarPlanner}
 import org.slf4j.LoggerFactory
 
 /**
@@ -46,7 +46,7 @@ class PenstockDriverPlugin extends DriverPlugin {
     if (sc.isLocal) Collections.emptyMap()
     else {
       ExecutorStarts.watch(sc)
-      Collections.singletonMap(TravelSettings.SecretKey, TravelSettings.newSecret())
+      Collections.singletonMap(TravelSettings.SecretKey, PythonProcess.newToken())
     }
   }
 

@@ -30,17 +30,12 @@ final class Courier(
     pause: Int => Long = Sidecar.backOffMs
 ) extends AutoCloseable {
   private val log = LoggerFactory.getLogger(getClass)
-  private val clock = Executors.newSingleThreadScheduledExecutor { task =>
-    val thread = new Thread(task, "penstock-courier-clock")
-    thread.setDaemon(true)
-    thread
-  }
+  private val clock = Executors.newSingleThreadScheduledExecutor(Sidecar.daemons("penstock-courier-clock"))
   @volatile private var running: Option[CourierProcess] = None
   @volatile private var closed = false
   private var told = false
 
-  private val thread = new Thread(() => keep(), "penstock-courier")
-  thread.setDaemon(true)
+  private val thread = Sidecar.daemons("penstock-courier").newThread(() => keep())
   thread.start()
 
   /** Asks the executor of a peer. */

@@ -12,7 +12,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
-import io.penstock.sidecar.{PythonProcess, SidecarFailure}
+import io.penstock.sidecar.{PythonProcess, Sidecar, SidecarFailure}
 
 /**
  * How an executor's sidecar is to work.
@@ -125,9 +125,7 @@ final class CourierProcess private (python: PythonProcess) extends AutoCloseable
       }
       (1 to settings.lanes).foreach(_ => asking.put(lane('A')))
       (1 to settings.lanes).map(_ => lane('G')).zipWithIndex.foreach { case (l, i) =>
-        val thread = new Thread(() => give(l, giver), s"penstock-gives-$i")
-        thread.setDaemon(true)
-        thread.start()
+        Sidecar.daemons(s"penstock-gives-$i").newThread(() => give(l, giver)).start()
       }
       python.hear("open"): Unit
     }

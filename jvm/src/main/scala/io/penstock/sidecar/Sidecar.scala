@@ -114,7 +114,8 @@ object Sidecar {
   /** 1 s, 2 s, 4 s, ... 60 s. */
   def backOffMs(failures: Int): Long = math.min(LongestPauseMs, 1000L << math.min(failures - 1, 16))
 
-  private def daemons(name: String): ThreadFactory = task => {
+  /** Makes threads that do not keep the process alive. */
+  private[penstock] def daemons(name: String): ThreadFactory = task => {
     val thread = new Thread(task, name)
     thread.setDaemon(true)
     thread

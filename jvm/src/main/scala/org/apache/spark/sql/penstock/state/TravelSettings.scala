@@ -1,7 +1,6 @@
 package org.apache.spark.sql.penstock.state
 
 import java.nio.charset.StandardCharsets.UTF_8
-import java.security.SecureRandom
 import javax.crypto.Mac
 import javax.crypto.spec.SecretKeySpec
 
@@ -14,7 +13,6 @@ import io.penstock.courier.CourierSettings
 /** How the sidecars of an application's executors are to work. */
 object TravelSettings {
   private val Algorithm = "HmacSHA256"
-  private val SecretBytes = 32
   private val Lanes = 4
   private val Encrypting = Seq(
     "spark.network.crypto.enabled",
@@ -25,13 +23,6 @@ object TravelSettings {
 
   /** Under this name the driver gives executors a secret; Spark shows nothing that is named so. */
   val SecretKey = "courier.secret"
-
-  /** A secret of the application, for where Spark has none. */
-  def newSecret(): String = {
-    val bytes = new Array[Byte](SecretBytes)
-    new SecureRandom().nextBytes(bytes)
-    bytes.map("%02x".format(_)).mkString
-  }
 
   /** Whether shards are to travel at all. */
   def isOn(conf: SparkConf): Boolean = Settings.application(Settings.Transport, conf.getAll.toMap) != "off"
