@@ -6,10 +6,12 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from slurm import Slurm, fetched
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,19 @@ def make(folder: Path, *packages: str) -> Installation:
     pip = [installed.python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
     subprocess.run([*pip, *packages], check=True, stdin=subprocess.DEVNULL)
     return installed
+
+
+@pytest.fixture
+def slurm(tmp_path_factory) -> Iterator[Slurm]:
+    root, why_not = fetched()
+    if root is None:
+        pytest.skip(f"no SLURM: {why_not}")
+    cluster = Slurm(root, tmp_path_factory.mktemp("slurm"))
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.close()
 
 
 @pytest.fixture(scope="session")

@@ -8,22 +8,7 @@ shift
 work=$PWD/.work/vm
 LIMIT_S=900
 
-fetch() { # folder, packages: unpacks them there, once
-  local folder=$1
-  shift
-  [[ -e $folder/complete ]] && return
-  rm -rf "$folder" "$folder.debs"
-  mkdir -p "$folder" "$folder.debs"
-  (cd "$folder.debs" && apt-get download -q "$@" >/dev/null)
-  for deb in "$folder.debs"/*.deb; do dpkg-deb -x "$deb" "$folder"; done
-  rm -rf "$folder.debs"
-  touch "$folder/complete"
-}
-
-command -v apt-get dpkg-deb >/dev/null || {
-  echo "the virtual machine is made of Debian's packages, and this system has no apt-get" >&2
-  exit 2
-}
+. dev/debian.sh
 kernel=$(apt-cache depends linux-image-amd64 | awk '/Depends: linux-image-/ {print $2; exit}')
 [[ -n $kernel ]] || {
   echo "apt knows no kernel: run 'apt-get update' first" >&2
@@ -35,7 +20,7 @@ fetch "$work/guest" python3-pyverbs libibverbs1 ibverbs-providers librdmacm1 lib
 qemu=qemu-system-x86_64
 firmware=()
 if ! command -v $qemu >/dev/null; then
-  mapfile -t packages < <(apt-get install -s --no-install-recommends qemu-system-x86 | awk '/^Inst/ {print $2}')
+  mapfile -t packages < <(missing_packages qemu-system-x86)
   fetch "$work/qemu" "${packages[@]}"
   qemu=$work/qemu/usr/bin/$qemu
   libraries=$work/qemu/usr/lib/x86_64-linux-gnu

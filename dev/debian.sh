@@ -1,0 +1,22 @@
+# Programs of Debian's that tests need and that need not be installed. To be sourced.
+
+command -v apt-get dpkg-deb >/dev/null || {
+  echo "these programs come as Debian's packages, and this system has no apt-get" >&2
+  exit 2
+}
+
+missing_packages() { # packages: these and what they need, as far as it is not installed
+  apt-get install -s --no-install-recommends "$@" | awk '/^Inst/ {print $2}'
+}
+
+fetch() { # folder, packages: unpacks them there, once
+  local folder=$1
+  shift
+  [[ -e $folder/complete ]] && return
+  rm -rf "$folder" "$folder.debs"
+  mkdir -p "$folder" "$folder.debs"
+  (cd "$folder.debs" && apt-get download -q "$@" >/dev/null)
+  for deb in "$folder.debs"/*.deb; do dpkg-deb -x "$deb" "$folder"; done
+  rm -rf "$folder.debs"
+  touch "$folder/complete"
+}

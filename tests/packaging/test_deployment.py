@@ -1,0 +1,200 @@
+"""What is in `conf/`: read, checked against the schemas of those that read it, and started where possible."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import kubernetes_validate
+import pytest
+import yaml
+from databricks.sdk.service.compute import ClusterSpec
+
+ROOT = Path(__file__).parents[2]
+CONF = ROOT / "conf"
+PATIENCE_S = 120
+
+
+def settings():
+    return {
+        entry["key"] for entry in json.loads((ROOT / "python/penstock/_configuration.json").read_text())["settings"]
+    }
+
+
+def properties(path):
+    lines = [line.strip() for line in path.read_text().splitlines()]
+    # Settings that are there to be switched on count as well.
+    pairs = [line.removeprefix("#").split(None, 1) for line in lines if line.removeprefix("#").startswith("spark.")]
+    return dict(pairs)
+
+
+def told(output):
+    lines = [line for line in output.splitlines() if line.startswith("DEPLOYED ")]
+    assert lines, output[-3000:]
+    return json.loads(lines[0].removeprefix("DEPLOYED "))
+
+
+def test_every_setting_of_ours_exists():
+    files = [*CONF.glob("**/*.conf"), CONF / "databricks/cluster.json"]
+    assert len(files) == 3
+    known = settings()
+    for path in files:
+        found = json.loads(path.read_text())["spark_conf"] if path.suffix == ".json" else properties(path)
+        ours = {key for key in found if key.startswith("spark.penstock.")}
+        assert ours
+        assert ours <= known, path
+        assert found["spark.plugins"] == "io.penstock.PenstockPlugin"
+
+
+def test_the_executor_pod_is_one_of_kubernetes():
+    pod = yaml.safe_load((CONF / "kubernetes/executor-pod-template.yaml").read_text())
+    # Spark sets the image.
+    pod["metadata"]["name"] = "executor"
+    pod["spec"]["containers"][0]["image"] = "spark"
+    kubernetes_validate.validate(pod, kubernetes_validate.latest_version(), strict=True)
+    pod["spec"]["volumes"][0]["emptyDir"]["sizelimit"] = "1Gi"
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(pod, kubernetes_validate.latest_version(), strict=True)
+
+
+def test_the_cluster_is_one_of_databricks():
+    """Every field of the file is one of the SDK's, of its type: what is not known does not come back."""
+    cluster = json.loads((CONF / "databricks/cluster.json").read_text())
+    assert ClusterSpec.from_dict(cluster).as_dict() == cluster
+    assert "unknown" not in ClusterSpec.from_dict(cluster | {"unknown": 1}).as_dict()
+
+
+def test_the_init_script_installs_what_lies_beside_it(installation, wheel, tmp_path):
+    files, jars = tmp_path / "files", tmp_path / "jars"
+    files.mkdir()
+    jars.mkdir()
+    environment = {
+        "PENSTOCK_FILES": str(files),
+        "PENSTOCK_JARS": str(jars),
+        "PENSTOCK_PYTHON": str(installation.python),
+        "PATH": os.environ["PATH"],
+    }
+
+    def run():
+        script = CONF / "databricks/init.sh"
+        return subprocess.run(["bash", script], env=environment, capture_output=True, text=True, check=False)  # noqa: S607
+
+    refused = run()
+    assert refused.returncode == 1
+    assert f"one wheel is expected in {files}" in refused.stderr
+    shutil.copy(wheel, files)
+    jar = next((installation.site / "penstock/jars").glob("penstock-spark-*.jar"))
+    shutil.copy(jar, files)
+    done = run()
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in jars.iterdir()] == [jar.name]
+    assert installation.run("penstock", "--help", cwd=tmp_path).returncode == 0
+
+
+@pytest.fixture
+def standalone(installation, tmp_path):
+    """Start a master and two workers with the files of `conf/`; give what `spark-submit` needs."""
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    shutil.copy(CONF / "spark-defaults.conf", conf)
+    shutil.copy(CONF / "standalone/spark-env.sh", conf)
+    environment = {
+        "SPARK_CONF_DIR": str(conf),
+        "SPARK_HOME": str(installation.site / "pyspark"),
+        "PYSPARK_PYTHON": str(installation.python),
+        "SPARK_LOCAL_DIRS": str(tmp_path / "local"),
+    }
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"spark://127.0.0.1:{free.getsockname()[1]}"
+    processes = []
+
+    def start(name, awaited, program, *words):
+        log = tmp_path / f"{name}.log"
+        with log.open("wb") as output:
+            processes.append(
+                subprocess.Popen(
+                    [installation.site / "pyspark/bin/spark-class", f"org.apache.spark.deploy.{program}", *words],
+                    env=os.environ | environment | {"SPARK_LOCAL_IP": "127.0.0.1"},
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                )
+            )
+        until = time.monotonic() + PATIENCE_S
+        while awaited not in log.read_text(errors="replace"):
+            assert time.monotonic() < until, log.read_text(errors="replace")[-3000:]
+            time.sleep(0.1)
+
+    common = ("--host", "127.0.0.1", "--webui-port", "0")
+    try:
+        start("master", "I have been elected leader", "master.Master", *common, "--port", url.rpartition(":")[2])
+        for number in range(2):
+            worker = ("worker.Worker", *common, "--cores", "2", "--memory", "2g", url)
+            start(f"worker-{number}", "Successfully registered with master", *worker)
+        yield url, environment
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.wait(PATIENCE_S)
+
+
+def test_a_standalone_cluster_with_two_workers(standalone, installation, tmp_path):
+    url, environment = standalone
+    application = Path(__file__).parent / "deployed.py"
+    memory = ("--conf", "spark.executor.memory=600m", "--conf", "spark.ui.enabled=false")
+    completed = installation.run(
+        "spark-submit", "--master", url, *memory, application, tmp_path, "2", cwd=tmp_path, **environment
+    )
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    found = told(completed.stdout)
+    assert found.pop("travelled") > 0, completed.stderr[-3000:]
+    assert found == {
+        "provider": "io.penstock.PenstockStateStoreProvider",
+        "executors": 2,
+        "sidecars": 2,
+        "keys": 100,
+        "even": True,
+    }
+
+
+def test_an_allocation_of_slurm_is_a_cluster(slurm, installation, tmp_path):
+    application = Path(__file__).parent / "deployed.py"
+    output = slurm.run(
+        CONF / "slurm/penstock.sbatch",
+        application,
+        tmp_path,
+        "1",
+        options=["--cpus-per-task=2"],
+        PENSTOCK_VENV=str(installation.folder),
+        PENSTOCK_EXECUTOR_MEMORY="600m",
+        PENSTOCK_LOCAL_DIR=str(tmp_path),
+    )
+    found = told(output)
+    assert (found["executors"], found["sidecars"], found["keys"], found["even"]) == (1, 1, 100, True)
+    assert not list(tmp_path.glob("spark-*")), "local folders are left"
+
+
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        ({}, "names the Python environment"),
+        ({"PENSTOCK_VENV": "here"}, "usage: sbatch"),
+    ],
+)
+def test_the_batch_script_says_what_it_lacks(environment, words, tmp_path):
+    script = CONF / "slurm/penstock.sbatch"
+    completed = subprocess.run(
+        ["bash", script],  # noqa: S607
+        env={"PATH": os.environ["PATH"], "SLURM_JOB_ID": "1"} | environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert completed.returncode != 0
+    assert words in completed.stderr
