@@ -60,6 +60,7 @@ def _labels(series: Series) -> str:
     words = {
         "operator": "{}",
         "call": "{}",
+        "sidecars": "sidecars {}",
         "keys": "{} keys",
         "zipf": "Zipf {}",
         "spread": "costs up to {} x",

@@ -230,6 +230,16 @@ def cost_over_published(batch: Batch) -> float | None:
     return _figure(batch, "cost")
 
 
+def newcomer(batch: Batch) -> float | None:
+    """Share of the rows that an executor had which was not there at first."""
+    return _figure(batch, "newcomer")
+
+
+def processor_share(batch: Batch) -> float | None:
+    """Share of a core that a process used."""
+    return _figure(batch, "processorShare")
+
+
 def entry_bytes(batch: Batch) -> float | None:
     """Bytes that an entry of a state store takes beyond its key and its value."""
     return _figure(batch, "bytes")

@@ -333,6 +333,51 @@ def move(series: Sequence[Series]) -> list[Target]:
     ]
 
 
+def ring(series: Sequence[Series]) -> list[Target]:
+    """Targets of `ring`: 10 GB/s each way, and a wake-up in 20 us, which is half of the way there and back."""
+
+    def gigabytes_per_s(call: str) -> float | None:
+        ns = _median(find(series, call=call), samples.call_ns)
+        return None if ns is None else (64 << 20) / ns
+
+    there_and_back = _median(find(series, call="a byte and back"), samples.call_ns)
+    return [
+        Target("64 MiB to Python: GB/s, at least", gigabytes_per_s("64 MiB to Python"), 10.0, at_least=True),
+        Target("64 MiB from Python: GB/s, at least", gigabytes_per_s("64 MiB from Python"), 10.0, at_least=True),
+        Target("wake-up: us, at most", None if there_and_back is None else there_and_back / 2e3, 20.0),
+    ]
+
+
+def join_executor(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
+    """Targets of `join-executor`: the second batch after it joined, nine tenths of its share, which is a fifth."""
+    made = []
+    for manager in managers:
+        of = find(series, manager=manager, side="penstock")
+        shares = of.values(samples.newcomer) if of else []
+        made.append(
+            Target(
+                "what the newcomer carries in the second batch, over its share, at least",
+                5 * shares[1] if len(shares) > 1 else None,
+                0.9,
+                at_least=True,
+            )
+        )
+    return made
+
+
+def sidecar(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
+    """Targets of `sidecar`: 1 % of a core when idle, 10 % of a batch where all are killed every second."""
+    idle = find(series, sidecars="idle")
+    shares = idle.values(samples.processor_share) if idle else []
+    made = [Target("an idle sidecar: share of a core, at most", max(shares, default=None), 0.01)]
+    for manager in managers:
+        alone, killed = (
+            _median(find(series, manager=manager, sidecars=phase), samples.batch_ms) for phase in ("alone", "killed")
+        )
+        made.append(Target("batch time while sidecars are killed, at most", _ratio(killed, alone), 1.1))
+    return made
+
+
 Measures = Sequence[tuple[str, str, Measure]]
 
 #: What is shown of every case of a benchmark: name, unit, measure.
@@ -415,6 +460,17 @@ MEASURES: dict[str, Measures] = {
         ("state moved over the published algorithm's", "ratio", samples.cost_over_published),
     ],
     "move": [
+        ("time", "ms", samples.call_ms),
+    ],
+    "join-executor": [
+        ("rows that the newcomer had", "share", samples.newcomer),
+        ("batch", "ms", samples.batch_ms),
+    ],
+    "sidecar": [
+        ("batch", "ms", samples.batch_ms),
+        ("processor", "share of a core", samples.processor_share),
+    ],
+    "ring": [
         ("time", "ms", samples.call_ms),
     ],
     "loop": [

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.benchmarks import launch, machine, report, samples, targets
+from penstock.benchmarks import cluster, launch, machine, report, samples, targets
 from penstock.benchmarks.samples import Series
 from penstock.benchmarks.targets import Target
 
@@ -30,8 +30,10 @@ OPERATORS = (
     "transformWithState",
     PYTHON_OPERATOR,
 )
-WITH_SIDECAR = ("loop", "move", "skew", "latency", "hotkey", "grow", "uniform", "observe")
+WITH_SIDECAR = ("loop", "move", "ring", "skew", "latency", "hotkey", "grow", "uniform", "observe")
 PLANNERS = ("plan", "cores", "refine")
+EXECUTORS = {"join-executor": 4, "sidecar": 2}
+"""Of benchmarks that run on a cluster: executors that there are at first, of a core each."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,9 @@ PLANS = {
         *(Plan(name, 1, 3, 20, 0, "default") for name in PLANNERS),
         Plan("loop", 2, 20, 100, 0, "default"),
         Plan("move", 2, 20, 60, 0, "default", memory="4g"),
+        Plan("ring", 2, 20, 60, 0, "default"),
+        Plan("join-executor", 4, 6, 10, 300, "local", memory="2g"),
+        Plan("sidecar", 2, 20, 40, 300, "local", memory="2g"),
         Plan("store", 2, 10, 12, 600, "default", memory="8g"),
         Plan("recover", 2, 2, 6, 600, "local", memory="8g"),
         Plan("check", 2, 60, 60, 240, "local"),
@@ -162,8 +167,36 @@ def run(arguments: argparse.Namespace) -> int:
 def _batches(arguments: argparse.Namespace, chosen: Plan, spark: str) -> list[Series]:
     with tempfile.TemporaryDirectory(prefix="penstock-bench-", dir=arguments.checkpoints) as folder:
         raw = arguments.samples or Path(folder) / "samples.jsonl"
+        if chosen.name in EXECUTORS:
+            return _on_cluster(arguments, chosen, spark, Path(folder), raw)
         launch.run(_command(arguments, chosen, spark, Path(folder), raw))
         return samples.read(raw.read_text().splitlines())
+
+
+def _on_cluster(arguments: argparse.Namespace, chosen: Plan, spark: str, folder: Path, raw: Path) -> list[Series]:
+    made = cluster.Cluster(folder)
+    idle: list[float] = []
+
+    def measure_idle() -> None:
+        idle.extend(cluster.idle_share())
+        (folder / "idle-measured").touch()
+
+    signals = cluster.Signals(
+        folder,
+        {
+            "ready": lambda: made.add_worker(EXECUTORS[chosen.name]),
+            "join": lambda: made.add_worker(1),
+            "idle": measure_idle,
+            "kill": lambda: cluster.kill_sidecars(signals.over),
+        },
+    )
+    try:
+        launch.run(_command(arguments, chosen, spark, folder, raw, master=made.url))
+    finally:
+        signals.close()
+        made.close()
+    idle_series = [Series({"sidecars": "idle"}, [{"processorShare": share} for share in idle])] if idle else []
+    return samples.read(raw.read_text().splitlines()) + idle_series
 
 
 def _plans(arguments: argparse.Namespace, chosen: Plan) -> list[Series]:
@@ -189,6 +222,7 @@ def _targets(chosen: Plan, operator: str, series: Sequence[Series]) -> list[Targ
         "store": targets.store,
         "loop": targets.loop,
         "move": targets.move,
+        "ring": targets.ring,
         "plan": targets.plan,
         "cores": targets.cores,
         "refine": targets.refine,
@@ -203,6 +237,8 @@ def _targets(chosen: Plan, operator: str, series: Sequence[Series]) -> list[Targ
         "hotkey": targets.hotkey,
         "grow": targets.grow,
         "uniform": targets.uniform,
+        "join-executor": targets.join_executor,
+        "sidecar": targets.sidecar,
         "observe": targets.observe,
         "recover": targets.recover,
         "large": targets.large,
@@ -214,7 +250,9 @@ def _targets(chosen: Plan, operator: str, series: Sequence[Series]) -> list[Targ
     return targets.overhead(series, operator, managers, chosen.cores)
 
 
-def _command(arguments: argparse.Namespace, chosen: Plan, spark: str, folder: Path, raw: Path) -> list[str]:
+def _command(
+    arguments: argparse.Namespace, chosen: Plan, spark: str, folder: Path, raw: Path, *, master: str | None = None
+) -> list[str]:
     root = launch.checkout(Path.cwd())
     jar = launch.program(root, spark.rpartition(".")[0])
     options = [f"--out={raw}", f"--checkpoints={folder}", f"--file-manager={chosen.file_managers}"]
@@ -227,10 +265,18 @@ def _command(arguments: argparse.Namespace, chosen: Plan, spark: str, folder: Pa
     if chosen.name == "overhead" and arguments.op == PYTHON_OPERATOR:
         application = [str(root / "benchmarks" / "python" / "transform_with_state.py"), *options]
     else:
-        operator = [f"--op={arguments.op}"] if chosen.name == "overhead" else []
-        application = ["--class", launch.MAIN_CLASS, str(jar), chosen.name, *options, *operator]
+        if chosen.name == "overhead":
+            options.append(f"--op={arguments.op}")
+        if chosen.name in EXECUTORS:
+            options.append(f"--signals={folder}")
+        if chosen.name == "ring":
+            options.append(f"--program={root / 'benchmarks' / 'python' / 'ring.py'}")
+        application = ["--class", launch.MAIN_CLASS, str(jar), chosen.name, *options]
     # Before Penstock's own extension, which the plugin appends.
     conf = {"spark.sql.extensions": PLANNED_BINDING} if chosen.name == "barrier-cost" else {}
+    if chosen.name in EXECUTORS:
+        conf |= {"spark.executor.cores": "1", "spark.executor.memory": f"{cluster.EXECUTOR_MEMORY_MB}m"}
+        conf |= {"spark.driver.host": cluster.HOST, "spark.penstock.python": sys.executable}
     if chosen.name in WITH_SIDECAR:
         conf["spark.penstock.python"] = sys.executable
     if chosen.name == "recover":
@@ -238,7 +284,7 @@ def _command(arguments: argparse.Namespace, chosen: Plan, spark: str, folder: Pa
         conf["spark.sql.streaming.stateStore.maintenanceInterval"] = "5s"
     if chosen.name in ("recover", "rescale", "large") and not arguments.growing_heap:
         conf["spark.driver.extraJavaOptions"] = f"-Xms{chosen.memory}"
-    return launch.submit(conf, application, spark, jar, master=f"local[{chosen.cores}]", memory=chosen.memory)
+    return launch.submit(conf, application, spark, jar, master=master or f"local[{chosen.cores}]", memory=chosen.memory)
 
 
 def _own_command(arguments: argparse.Namespace) -> str:

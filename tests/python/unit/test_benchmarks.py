@@ -347,6 +347,32 @@ def test_what_travels_is_compared_with_the_checkpoint():
     assert (times.value, times.met) == (pytest.approx(12.5), True)
 
 
+def test_a_lane_is_measured_each_way():
+    def of(call, ns):
+        return series([{"ns": ns}], call=call)
+
+    out, back, wake = targets.ring([of("64 MiB to Python", 5e6), of("a byte and back", 50_000)])
+    assert (out.value, out.met) == (pytest.approx(13.42, abs=0.01), True)
+    assert (back.value, back.met) == (None, False)
+    assert (wake.value, wake.met) == (25.0, False)
+
+
+def test_a_newcomer_must_have_its_share_by_the_second_batch():
+    joined = series([batch(9) | {"newcomer": share} for share in (0.0, 0.19, 0.2)], manager="local", side="penstock")
+    (found,) = targets.join_executor([joined], ["local"])
+    assert (found.value, found.met) == (pytest.approx(0.95), True)
+    (missing,) = targets.join_executor([], ["local"])
+    assert (missing.value, missing.met) == (None, False)
+
+
+def test_sidecars_must_cost_little():
+    idle = series([{"processorShare": 0.002}, {"processorShare": 0.02}], sidecars="idle")
+    alone, killed = (series([batch(ms)], manager="local", sidecars=of) for of, ms in (("alone", 100), ("killed", 120)))
+    share, ratio = targets.sidecar([alone, killed, idle], ["local"])
+    assert (share.value, share.met) == (0.02, False)
+    assert (ratio.value, ratio.met) == (pytest.approx(1.2), False)
+
+
 def test_planners_are_measured_without_spark(tmp_path):
     result = tmp_path / "plan.json"
     main(["bench", "plan", "--keys", "2000", "--rounds", "2", "--warm-up", "0", "--json", str(result)])

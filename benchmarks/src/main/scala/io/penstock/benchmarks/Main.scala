@@ -34,6 +34,9 @@ object Main {
       "large" -> (() => Large.run(spark, options, watch, report)),
       "check" -> (() => Check.run(spark, options, watch, report)),
       "move" -> (() => Move.run(spark, options, report)),
+      "ring" -> (() => Ring.run(spark, options, report)),
+      "join-executor" -> (() => JoinExecutor.run(spark, options, watch, report)),
+      "sidecar" -> (() => Sidecars.run(spark, options, watch, report)),
       "loop" -> (() => Loop.run(options, report))
     )
     try {

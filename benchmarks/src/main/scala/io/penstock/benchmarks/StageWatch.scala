@@ -9,7 +9,7 @@ final class StageWatch extends SparkListener {
   import StageWatch._
 
   private val batchOfStage = mutable.Map.empty[Int, Batch]
-  private val rowsOfStage = mutable.Map.empty[(Int, Int), mutable.ArrayBuffer[Long]]
+  private val rowsOfStage = mutable.Map.empty[(Int, Int), mutable.ArrayBuffer[(Long, String)]]
   private val stages = mutable.Map.empty[Batch, mutable.ArrayBuffer[Stage]]
 
   override def onStageSubmitted(event: SparkListenerStageSubmitted): Unit = synchronized {
@@ -21,7 +21,7 @@ final class StageWatch extends SparkListener {
   override def onTaskEnd(event: SparkListenerTaskEnd): Unit = synchronized {
     if (event.taskInfo.successful && event.taskMetrics != null)
       rowsOfStage.getOrElseUpdate((event.stageId, event.stageAttemptId), mutable.ArrayBuffer()) +=
-        event.taskMetrics.shuffleReadMetrics.recordsRead
+        (event.taskMetrics.shuffleReadMetrics.recordsRead -> event.taskInfo.executorId)
   }
 
   override def onStageCompleted(event: SparkListenerStageCompleted): Unit = synchronized {
@@ -31,7 +31,8 @@ final class StageWatch extends SparkListener {
       batch <- batchOfStage.remove(info.stageId)
       from <- info.submissionTime
       to <- info.completionTime
-    } stages.getOrElseUpdate(batch, mutable.ArrayBuffer()) += Stage(info.stageId, info.numTasks, to - from, rows)
+    } stages.getOrElseUpdate(batch, mutable.ArrayBuffer()) +=
+      Stage(info.stageId, info.numTasks, to - from, rows.map(_._1), rows.map(_._2))
     notifyAll()
   }
 
@@ -61,8 +62,10 @@ object StageWatch {
    *   from submission to completion
    * @param rows
    *   shuffled rows that each task read
+   * @param executors
+   *   where each of them ran
    */
-  final case class Stage(id: Int, tasks: Int, ms: Long, rows: Seq[Long]) {
+  final case class Stage(id: Int, tasks: Int, ms: Long, rows: Seq[Long], executors: Seq[String]) {
     def readsShuffle: Boolean = rows.exists(_ > 0)
   }
 }

@@ -1,11 +1,10 @@
 package org.apache.spark.sql.penstock.benchmarks
 
-import java.nio.ByteBuffer
 import java.nio.file.Path
 import java.util.UUID
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.spark.sql.penstock.state.{ShardGiver, ShardSlot, ShardStores, StateDirectory}
+import org.apache.spark.sql.penstock.state.{AnswerBytes, ShardGiver, ShardSlot, ShardStores, StateDirectory}
 import org.apache.spark.unsafe.Platform
 
 import io.penstock.courier.{CourierProcess, Outcome}
@@ -29,7 +28,7 @@ final class MovedShard(bytes: Int, directory: Path) {
     made.open(lineage, 0L)(ShardSlot.Loaded(state, 1, 1L)): Unit
     made
   }
-  private val question = ShardQuestion.encode(ShardQuestion(root, store, 1, Seq(0 -> lineage)))
+  private val question = ShardQuestion.encode(ShardQuestion(root, store, Seq(0 -> lineage)))
 
   /** What gives it. */
   val giver: ShardGiver.type = ShardGiver
@@ -39,11 +38,12 @@ final class MovedShard(bytes: Int, directory: Path) {
 
   /** By the sidecars. */
   def travel(by: CourierProcess, to: Map[String, String]): ShardState =
-    by.ask(to, ByteBuffer.wrap(question), MovedShard.LimitMs) match {
-      case here: Outcome.Here =>
-        var found: ShardState = null
-        ShardAnswer.decode(here.bytes, here.offset, 1)((_, _, image) => found = image.map(ShardImage.read).orNull)
-        found
+    by.ask(to, question, MovedShard.LimitMs) { (answer, _) =>
+      var found: ShardState = null
+      ShardAnswer.read(new AnswerBytes(answer), 1)(ShardImage.read)((_, _, content) => found = content.orNull)
+      found
+    } match {
+      case Outcome.Here(found) => found
       case other => throw new IllegalStateException(other.toString)
     }
 
@@ -51,7 +51,7 @@ final class MovedShard(bytes: Int, directory: Path) {
   def inCheckpoint(conf: Configuration): () => ShardState = {
     val files = new StateDirectory(root, conf)
     val image = new ByteSink(bytes)
-    state.writeTo(image): Unit
+    state.image.writeTo(image)
     val file = Container.Snapshots(0L, UUID.randomUUID())
     val section = Section(store, 0, 0, image.size, FileFormat.crc(image.array, 0, image.size))
     val body = SectionTable.encode(Seq(section))

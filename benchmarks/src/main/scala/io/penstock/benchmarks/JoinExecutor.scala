@@ -1,0 +1,55 @@
+package io.penstock.benchmarks
+
+import java.nio.file.{Files, Paths}
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.streaming.OutputMode
+
+import io.penstock.benchmarks.work.{EvenKeys, RowCost, ServedKeys}
+
+/**
+ * An executor joins four that are busy, each of one core, on a standalone cluster. Plain Spark has as many partitions as
+ * there were cores at first.
+ */
+object JoinExecutor {
+  private val Shards = 256
+  private val KeysOfShard = 8
+  private val Few = 4
+
+  def run(spark: SparkSession, args: Arguments, watch: StageWatch, report: Report): Unit = {
+    val executors = new ExecutorWatch
+    spark.sparkContext.addSparkListener(executors)
+    val keys = EvenKeys(Shards, KeysOfShard)
+    val sides = Seq(Side.hdfs(Few).copy(name = "plain"), Side.penstock("penstock", Shards, Few))
+    for (manager <- FileManager.named(args.text("file-manager", "local"))) {
+      // The worker is started when its executors are listened for.
+      Files.createFile(Paths.get(args.required("signals"), "ready"))
+      val before = executors.await(Few)
+      val contenders = for (side <- sides if args.wants(side)) yield {
+        val lane = new Lane(side, manager, Map.empty, every = 1, Comparison.checkpoints(args))
+        val numbers = lane.numbers(lane.session(spark), args.int("rows", Few * 2048), Few)
+        lane.start(ServedKeys.of(numbers, keys, RowCost(1.0), lane.gate, Shards), OutputMode.Update())
+      }
+      try {
+        (0 until args.int("warm-up", 6)).foreach(_ => contenders.foreach(_.step(watch)))
+        Files.createFile(Paths.get(args.required("signals"), "join"))
+        executors.await(Few + 1): Unit
+        val results = Rounds.take(contenders, 0, args.int("rounds", 10), args.int("seconds", Int.MaxValue))(_.every) {
+          c =>
+            c.step(watch, tasks = if (c.side.mode == "off") Few else Few + 1)
+        }
+        for ((contender, samples) <- results)
+          report.write(
+            "join-executor",
+            contender,
+            samples,
+            samples.map(s => Map("newcomer" -> shareOf(s.stage, before)))
+          )
+      } finally contenders.foreach(_.stop())
+    }
+  }
+
+  /** Share of a stage's rows that others than these executors had. */
+  private def shareOf(stage: StageWatch.Stage, before: Set[String]): Double =
+    stage.rows.zip(stage.executors).collect { case (rows, e) if !before(e) => rows }.sum.toDouble / stage.rows.sum
+}

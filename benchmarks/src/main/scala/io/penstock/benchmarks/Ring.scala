@@ -1,0 +1,66 @@
+package io.penstock.benchmarks
+
+import java.net.UnixDomainSocketAddress
+import java.nio.ByteBuffer
+import java.nio.ByteOrder.LITTLE_ENDIAN
+import java.nio.channels.SocketChannel
+import java.util.concurrent.Executors
+
+import org.apache.spark.sql.SparkSession
+
+import io.penstock.courier.Lane
+import io.penstock.sidecar.PythonProcess
+
+/**
+ * A lane between the JVM and Python by itself: slices from one to the other and back, and how long a process takes to answer
+ * that waits for a message.
+ */
+object Ring {
+  private val Bytes = 64 << 20
+  private val (take, send) = (0L, 1L)
+
+  def run(spark: SparkSession, args: Arguments, report: Report): Unit = {
+    val clock = Executors.newSingleThreadScheduledExecutor()
+    val command = Seq(spark.sparkContext.getConf.get("spark.penstock.python"), args.required("program"))
+    val python = PythonProcess.start(command, clock)
+    try {
+      python.hear("ready"): Unit
+      val lane =
+        Lane.take(SocketChannel.open(UnixDomainSocketAddress.of(python.folder.resolve("ring.sock"))), Lane.MemoryBytes)
+      val data = new Array[Byte](Lane.SliceBytes)
+      def ask(what: Long, size: Long): Unit =
+        lane.send(16)(_.put(ByteBuffer.allocate(16).order(LITTLE_ENDIAN).putLong(what).putLong(size).array))
+      def answer(): Unit = lane.receive(_.takeAll()): Unit
+      def measure(call: String, bytes: Int)(work: => Unit): Unit = {
+        val rounds = args.int("warm-up", 20) + args.int("rounds", 60)
+        val took = (0 until rounds).map { _ =>
+          val start = System.nanoTime()
+          work
+          System.nanoTime() - start
+        }
+        report.line(
+          Map("bench" -> "ring", "call" -> call),
+          took.drop(args.int("warm-up", 20)).map(ns => Map("ns" -> ns, "movedBytes" -> bytes))
+        )
+      }
+      measure("64 MiB to Python", Bytes) {
+        ask(take, Bytes.toLong)
+        answer()
+        lane.send(Bytes.toLong)(out => (0 until Bytes / data.length).foreach(_ => out.put(data)))
+        answer()
+      }
+      measure("64 MiB from Python", Bytes) {
+        ask(send, Bytes.toLong)
+        lane.receive(in => while (in.remaining > 0) in.take(Lane.SliceBytes): Unit)
+      }
+      measure("a byte and back", 1) {
+        ask(send, 1L)
+        answer()
+      }
+      lane.close()
+    } finally {
+      python.close()
+      clock.shutdownNow(): Unit
+    }
+  }
+}
