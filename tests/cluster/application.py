@@ -24,6 +24,7 @@ def session():
         .config("spark.executor.heartbeatInterval", "5s")
         .config("spark.penstock.python", sys.executable)
         .config("spark.penstock.shards", "64")
+        .config("spark.decommission.enabled", "true")
     )
     for setting in CONF:
         builder = builder.config(*setting.split("=", 1))

@@ -1,5 +1,7 @@
 """A query on a real standalone cluster to which things happen: every row is counted once, whatever they cost."""
 
+import os
+import signal
 import threading
 import time
 from pathlib import Path
@@ -11,6 +13,7 @@ from standalone import Application, Standalone, kill, processes
 pytestmark = pytest.mark.skipif(bool(can_be_made()), reason=can_be_made())
 SIDECAR, EXECUTOR = "-m penstock.courier", "CoarseGrainedExecutorBackend"
 TRAVELLED, LOADED = "penstockShardsTravelled", "penstockShardsLoaded"
+IN_MEMORY, FOLDED = "penstockShardsInMemory", "penstockShardsFolded"
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +58,20 @@ def test_executors_are_killed_and_come_again(application):
     for _ in range(2):
         kill(processes(EXECUTOR)[:1])
         assert [application.batch() for _ in range(3)]
+    warm(application)
+
+
+def test_an_executor_that_is_decommissioned_hands_its_shards_over(application):
+    warm(application)
+    leaving = processes(EXECUTOR)[0]
+    os.kill(leaving, signal.SIGPWR)
+    until = time.monotonic() + 60
+    while leaving in processes(EXECUTOR):
+        assert time.monotonic() < until, "it does not end"
+        time.sleep(0.1)
+    told = application.batch()
+    assert told[LOADED] == 0, told
+    assert told[TRAVELLED] + told[IN_MEMORY] + told[FOLDED] >= 64, told
     warm(application)
 
 

@@ -152,9 +152,9 @@ def _open(server: socket.socket, start: Start) -> list[tuple[bytes, Lane]]:
             connection.close()
             continue
         wanted[role] -= 1
-        memory = LaneMemory()
+        memory = LaneMemory(has_landing=role == ASK)
         connection.sendall(encode(memory.record))
-        lanes.append((role, Lane(connection, memory.bytes)))
+        lanes.append((role, Lane(connection, memory.bytes, descriptor=memory.descriptor)))
     return lanes
 
 

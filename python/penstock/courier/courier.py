@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
 from penstock.courier.lane import GivenUpError, Lane
 from penstock.courier.offers import Addresses
 from penstock.courier.peers import Peers
 from penstock.courier.records import BrokenLaneError
-from penstock.transport.channel import Channel
+from penstock.transport.channel import Channel, Landing
 from penstock.transport.deadline import Deadline
 from penstock.transport.errors import PeerLateError, TransportError
 
-QUESTION = struct.Struct("<BBHI")
+QUESTION = struct.Struct("<BBHIQ")
+ENVELOPE = struct.Struct("<BBHIIIQ")
+"""What goes before a question between sidecars: where the answer may land."""
+ENVELOPE_VERSION = 1
 MOST_QUESTION_BYTES = 1 << 20
 IDLE_S = 3600.0
 """Nobody has to say anything; a wait has to have an end."""
@@ -26,6 +31,11 @@ GIVE_S = 30.0
 """In which an executor answers another's question."""
 FREE_S = 5.0
 """In which a lane to the executor becomes free, or the question is refused."""
+
+
+TRANSPORTS = ("local", "verbs", "mpi", "tcp")
+"""By number, from 1: what an answer came by."""
+OUTCOME_BITS = 0x0F
 
 
 class LaneFailedError(Exception):
@@ -48,6 +58,8 @@ class Outcome(IntEnum):
     """The peer's executor does not have it."""
     LOST = 2
     """It did not get through."""
+    LANDS = 3
+    """It is written to where it is read, past the sidecars."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +76,15 @@ class Question:
         Addresses of whom it is for.
     payload
         For the peer's executor.
+    token
+        By which the answer is expected in the lane's landing; 0 where it is not.
     """
 
     what: What
     deadline_ms: int
     peer: Addresses
     payload: bytes
+    token: int = 0
 
 
 def read_question(message: bytes) -> Question:
@@ -82,7 +97,7 @@ def read_question(message: bytes) -> Question:
     """
     if len(message) < QUESTION.size:
         raise BrokenLaneError(f"a question of {len(message)} bytes")
-    what, zero, address_bytes, deadline_ms = QUESTION.unpack_from(message)
+    what, zero, address_bytes, deadline_ms, token = QUESTION.unpack_from(message)
     addresses = message[QUESTION.size : QUESTION.size + address_bytes]
     try:
         peer: Any = json.loads(addresses) if addresses else {}
@@ -91,13 +106,14 @@ def read_question(message: bytes) -> Question:
         raise BrokenLaneError(f"no question: {error}") from None
     if zero or len(addresses) != address_bytes or not _are_addresses(peer):
         raise BrokenLaneError("a question without addresses")
-    return Question(known, deadline_ms, peer, message[QUESTION.size + address_bytes :])
+    return Question(known, deadline_ms, peer, message[QUESTION.size + address_bytes :], token)
 
 
 def write_question(question: Question) -> bytes:
     """Write a question."""
     addresses = json.dumps(dict(question.peer)).encode() if question.peer else b""
-    return QUESTION.pack(question.what, 0, len(addresses), question.deadline_ms) + addresses + question.payload
+    head = QUESTION.pack(question.what, 0, len(addresses), question.deadline_ms, question.token)
+    return head + addresses + question.payload
 
 
 class Courier:
@@ -170,13 +186,13 @@ class Courier:
     def _ask(self, lane: Lane, question: Question) -> None:
         begun = False
 
-        def begin(size: int) -> Lane:
+        def begin(transport: str, size: int) -> Landing:
             nonlocal begun
             begun = True
-            return lane.begin(size)
+            return _Marked(lane.begin(size), TRANSPORTS.index(transport) + 1)
 
         try:
-            self._peers.ask(question.peer, question.payload, _until(question), begin)
+            self._peers.ask(question.peer, partial(_enveloped, question, lane), _until(question), begin)
         except TransportError as error:
             if begun:
                 lane.give_up()
@@ -188,6 +204,12 @@ class Courier:
             lane = self._givers.get(timeout=FREE_S)
         except queue.Empty:
             channel.send(bytes([Outcome.REFUSED]) + b"all lanes to the executor are busy", Deadline.after(GIVE_S))
+            return
+        try:
+            limit_s = _limit_s(payload)
+        except BrokenLaneError:
+            self._givers.put(lane)
+            channel.close()
             return
         try:
             lane.send(payload, Deadline.after(GIVE_S))
@@ -204,10 +226,41 @@ class Courier:
         finally:
             # What a peer does not take any more has to be taken all the same: the lane is for the next.
             taken.finish()
+            if taken.outcome == Outcome.LANDS:
+                self._await_landing(lane, limit_s)
             self._givers.put(lane)
+
+    @staticmethod
+    def _await_landing(lane: Lane, limit_s: float) -> None:
+        """Wait until the executor is free again."""
+        try:
+            lane.message(Deadline.after(limit_s + GIVE_S), 1)
+        except (TransportError, BrokenLaneError, GivenUpError) as error:
+            raise LaneFailedError(str(error)) from error
 
     def _status(self) -> dict[str, Any]:
         return {name: vars(count) for name, count in self._peers.counts.items()}
+
+
+class _Marked:
+    """Says in the first byte of an answer, above its outcome, by which transport it came."""
+
+    def __init__(self, landing: Landing, mark: int) -> None:
+        self._landing = landing
+        self._mark = mark
+        self._first: memoryview | None = None
+
+    def part(self, length: int, deadline: Deadline) -> memoryview:
+        part = self._landing.part(length, deadline)
+        if self._mark and length:
+            self._first = part
+        return part
+
+    def landed(self, length: int) -> None:
+        if self._first is not None:
+            self._first[0] = self._first[0] & OUTCOME_BITS | self._mark << 4
+            self._first, self._mark = None, 0
+        self._landing.landed(length)
 
 
 class _Taken:
@@ -215,13 +268,18 @@ class _Taken:
 
     def __init__(self, parts: Iterator[memoryview]) -> None:
         self._parts = parts
+        self.outcome: int | None = None
+        """First byte of the answer."""
 
     def __iter__(self) -> Iterator[memoryview]:
         return self
 
     def __next__(self) -> memoryview:
         try:
-            return next(self._parts)
+            part = next(self._parts)
+            if self.outcome is None and part:
+                self.outcome = part[0]
+            return part
         except GivenUpError:
             raise TransportError("PENSTOCK_GIVEN_UP", "the executor could not finish its answer") from None
         except (TransportError, BrokenLaneError) as error:
@@ -234,6 +292,21 @@ class _Taken:
                 pass
         except TransportError:
             return
+
+
+def _enveloped(question: Question, lane: Lane, transport: str) -> bytes:
+    """Put before a question where its answer may land: in memory of this host."""
+    lands = transport == "local" and question.token
+    place = (os.getpid(), lane.descriptor) if lands else (0, 0)
+    return ENVELOPE.pack(ENVELOPE_VERSION, 0, 0, *place, question.deadline_ms, question.token) + question.payload
+
+
+def _limit_s(question: bytes) -> float:
+    """Tell in how long a peer wants the answer to its question."""
+    if len(question) < ENVELOPE.size or question[0] != ENVELOPE_VERSION:
+        raise BrokenLaneError("no question begins like this")
+    limit_ms: int = ENVELOPE.unpack_from(question)[5]
+    return limit_ms / 1000
 
 
 def _here(payload: bytes) -> bytes:

@@ -5,6 +5,7 @@ One side speaks at a time: who has sent a whole message waits for the other's. D
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 import socket
@@ -21,6 +22,9 @@ SLOTS = 16
 RING_BYTES = SLOTS * slices.SLICE_BYTES
 MEMORY_BYTES = 2 * RING_BYTES
 """What the executor sends is in the first half."""
+LANDING_BYTES = 4096 + RING_BYTES
+"""Behind both halves, where the executor asks: what executors of this host answer may be put there by them."""
+_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 _CREDIT_EVERY = SLOTS // 4
 
 
@@ -32,17 +36,24 @@ class LaneMemory:
     """Memory without a name, which the executor maps by way of this process's descriptors.
 
     It is gone with the last process that has it.
+
+    Parameters
+    ----------
+    has_landing
+        Whether the executor asks on the lane.
     """
 
-    def __init__(self) -> None:
-        self._file = os.memfd_create("penstock-lane", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        os.ftruncate(self._file, MEMORY_BYTES)
-        self.bytes = memoryview(mmap.mmap(self._file, MEMORY_BYTES))
+    def __init__(self, *, has_landing: bool = False) -> None:
+        size = MEMORY_BYTES + (LANDING_BYTES if has_landing else 0)
+        self.descriptor = os.memfd_create("penstock-lane", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.descriptor, size)
+        fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, _SEALS)
+        self.bytes = memoryview(mmap.mmap(self.descriptor, size))
 
     @property
     def record(self) -> Record:
         """What tells the executor where it is."""
-        return Record(Kind.LANE, os.getpid(), self._file, MEMORY_BYTES)
+        return Record(Kind.LANE, os.getpid(), self.descriptor, len(self.bytes))
 
 
 class Lane:
@@ -53,13 +64,18 @@ class Lane:
     connection
         Which it does not close.
     memory
-        Of both ways.
+        Of both ways, and perhaps of a landing.
     is_executor
         Whether this is the executor's side.
+    descriptor
+        Of the memory in this process.
     """
 
-    def __init__(self, connection: socket.socket, memory: memoryview, *, is_executor: bool = False) -> None:
-        halves = [memory[:RING_BYTES], memory[RING_BYTES:]]
+    def __init__(
+        self, connection: socket.socket, memory: memoryview, *, is_executor: bool = False, descriptor: int = 0
+    ) -> None:
+        self.descriptor = descriptor
+        halves = [memory[:RING_BYTES], memory[RING_BYTES:MEMORY_BYTES]]
         self._out, self._in = halves if is_executor else reversed(halves)
         self._connection = connection
         self._records = sockets.Collecting(connection, RECORD.size)

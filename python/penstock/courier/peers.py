@@ -48,15 +48,19 @@ class Peers:
         with self._lock:
             return {name: Counts(**vars(count)) for name, count in self._counts.items()}
 
-    def ask(self, peer: Addresses, request: bytes, deadline: Deadline, begin: Callable[[int], Landing]) -> None:
+    def ask(
+        self, peer: Addresses, request: Callable[[str], bytes], deadline: Deadline, begin: Callable[[str, int], Landing]
+    ) -> None:
         """Send a request, and hand the answer over while it comes.
 
         Parameters
         ----------
         peer
             Its addresses.
+        request
+            Gives the request for a transport by its name.
         begin
-            As in `Channel.receive_parts`.
+            As in `Channel.receive_parts`, with the transport's name before the size.
 
         Raises
         ------
@@ -68,9 +72,9 @@ class Peers:
             f"no transport reaches the peer, which offers {offered}, or did just now"
         )
         for way in self._ways(peer):
-            landing = _Begun(partial(self._note_answer, way[0]), begin)
+            landing = _Begun(partial(self._note_answer, way[0]), partial(begin, way[0]))
             try:
-                self._ask_by(way, request, deadline, landing)
+                self._ask_by(way, request(way[0]), deadline, landing)
             except TransportError as error:
                 failure = error
                 self._note_failure(way[0], error)

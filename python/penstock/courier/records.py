@@ -8,7 +8,7 @@ from enum import IntEnum
 
 import google_crc32c
 
-VERSION = 1
+VERSION = 2
 MAGIC = b"PSTL"
 RECORD = struct.Struct("<4sBBHQQII")
 _CHECKED_BYTES = RECORD.size - 4

@@ -10,9 +10,10 @@ import subprocess
 import sys
 import tempfile
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.courier.courier import Outcome, Question, What, write_question
+from penstock.courier.courier import ENVELOPE, OUTCOME_BITS, Outcome, Question, What, write_question
 from penstock.courier.lane import GivenUpError, Lane
 from penstock.courier.records import RECORD, Kind, decode
 from penstock.transport.deadline import Deadline
@@ -24,6 +25,14 @@ PATIENCE_S = 30.0
 
 class RefuseError(Exception):
     """What a giver raises that does not have what is asked for."""
+
+
+@dataclass
+class Landed:
+    """What a giver answers that writes to where it is read, and is at it until it is done."""
+
+    told: bytes
+    done: threading.Event
 
 
 class ExecutorEnd:
@@ -57,6 +66,10 @@ class ExecutorEnd:
         self.told = json.loads(said.removeprefix("ready "))
         self.addresses = self.told["addresses"]
         self.sockets = []
+        self.came_by = []
+        """Number of the transport by which each answer of another executor came."""
+        self.places = []
+        """Where answers may land: process, descriptor and token, for each question that was to be answered."""
         self.asking = queue.SimpleQueue()
         for _ in range(lanes):
             self.asking.put(self.open(b"A"))
@@ -86,11 +99,17 @@ class ExecutorEnd:
     def _giver(self, lane):
         while True:
             try:
-                payload = lane.message(Deadline.after(3600), 1 << 20)
+                message = lane.message(Deadline.after(3600), 1 << 20)
             except TransportError:
                 return
+            _, _, _, process, descriptor, _, token = ENVELOPE.unpack_from(message)
+            self.places.append((process, descriptor, token))
             try:
-                answer = bytes([Outcome.HERE]) + self.give(payload)
+                given = self.give(message[ENVELOPE.size :])
+                if isinstance(given, Landed):
+                    self._land(lane, given)
+                    continue
+                answer = bytes([Outcome.HERE]) + given
             except RefuseError as error:
                 answer = bytes([Outcome.REFUSED]) + str(error).encode()
             except GivenUpError:
@@ -101,6 +120,12 @@ class ExecutorEnd:
             except TransportError:
                 return
 
+    @staticmethod
+    def _land(lane, given):
+        lane.send(bytes([Outcome.LANDS]) + given.told, Deadline.after(PATIENCE_S))
+        given.done.wait(PATIENCE_S)
+        lane.send(bytes([Outcome.HERE]), Deadline.after(PATIENCE_S))
+
     def question(self, question):
         """Ask on a free lane; gives outcome and payload."""
         lane = self.asking.get(timeout=PATIENCE_S)
@@ -109,10 +134,12 @@ class ExecutorEnd:
             answer = lane.message(Deadline.after(PATIENCE_S), 1 << 30)
         finally:
             self.asking.put(lane)
-        return Outcome(answer[0]), answer[1:]
+        if question.what == What.ASK:
+            self.came_by.append(answer[0] >> 4)
+        return Outcome(answer[0] & OUTCOME_BITS), answer[1:]
 
-    def ask(self, peer, payload, seconds=10.0):
-        return self.question(Question(What.ASK, int(seconds * 1000), peer, payload))
+    def ask(self, peer, payload, seconds=10.0, token=0):
+        return self.question(Question(What.ASK, int(seconds * 1000), peer, payload, token))
 
     def status(self):
         _, told = self.question(Question(What.STATUS, 5000, {}, b""))

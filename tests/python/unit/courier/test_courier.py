@@ -10,12 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
-from executor_end import SECRET, ExecutorEnd, RefuseError
+from executor_end import SECRET, ExecutorEnd, Landed, RefuseError
 from hypothesis import given
 from hypothesis import strategies as st
 from penstock.courier.__main__ import read_start
-from penstock.courier.courier import Outcome, Question, What, read_question, write_question
-from penstock.courier.lane import SLOTS, GivenUpError, Lane, LaneMemory
+from penstock.courier.courier import TRANSPORTS, Outcome, Question, What, read_question, write_question
+from penstock.courier.lane import LANDING_BYTES, MEMORY_BYTES, SLOTS, GivenUpError, Lane, LaneMemory
 from penstock.courier.offers import HOST, Offers
 from penstock.courier.peers import MOST_IDLE, Peers
 from penstock.courier.records import RECORD, BrokenLaneError, Kind, Record, decode, encode
@@ -24,7 +24,7 @@ from penstock.transport.deadline import Deadline
 from penstock.transport.errors import PeerLateError, PeerLostError, TransportError
 
 MIB = 1 << 20
-TRANSPORTS = ("local", "tcp", "mpi")
+WITHOUT_VERBS = ("local", "tcp", "mpi")
 
 
 def soon(seconds=10.0):
@@ -58,7 +58,7 @@ def pattern(size):
     return (bytes(range(251)) * (size // 251 + 1))[:size]
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", WITHOUT_VERBS)
 def test_what_is_asked_comes_whole_by_the_transport_that_is_wanted(pairs, transport):
     one, other = pairs(transport)
     assert transport in one.addresses
@@ -72,6 +72,7 @@ def test_what_is_asked_comes_whole_by_the_transport_that_is_wanted(pairs, transp
     assert one.ask(other.addresses, b"-1") == (Outcome.REFUSED, b"there is nothing of that size")
     # Both ways at once.
     assert other.ask(one.addresses, b"7") == (Outcome.HERE, pattern(7))
+    assert set(one.came_by + other.came_by) == {TRANSPORTS.index(transport) + 1}
 
 
 def test_several_ask_side_by_side(pairs):
@@ -131,6 +132,7 @@ def test_a_peer_of_another_application_or_none_at_all():
         assert one.ask({"tcp": "127.0.0.1:1"}, b"x")[0] == Outcome.LOST
         # It goes on.
         assert one.question(Question(What.ECHO, 5000, {}, b"hello")) == (Outcome.HERE, b"hello")
+        assert one.came_by[-1] == 0
 
 
 def test_a_peer_that_is_killed_and_comes_again():
@@ -160,6 +162,7 @@ def test_a_peer_that_is_killed_in_the_middle_of_an_answer():
         assert set(outcomes) <= {Outcome.HERE, Outcome.LOST}
         assert one.ask(other.addresses, b"3")[0] == Outcome.LOST
         assert one.question(Question(What.ECHO, 5000, {}, b"hello")) == (Outcome.HERE, b"hello")
+        assert one.came_by[-1] == 0
 
 
 def test_an_executor_that_gives_up_and_one_that_is_slow():
@@ -178,6 +181,31 @@ def test_an_executor_that_gives_up_and_one_that_is_slow():
         assert outcome == Outcome.LOST
         assert b"PENSTOCK_PEER_LATE" in why
         gate.set()
+        assert one.ask(other.addresses, b"next") == (Outcome.HERE, b"next")
+
+
+def test_where_answers_may_land_is_told_on_one_host_only():
+    with ExecutorEnd() as one, ExecutorEnd() as other, ExecutorEnd(transport="tcp") as plain:
+        one.ask(other.addresses, b"x", token=7)
+        process, descriptor, token = other.places.pop()
+        assert (process, token) == (one.told["pid"], 7)
+        assert Path(f"/proc/{process}/fd/{descriptor}").stat().st_size == MEMORY_BYTES + LANDING_BYTES
+        one.ask(other.addresses, b"x")
+        assert other.places.pop() == (0, 0, 0)
+        one.ask(plain.addresses, b"x", token=7)
+        assert plain.places.pop() == (0, 0, 7)
+
+
+def test_a_lane_whose_executor_writes_past_it_is_not_used_until_that_is_done():
+    done = threading.Event()
+
+    def give(payload):
+        return Landed(b"how much", done) if payload == b"much" else payload
+
+    with ExecutorEnd() as one, ExecutorEnd(give, lanes=1) as other:
+        assert one.ask(other.addresses, b"much", token=7) == (Outcome.LANDS, b"how much")
+        assert one.ask(other.addresses, b"next", seconds=0.5)[0] == Outcome.LOST
+        done.set()
         assert one.ask(other.addresses, b"next") == (Outcome.HERE, b"next")
 
 
@@ -376,9 +404,9 @@ def test_records_come_back_and_a_flipped_bit_is_seen(kind, number, message_bytes
 texts = st.dictionaries(st.text(max_size=8), st.text(max_size=20), max_size=3)
 
 
-@given(st.sampled_from(What), st.integers(0, 2**32 - 1), texts, st.binary(max_size=100))
-def test_questions_come_back(what, deadline_ms, peer, payload):
-    question = Question(what, deadline_ms, peer, payload)
+@given(st.sampled_from(What), st.integers(0, 2**32 - 1), texts, st.binary(max_size=100), st.integers(0, 2**64 - 1))
+def test_questions_come_back(what, deadline_ms, peer, payload, token):
+    question = Question(what, deadline_ms, peer, payload, token)
     assert read_question(write_question(question)) == question
 
 
@@ -455,10 +483,10 @@ def test_connections_are_used_again_and_bounded():
     peers = Peers(Offers({"tcp": transport}, {}))
     for _ in range(3):
         for number in range(MOST_IDLE + 5):
-            peers.ask({"tcp": str(number)}, b"", soon(), lambda size: None)
+            peers.ask({"tcp": str(number)}, lambda transport: b"", soon(), lambda transport, size: None)
     assert sum(not channel.closed for channel in transport.opened) == MOST_IDLE
     before = len(transport.opened)
-    peers.ask({"tcp": str(MOST_IDLE + 4)}, b"", soon(), lambda size: None)
+    peers.ask({"tcp": str(MOST_IDLE + 4)}, lambda transport: b"", soon(), lambda transport, size: None)
     assert len(transport.opened) == before
     assert peers.counts["tcp"].messages == 3 * (MOST_IDLE + 5) + 1
 
@@ -469,7 +497,7 @@ def test_an_address_that_nobody_is_at_is_left_alone_for_a_while():
     peers = Peers(Offers({"tcp": transport}, {}))
     for _ in range(3):
         with pytest.raises(PeerLostError):
-            peers.ask({"tcp": "gone"}, b"", soon(), lambda size: None)
+            peers.ask({"tcp": "gone"}, lambda transport: b"", soon(), lambda transport, size: None)
     assert transport.tried == ["gone"]
-    peers.ask({"tcp": "there"}, b"", soon(), lambda size: None)
+    peers.ask({"tcp": "there"}, lambda transport: b"", soon(), lambda transport, size: None)
     assert peers.counts["tcp"].failures == 1

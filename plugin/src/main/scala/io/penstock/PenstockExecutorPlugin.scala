@@ -6,9 +6,9 @@ import scala.util.control.NonFatal
 
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.api.plugin.{ExecutorPlugin, PluginContext}
-import org.apache.spark.sql.penstock.state.{ExecutorMetrics, ShardGiver, ShardStores, TravelSettings}
+import org.apache.spark.sql.penstock.state.{ExecutorMetrics, LeavingExecutor, ShardGiver, ShardStores, TravelSettings}
 
-import io.penstock.conf.SparkVersions
+import io.penstock.conf.{Settings, SparkVersions}
 import io.penstock.courier.ExecutorCourier
 import io.penstock.sidecar.SidecarCommand
 import org.slf4j.LoggerFactory
@@ -19,6 +19,7 @@ import org.slf4j.LoggerFactory
  */
 class PenstockExecutorPlugin extends ExecutorPlugin {
   private val log = LoggerFactory.getLogger(getClass)
+  private var handOverLimitMs = 0
 
   override def init(context: PluginContext, extraConf: JMap[String, String]): Unit = {
     SparkVersions.check(SPARK_VERSION)
@@ -32,6 +33,7 @@ class PenstockExecutorPlugin extends ExecutorPlugin {
   /** Shards travel by a process beside this one, which is started without waiting for it. */
   private def startCourier(context: PluginContext, secret: String): Unit = {
     val conf = context.conf()
+    handOverLimitMs = Settings.application(Settings.HandOverLimitMs, conf.getAll.toMap)
     if (TravelSettings.isOn(conf)) {
       // An executor without one goes on.
       try {
@@ -43,6 +45,7 @@ class PenstockExecutorPlugin extends ExecutorPlugin {
 
   /** In local mode the JVM outlives the application: a shell or a notebook starts the next one in it. */
   override def shutdown(): Unit = {
+    LeavingExecutor.handOver(handOverLimitMs)
     ExecutorCourier.stop()
     ShardStores.dropAll()
   }

@@ -146,6 +146,18 @@ object Settings {
       "named and can be had, else `tcp`. What does not come, and with `off` everything, is read from the checkpoint."
   )
 
+  val HandOverLimitMs: Setting[Int] = entry(
+    "handOver.limitMs",
+    Kind.int(0, 600000),
+    20000,
+    Application,
+    ApplicationStart,
+    "ms",
+    "0.1.0",
+    "How long an executor that is decommissioned or given back may take to hand the shards in its memory to others before it " +
+      "ends. What it does not hand over is read from the checkpoint; with 0 that is all of it."
+  )
+
   val CheckpointFsync: Setting[Boolean] = entry(
     "checkpoint.fsync",
     Kind.boolean,

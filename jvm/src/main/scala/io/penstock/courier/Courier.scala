@@ -1,6 +1,5 @@
 package io.penstock.courier
 
-import java.nio.ByteBuffer
 import java.util.concurrent.Executors
 
 import scala.util.control.NonFatal
@@ -38,13 +37,15 @@ final class Courier(
   private val thread = Sidecar.daemons("penstock-courier").newThread(() => keep())
   thread.start()
 
-  /** Asks the executor of a peer. */
-  def ask(peer: Map[String, String], payload: ByteBuffer, limitMs: Int): Outcome =
-    running.fold[Outcome](Outcome.Lost("this executor has no sidecar"))(_.ask(peer, payload, limitMs))
+  /** Asks the executor of a peer; see [[CourierProcess.ask]]. */
+  def ask[A](peer: Map[String, String], payload: Array[Byte], limitMs: Int)(
+      read: (MessageIn, String) => A
+  ): Outcome[A] =
+    running.fold[Outcome[A]](Courier.none)(_.ask(peer, payload, limitMs)(read))
 
   /** Sends bytes to the sidecar and back. */
-  def echo(payload: ByteBuffer, limitMs: Int): Outcome =
-    running.fold[Outcome](Outcome.Lost("this executor has no sidecar"))(_.echo(payload, limitMs))
+  def echo(payload: Array[Byte], limitMs: Int): Outcome[Array[Byte]] =
+    running.fold[Outcome[Array[Byte]]](Courier.none)(_.echo(payload, limitMs))
 
   private def keep(): Unit = {
     var failures = 0
@@ -55,6 +56,7 @@ final class Courier(
           running = Some(process)
           try {
             introduce(Some(process.introduction))
+            log.info(s"Penstock: a sidecar runs beside this executor: ${process.introduction.inWords}")
             process.awaitEnd()
           } finally {
             running = None
@@ -89,6 +91,7 @@ final class Courier(
 }
 
 private object Courier {
+  val none: Outcome[Nothing] = Outcome.Lost("this executor has no sidecar")
   private val CloseMs = 5000L
 
   /** A process that has run for so long was no failure to start. */

@@ -6,13 +6,15 @@ import java.nio.ByteBuffer
 import java.nio.ByteOrder.LITTLE_ENDIAN
 import java.nio.channels.SocketChannel
 import java.nio.charset.StandardCharsets.UTF_8
-import java.util.concurrent.{LinkedBlockingQueue, ScheduledExecutorService, TimeUnit}
+import java.util.concurrent.{LinkedBlockingQueue, ScheduledExecutorService, ThreadLocalRandom, TimeUnit}
 
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import io.penstock.conf.SparkVersions
 import io.penstock.sidecar.{PythonProcess, Sidecar, SidecarFailure}
+import org.slf4j.LoggerFactory
 
 /**
  * How an executor's sidecar is to work.
@@ -44,34 +46,49 @@ final case class CourierSettings(
  * @param missing
  *   transports that it does not offer, and why
  */
-final case class Introduction(addresses: Map[String, String], missing: Map[String, String])
+final case class Introduction(addresses: Map[String, String], missing: Map[String, String]) {
+
+  /** Which transports there are, and why not the others. */
+  def inWords: String = {
+    val there = addresses.keys.filter(_ != Introduction.Host).toSeq.sorted.mkString(", ")
+    val why = missing.toSeq.sorted.map { case (transport, reason) => s"not $transport ($reason)" }
+    (s"shards travel by $there" +: why).mkString("; ")
+  }
+}
+
+object Introduction {
+
+  /** Among the addresses: no transport, but what those have in common that reach each other's memory. */
+  val Host = "host"
+}
 
 /** What became of a question. */
-sealed trait Outcome
+sealed trait Outcome[+A]
 
 object Outcome {
-  final case class Here(bytes: Array[Byte], offset: Int) extends Outcome {
-    def toArray: Array[Byte] = java.util.Arrays.copyOfRange(bytes, offset, bytes.length)
-  }
+
+  /** What was made of the answer. */
+  final case class Here[A](value: A) extends Outcome[A]
 
   /** The other executor does not have what was asked for. */
-  final case class Refused(why: String) extends Outcome
+  final case class Refused(why: String) extends Outcome[Nothing]
 
   /** It did not get through. */
-  final case class Lost(why: String) extends Outcome
+  final case class Lost(why: String) extends Outcome[Nothing]
 }
 
 /** Answers the questions of other executors; called by several threads. */
 trait Giver {
 
-  /** The answer, in parts that follow one another, or why there is none. */
-  def give(question: Array[Byte]): Either[String, Seq[ByteBuffer]]
+  /** The answer, which is written while it is sent, or why there is none. */
+  def give(question: Array[Byte]): Either[String, Message]
 }
 
 /** One process of an executor's sidecar, and the lanes to it. */
 final class CourierProcess private (python: PythonProcess) extends AutoCloseable {
   import CourierProcess._
 
+  private val log = LoggerFactory.getLogger(getClass)
   private val asking = new LinkedBlockingQueue[Lane]()
   private var lanes = Seq.empty[Lane]
   @volatile private var told = Introduction(Map.empty, Map.empty)
@@ -81,32 +98,56 @@ final class CourierProcess private (python: PythonProcess) extends AutoCloseable
   /** Waits for the end of the process. */
   def awaitEnd(): Unit = python.process.waitFor(): Unit
 
-  /** Asks the executor of a peer; waits for a free lane, and then for the answer. */
-  def ask(peer: Map[String, String], payload: ByteBuffer, limitMs: Int): Outcome =
-    question(Ask, peer, payload, limitMs)
+  /**
+   * Asks the executor of a peer; waits for a free lane, and then for the answer.
+   *
+   * @param read
+   *   reads the answer while it comes, by the transport that is named; what it throws, this throws
+   */
+  def ask[A](
+      peer: Map[String, String],
+      payload: Array[Byte],
+      limitMs: Int
+  )(read: (MessageIn, String) => A): Outcome[A] =
+    question(Ask, peer, payload, limitMs)(read)
 
   /** Sends bytes to the sidecar and back. */
-  def echo(payload: ByteBuffer, limitMs: Int): Outcome = question(Echo, Map.empty, payload, limitMs)
+  def echo(payload: Array[Byte], limitMs: Int): Outcome[Array[Byte]] =
+    question(Echo, Map.empty, payload, limitMs)((in, _) => in.takeAll())
 
-  private def question(what: Byte, peer: Map[String, String], payload: ByteBuffer, limitMs: Int): Outcome = {
-    require(payload.remaining <= MostPayloadBytes, s"a question of ${payload.remaining} bytes")
+  private def question[A](what: Byte, peer: Map[String, String], payload: Array[Byte], limitMs: Int)(
+      read: (MessageIn, String) => A
+  ): Outcome[A] = {
+    require(payload.length <= MostPayloadBytes, s"a question of ${payload.length} bytes")
     val lane = asking.poll(limitMs.toLong, TimeUnit.MILLISECONDS)
     if (lane == null) Outcome.Lost("all lanes to the sidecar are busy")
-    else
+    else {
+      var usable = false
       try {
         val answer = python.within(limitMs + GraceMs, "answer") {
-          lane.send(head(what, peer, limitMs), payload)
-          try Some(lane.receive())
-          catch { case _: GivenUp => None }
+          val token = if (what == Ask) ThreadLocalRandom.current().nextLong(1L, Long.MaxValue) else 0L
+          if (token != 0L) lane.landing.expect(token)
+          val before = head(what, peer, limitMs, token)
+          lane.send(before.length.toLong + payload.length) { out =>
+            out.put(before)
+            out.put(payload)
+          }
+          try lane.receive(outcome(_, lane, limitMs, read))
+          catch { case _: GivenUp => Outcome.Lost("the peer broke off") }
+          finally if (token != 0L) lane.landing.expect(0L)
         }
-        asking.put(lane)
-        answer.fold[Outcome](Outcome.Lost("the peer broke off"))(outcome)
+        usable = true
+        answer
       } catch {
-        case e: SidecarFailure =>
-          // Whatever it was, the lane is in the middle of it.
-          python.process.destroyForcibly()
-          Outcome.Lost(s"the sidecar failed: ${e.getMessage}")
-      }
+        case e: SidecarFailure => Outcome.Lost(s"the sidecar failed: ${e.getMessage}")
+        case NonFatal(e) =>
+          usable = true
+          throw e
+      } finally
+        if (usable) asking.put(lane)
+        // Whatever it was, the lane is in the middle of it.
+        else python.process.destroyForcibly(): Unit
+    }
   }
 
   private def open(settings: CourierSettings, giver: Giver): Unit = {
@@ -115,16 +156,16 @@ final class CourierProcess private (python: PythonProcess) extends AutoCloseable
       python.tell(json.writeValueAsString(start(token, settings)))
       told = introduced(python.hear("ready "))
       val name = UnixDomainSocketAddress.of(python.folder.resolve("executor.sock"))
-      def lane(role: Char): Lane = {
+      def lane(role: Char, memoryBytes: Int): Lane = {
         val connection = SocketChannel.open(name)
         val first = ByteBuffer.wrap(s"$token$role".getBytes(UTF_8))
         while (first.hasRemaining) connection.write(first)
-        val made = Lane.take(connection)
+        val made = Lane.take(connection, memoryBytes)
         lanes :+= made
         made
       }
-      (1 to settings.lanes).foreach(_ => asking.put(lane('A')))
-      (1 to settings.lanes).map(_ => lane('G')).zipWithIndex.foreach { case (l, i) =>
+      (1 to settings.lanes).foreach(_ => asking.put(lane('A', Lane.AskingBytes)))
+      (1 to settings.lanes).map(_ => lane('G', Lane.MemoryBytes)).zipWithIndex.foreach { case (l, i) =>
         Sidecar.daemons(s"penstock-gives-$i").newThread(() => give(l, giver)).start()
       }
       python.hear("open"): Unit
@@ -134,19 +175,49 @@ final class CourierProcess private (python: PythonProcess) extends AutoCloseable
   /** Answers on a lane until it ends. */
   private def give(lane: Lane, giver: Giver): Unit =
     try while (true) {
-        val question = lane.receive()
+        val (place, question) = lane.receive(in => (Envelope.read(in), in.takeAll()))
         val answer =
           try giver.give(question)
           catch { case NonFatal(e) => Left(e.toString) }
-        answer match {
-          case Right(parts) => lane.send(first(HereCode) +: parts: _*)
-          case Left(why) => lane.send(first(RefusedCode), ByteBuffer.wrap(why.getBytes(UTF_8)))
+        try answer match {
+            case Left(why) => send(lane, RefusedCode, Message.of(why.getBytes(UTF_8)))
+            case Right(message) =>
+              place.filter(_ => message.bytes >= LeastLanding).flatMap(p => Landings.at(p).map(p -> _)) match {
+                case Some((at, landing)) => land(lane, message, at, landing)
+                case None => send(lane, HereCode, message)
+              }
+          }
+        catch {
+          case e: IOException => throw e
+          // The other side was told.
+          case NonFatal(e) => log.warn("Penstock: an answer could not be written", e)
         }
       }
     catch {
       // Its end, or that of this process; or it is broken, and so is the sidecar.
       case _: IOException | _: GivenUp => python.process.destroyForcibly(): Unit
     }
+
+  private def send(lane: Lane, code: Byte, message: Message): Unit = lane.send(1 + message.bytes) { out =>
+    out.put(Array(code))
+    message.writeTo(out)
+  }
+
+  /** Says that the answer lands, writes it there, and says that it is done. */
+  private def land(lane: Lane, message: Message, place: LandingPlace, landing: Landing): Unit = {
+    send(lane, LandsCode, Message.of(landed(message.bytes)))
+    try {
+      val out = new SlicedOut(message.bytes, landing.writer(place.token, place.process, place.limitMs))
+      message.writeTo(out)
+      out.finish()
+    } catch {
+      // Who waited for it does so no more, or its sidecar has ended.
+      case _: GivenUp => landing.fail(place.token)
+      case NonFatal(e) =>
+        landing.fail(place.token)
+        log.warn("Penstock: an answer could not be written", e)
+    } finally lane.send(1L)(_.put(Array(HereCode)))
+  }
 
   override def close(): Unit = {
     lanes.foreach(_.close())
@@ -165,7 +236,16 @@ object CourierProcess {
   private val HereCode: Byte = 0
   private val RefusedCode: Byte = 1
   private val LostCode: Byte = 2
-  private val HeadBytes = 8
+  private val LandsCode: Byte = 3
+  private val OutcomeBits = 0x0f
+
+  /** By number, from 1. */
+  private val Transports = Seq("local", "verbs", "mpi", "tcp")
+  private val HeadBytes = 16
+  private val LandedBytes = 16
+
+  /** Smaller answers go the way that the question came. */
+  private val LeastLanding = 64L << 10
 
   /** A question has a mebibyte with the peer's addresses. */
   private val MostPayloadBytes = 512 << 10
@@ -205,26 +285,41 @@ object CourierProcess {
 
   private def introduced(said: String): Introduction = {
     val told = json.readTree(said)
+    val version = told.path("penstock").asText
+    if (version != SparkVersions.penstock) {
+      throw new IOException(s"its package penstock is of version $version, and this jar of ${SparkVersions.penstock}")
+    }
     def texts(field: String): Map[String, String] =
       told.path(field).properties.asScala.map(e => e.getKey -> e.getValue.asText).toMap
     Introduction(texts("addresses"), texts("missing"))
   }
 
-  private def head(what: Byte, peer: Map[String, String], limitMs: Int): ByteBuffer = {
+  private def head(what: Byte, peer: Map[String, String], limitMs: Int, token: Long): Array[Byte] = {
     val addresses = if (peer.isEmpty) Array.emptyByteArray else json.writeValueAsBytes(peer.asJava)
     val out = ByteBuffer.allocate(HeadBytes + addresses.length).order(LITTLE_ENDIAN)
-    out.put(what).put(0: Byte).putShort(addresses.length.toShort).putInt(limitMs).put(addresses).flip()
+    out.put(what).put(0: Byte).putShort(addresses.length.toShort).putInt(limitMs).putLong(token).put(addresses).array
   }
 
-  private def first(code: Byte): ByteBuffer = ByteBuffer.wrap(Array(code))
+  private def landed(bytes: Long): Array[Byte] = ByteBuffer.allocate(LandedBytes).order(LITTLE_ENDIAN)
+    .putLong(bytes).putLong(ProcessHandle.current().pid()).array
 
-  private def outcome(answer: Array[Byte]): Outcome = {
-    def why = new String(answer, 1, answer.length - 1, UTF_8)
-    answer.headOption match {
-      case Some(HereCode) => Outcome.Here(answer, 1)
-      case Some(RefusedCode) => Outcome.Refused(why)
-      case Some(LostCode) => Outcome.Lost(why)
-      case other => Outcome.Lost(s"an answer that begins with $other")
+  private def outcome[A](answer: MessageIn, lane: Lane, limitMs: Int, read: (MessageIn, String) => A): Outcome[A] = {
+    def why = new String(answer.takeAll(), UTF_8)
+    if (answer.remaining == 0) Outcome.Lost("an answer that is empty")
+    else {
+      val first = answer.take(1).head & 0xff
+      def by = Transports.lift((first >>> 4) - 1).getOrElse("")
+      (first & OutcomeBits).toByte match {
+        case HereCode => Outcome.Here(read(answer, by))
+        case LandsCode if answer.remaining == LandedBytes =>
+          val told = ByteBuffer.wrap(answer.takeAll()).order(LITTLE_ENDIAN)
+          val (bytes, writer) = (told.getLong(), told.getLong())
+          if (bytes < 0 || bytes > Lane.MostBytes) Outcome.Lost(s"an answer of $bytes bytes")
+          else Outcome.Here(read(new SlicedIn(bytes.toInt, lane.landing.reader(writer, limitMs)), by))
+        case RefusedCode => Outcome.Refused(why)
+        case LostCode => Outcome.Lost(why)
+        case other => Outcome.Lost(s"an answer that begins with $other")
+      }
     }
   }
 }

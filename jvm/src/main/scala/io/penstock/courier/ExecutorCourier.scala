@@ -1,7 +1,5 @@
 package io.penstock.courier
 
-import java.nio.ByteBuffer
-
 import io.penstock.sidecar.SidecarCommand
 
 /** The sidecar of this executor, if it has one: the driver, and an application in local mode, has none. */
@@ -23,7 +21,9 @@ object ExecutorCourier {
   /** Where other executors reach it; empty where they cannot. */
   def addresses: Map[String, String] = introduction.fold(Map.empty[String, String])(_.addresses)
 
-  /** Asks the executor of a peer. */
-  def ask(peer: Map[String, String], payload: ByteBuffer, limitMs: Int): Outcome =
-    courier.fold[Outcome](Outcome.Lost("this executor has no sidecar"))(_.ask(peer, payload, limitMs))
+  /** Asks the executor of a peer; see [[CourierProcess.ask]]. */
+  def ask[A](peer: Map[String, String], payload: Array[Byte], limitMs: Int)(
+      read: (MessageIn, String) => A
+  ): Outcome[A] =
+    courier.fold[Outcome[A]](Courier.none)(_.ask(peer, payload, limitMs)(read))
 }

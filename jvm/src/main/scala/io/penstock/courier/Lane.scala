@@ -6,6 +6,8 @@ import java.nio.channels.{FileChannel, SocketChannel}
 import java.nio.file.Path
 import java.nio.file.StandardOpenOption.{READ, WRITE}
 
+import scala.util.control.NonFatal
+
 /** The rest of a message does not come; the lane can be used further. */
 final class GivenUp extends Exception("the sidecar could not finish its answer: the peer broke off")
 
@@ -17,91 +19,60 @@ final class GivenUp extends Exception("the sidecar could not finish its answer: 
  *   first what the executor sends, then what it receives
  */
 final class Lane(connection: SocketChannel, memory: ByteBuffer) extends AutoCloseable {
-  private val out = memory.slice(0, Lane.RingBytes)
-  private val in = memory.slice(Lane.RingBytes, Lane.RingBytes)
   private val read = ByteBuffer.allocate(LaneRecord.Bytes)
-  private var sent = 0L
-  private var taken = 0L
-  private var received = 0L
+
+  /** Behind both rings, where this side asks. */
+  private[courier] lazy val landing = new Landing(memory.slice(Lane.MemoryBytes, Landing.Bytes))
 
   /**
-   * Sends a message that consists of some parts, one after the other.
+   * Sends a message. Where writing it fails, the other side is told that the rest does not come.
    *
+   * @param size
+   *   its bytes
+   * @param write
+   *   writes it, while it is sent
    * @throws java.io.IOException
    *   where the sidecar does not take it
    */
-  def send(parts: ByteBuffer*): Unit = {
-    val size = parts.iterator.map(_.remaining.toLong).sum
-    require(size <= Lane.MostBytes, s"a message of $size bytes, and ${Lane.MostBytes} is the most")
-    var left = size
-    var first = true
-    while (first || left > 0) {
-      first = false
-      while (sent - taken >= Lane.Slots) next() match {
-        case LaneRecord(LaneRecordKind.Taken, number, _, _) => credit(number)
-        case other => throw new BrokenLane(s"$other in the middle of a message to it")
-      }
-      val length = math.min(left, Lane.SliceBytes.toLong).toInt
-      fill(slot(out, sent, length), parts)
-      say(LaneRecord(LaneRecordKind.Slice, sent, size, length))
-      sent += 1
-      left -= length
+  def send(size: Long)(write: MessageOut => Unit): Unit = {
+    require(size >= 0 && size <= Lane.MostBytes, s"a message of $size bytes, and ${Lane.MostBytes} is the most")
+    val message = new SlicedOut(size, Out)
+    try {
+      write(message)
+      message.finish()
+    } catch {
+      case e: IOException => throw e
+      case NonFatal(e) =>
+        say(LaneRecord(LaneRecordKind.GivenUp, Out.sent))
+        throw e
     }
   }
 
-  /** Says that there is no message, or not the rest of one. */
-  def giveUp(): Unit = say(LaneRecord(LaneRecordKind.GivenUp, sent))
-
   /**
-   * Waits for a message.
+   * Waits for a message. All of it is taken, whatever of it is read.
    *
+   * @param read
+   *   reads it, while it comes
    * @throws GivenUp
    *   where its rest does not come
    * @throws java.io.IOException
    *   where none comes, or what comes is none ([[BrokenLane]])
    */
-  def receive(): Array[Byte] = {
-    var found = nextSlice()
-    val size = found.messageBytes
-    if (size < 0 || size > Lane.MostBytes) throw new BrokenLane(s"a message of $size bytes")
-    val message = new Array[Byte](size.toInt)
-    var at = 0
-    var first = true
-    while (first || at < message.length) {
-      if (!first) found = nextSlice()
-      first = false
-      val length = math.min(message.length - at, Lane.SliceBytes)
-      val due = LaneRecord(LaneRecordKind.Slice, received, size, length)
-      if (found != due) throw new BrokenLane(s"$found came, and $due was due")
-      slot(in, received, length).get(message, at, length)
-      received += 1
-      at += length
-      if (received % Lane.CreditEvery == 0) say(LaneRecord(LaneRecordKind.Taken, received))
-    }
-    message
+  def receive[A](read: MessageIn => A): A = {
+    val message = new SlicedIn(In.begin(), In)
+    val result =
+      try Right(read(message))
+      catch {
+        case e @ (_: IOException | _: GivenUp) => throw e
+        case NonFatal(e) => Left(e)
+      }
+    message.skip()
+    result.fold(throw _, identity)
   }
 
   override def close(): Unit =
     try connection.close()
     catch { case _: IOException => () }
-
-  private def nextSlice(): LaneRecord = {
-    var record = next()
-    while (record.kind == LaneRecordKind.Taken) {
-      credit(record.number)
-      record = next()
-    }
-    record.kind match {
-      case LaneRecordKind.Slice => record
-      case LaneRecordKind.GivenUp => throw new GivenUp
-      case _ => throw new BrokenLane(s"$record, and a slice was due")
-    }
-  }
-
-  private def credit(number: Long): Unit = {
-    if (number <= taken || number > sent) throw new BrokenLane(s"$number slices were taken, of $sent")
-    taken = number
-  }
 
   private def next(): LaneRecord = {
     read.clear()
@@ -114,16 +85,67 @@ final class Lane(connection: SocketChannel, memory: ByteBuffer) extends AutoClos
     while (bytes.hasRemaining) connection.write(bytes)
   }
 
-  private def fill(slot: ByteBuffer, parts: Seq[ByteBuffer]): Unit = parts.foreach { part =>
-    if (slot.hasRemaining && part.hasRemaining) {
-      val count = math.min(slot.remaining, part.remaining)
-      slot.put(part.slice(part.position(), count))
-      part.position(part.position() + count)
+  private object Out extends FreeSlots {
+    var sent = 0L
+    private var taken = 0L
+
+    override def next(length: Int): ByteBuffer = {
+      while (sent - taken >= Lane.Slots) Lane.this.next() match {
+        case LaneRecord(LaneRecordKind.Taken, number, _, _) => credit(number)
+        case other => throw new BrokenLane(s"$other in the middle of a message to it")
+      }
+      Lane.slot(memory, 0, sent, length)
+    }
+
+    override def filled(messageBytes: Long, length: Int): Unit = {
+      say(LaneRecord(LaneRecordKind.Slice, sent, messageBytes, length))
+      sent += 1
+    }
+
+    def credit(number: Long): Unit = {
+      if (number <= taken || number > sent) throw new BrokenLane(s"$number slices were taken, of $sent")
+      taken = number
     }
   }
 
-  private def slot(ring: ByteBuffer, number: Long, length: Int): ByteBuffer =
-    ring.slice((number % Lane.Slots).toInt * Lane.SliceBytes, length)
+  private object In extends FilledSlots {
+    private var received = 0L
+    private var first: LaneRecord = _
+
+    /** Waits for a message, and gives its size. */
+    def begin(): Int = {
+      first = record()
+      if (first.messageBytes < 0 || first.messageBytes > Lane.MostBytes)
+        throw new BrokenLane(s"a message of ${first.messageBytes} bytes")
+      first.messageBytes.toInt
+    }
+
+    override def next(messageBytes: Long, length: Int): ByteBuffer = {
+      val found = if (first != null) first else record()
+      first = null
+      val due = LaneRecord(LaneRecordKind.Slice, received, messageBytes, length)
+      if (found != due) throw new BrokenLane(s"$found came, and $due was due")
+      Lane.slot(memory, Lane.RingBytes, received, length)
+    }
+
+    override def emptied(): Unit = {
+      received += 1
+      if (received % Lane.CreditEvery == 0) say(LaneRecord(LaneRecordKind.Taken, received))
+    }
+
+    private def record(): LaneRecord = {
+      var record = Lane.this.next()
+      while (record.kind == LaneRecordKind.Taken) {
+        Out.credit(record.number)
+        record = Lane.this.next()
+      }
+      record.kind match {
+        case LaneRecordKind.Slice => record
+        case LaneRecordKind.GivenUp => throw new GivenUp
+        case _ => throw new BrokenLane(s"$record, and a slice was due")
+      }
+    }
+  }
 }
 
 object Lane {
@@ -131,24 +153,32 @@ object Lane {
   val Slots = 16
   val RingBytes: Int = Slots * SliceBytes
   val MemoryBytes: Int = 2 * RingBytes
+
+  /** Of a lane on which the executor asks, with its landing. */
+  val AskingBytes: Int = MemoryBytes + Landing.Bytes
   val MostBytes: Long = 1L << 30
   private val CreditEvery = Slots / 4
+
+  private def slot(memory: ByteBuffer, ring: Int, number: Long, length: Int): ByteBuffer =
+    memory.slice(ring + (number % Slots).toInt * SliceBytes, length)
 
   /**
    * Takes a new lane of a connection on which the sidecar says where its memory is.
    *
+   * @param memoryBytes
+   *   that it must have
    * @throws java.io.IOException
    *   where that cannot be mapped
    */
-  def take(connection: SocketChannel): Lane = {
+  def take(connection: SocketChannel, memoryBytes: Int): Lane = {
     val bytes = ByteBuffer.allocate(LaneRecord.Bytes)
     while (bytes.hasRemaining)
       if (connection.read(bytes) < 0) throw new EOFException("the sidecar refused a lane")
     LaneRecord.decode(bytes.array) match {
-      case LaneRecord(LaneRecordKind.Memory, process, descriptor, MemoryBytes) =>
+      case LaneRecord(LaneRecordKind.Memory, process, descriptor, `memoryBytes`) =>
         // It has no other name: nothing is left of it when both processes are gone.
         val file = FileChannel.open(Path.of(s"/proc/$process/fd/$descriptor"), READ, WRITE)
-        try new Lane(connection, file.map(FileChannel.MapMode.READ_WRITE, 0, MemoryBytes))
+        try new Lane(connection, file.map(FileChannel.MapMode.READ_WRITE, 0, memoryBytes.toLong))
         finally file.close()
       case other => throw new BrokenLane(s"$other, and the memory of a lane was due")
     }

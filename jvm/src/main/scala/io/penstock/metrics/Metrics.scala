@@ -39,6 +39,11 @@ object Metrics {
   val ShardsTravelled: Metric = entry("ShardsTravelled", Count, grows = true, Operator, Executor)(
     "shards that came from another executor's memory"
   )
+  val ShardsTravelledBy: Map[String, Metric] = Seq("local", "verbs", "mpi", "tcp").map { transport =>
+    transport -> entry(s"ShardsTravelledBy${transport.capitalize}", Count, grows = true, Executor)(
+      s"of these, by the transport `$transport`"
+    )
+  }.toMap
   val ShardsLoaded: Metric = entry("ShardsLoaded", Count, grows = true, Operator, Executor)(
     "shards rebuilt from the checkpoint"
   )

@@ -49,10 +49,13 @@ final class Arena {
   /** The reference that the next record will have or exceed: older records have smaller ones. */
   def watermark: Int = if (pageCount == 0) 0 else ((pageCount - 1) << UnitsPerPageBits) + (position >> UnitBits)
 
-  def page(ref: Int): Array[Byte] = pages(ref >>> UnitsPerPageBits)
+  def page(ref: Int): Array[Byte] = pages(pageNumber(ref))
 
   /** Index of the record's first byte in its page. */
-  def offset(ref: Int): Int = (ref & (UnitsPerPage - 1)) << UnitBits
+  def offset(ref: Int): Int = offsetOf(ref)
+
+  /** The pages that are there now: what is written in them stays, whatever comes later. */
+  private[engine] def heldPages: Array[Array[Byte]] = java.util.Arrays.copyOf(pages, pageCount)
 
   /** Bytes of all pages, used or not. */
   def capacityBytes: Long = capacity
@@ -92,6 +95,12 @@ object Arena {
 
   /** Room that a record takes in a page. */
   def room(bytes: Int): Int = (bytes + UnitBytes - 1) & -UnitBytes
+
+  /** Number of the page that a record is in. */
+  private[engine] def pageNumber(ref: Int): Int = ref >>> UnitsPerPageBits
+
+  /** Index of the record's first byte in its page. */
+  private[engine] def offsetOf(ref: Int): Int = (ref & (UnitsPerPage - 1)) << UnitBits
 
   /** Reference of a place in a page, from that of the page's first byte. */
   private[engine] def refAt(first: Int, offset: Int): Int = first | (offset >> UnitBits)

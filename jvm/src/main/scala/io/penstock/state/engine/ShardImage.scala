@@ -5,25 +5,38 @@ import scala.collection.Map
 import org.apache.spark.unsafe.Platform
 
 import KeyIndex.HeaderBytes
-import io.penstock.state.format.{ByteSink, ByteSource, ChangeSet, FamilyTraits, MalformedData, SectionBytes}
+import io.penstock.state.format._
 
 /**
- * The whole content of a shard as bytes: records lie in pages as they lie in memory, so that a reader takes the pages as
- * they are, and what is left to do is to index them. Specified in docs/PROTOCOL.md, "Image".
+ * The whole content of a shard, as it is when this is made, as bytes: records lie in pages as they lie in memory, so that a
+ * reader takes the pages as they are, and what is left to do is to index them. Specified in docs/PROTOCOL.md, "Image".
+ *
+ * It refers to the shard's pages, in which no record ever changes: another thread can write it, whatever becomes of the
+ * shard meanwhile.
  */
+final class ShardImage private (header: Array[Byte], families: Seq[FamilyPages]) {
+
+  /** Length of the image. */
+  val bytes: Long = 4L + header.length + families.map(_.bytes).sum
+
+  def writeTo(out: BytesOut): Unit = {
+    val length = new ByteSink(4)
+    length.putInt(header.length)
+    out.put(length.array, 0, 4)
+    out.put(header, 0, header.length)
+    families.foreach(_.writeTo(out))
+  }
+}
+
 object ShardImage {
 
-  /** Writes an image and returns its size in bytes; families that hold nothing are left out. */
-  def write(families: Map[String, FamilyState], out: ByteSink): Int = {
-    val before = out.size
-    val held = families.toSeq.collect { case (name, f) if f.table.size > 0 => new Pages(name, f.traits, f.table) }
+  /** The image of these families; those that hold nothing are left out. */
+  private[engine] def of(families: Map[String, FamilyState]): ShardImage = {
+    val held = families.toSeq.collect { case (name, f) if f.table.size > 0 => new FamilyPages(name, f.traits, f.table) }
     val header = new ByteSink(64)
     header.putVarint(held.size)
     held.foreach(_.describe(header))
-    out.putInt(header.size)
-    out.putBytes(header.array, Platform.BYTE_ARRAY_OFFSET, header.size)
-    held.foreach(_.writeTo(out))
-    out.size - before
+    new ShardImage(header.toByteArray, held)
   }
 
   /**
@@ -54,64 +67,19 @@ object ShardImage {
     } catch { case e: MalformedData => throw new MalformedData(e.what, headerAt + e.at) }
   }
 
-  /** The records of a family in the order and with the page breaks that they are written with. */
-  final private class Pages(name: String, traits: FamilyTraits, table: RecordTable) {
-    private val hashed = table.hashedRefs
-    private val refs = hashed.fold(table.refs)(_.map(_.toInt))
-    private val pages = {
-      val lengths = Array.newBuilder[Int]
-      var length = 0
-      refs.foreach { ref =>
-        val room = Arena.room(table.recordBytes(ref))
-        if (length > 0 && length + room > Arena.PageBytes) {
-          lengths += length
-          length = 0
-        }
-        length += room
-      }
-      lengths += length
-      lengths.result()
-    }
-
-    def describe(header: ByteSink): Unit = {
-      header.putByte(ChangeSet.flags(traits))
-      header.putString(name)
-      header.putVarint(refs.length)
-      header.putVarint(pages.length)
-      pages.foreach(header.putVarint(_))
-    }
-
-    def writeTo(out: ByteSink): Unit = {
-      hashed.foreach(_.foreach(h => out.putInt((h >>> 32).toInt)))
-      refs.foreach(writeRecord(_, out))
-    }
-
-    private def writeRecord(ref: Int, out: ByteSink): Unit = {
-      val bytes = table.recordBytes(ref)
-      out.putBytes(table.page(ref), table.keyAt(ref) - HeaderBytes, bytes)
-      var padding = Arena.room(bytes) - bytes
-      while (padding > 0) {
-        out.putByte(0)
-        padding -= 1
-      }
-    }
-  }
-
   /** What the header says of a family. */
   final private class Described(val name: String, traits: FamilyTraits, records: Int, pages: Array[Int]) {
 
-    /** Reads the pages, then indexes them: memory is taken only for what is there. */
+    /** Reads the pages, and indexes each as it comes: memory is taken for no more than what follows can hold. */
     def read(in: SectionBytes): FamilyState = {
       val hashes = if (traits.ordered) null else in.take(4 * records)
       val start = in.consumed
-      val read = pages.map(in.take)
       val table = new RecordTable(traits.ordered)
-      table.expect(records)
+      table.expect(math.min(records, in.remaining / HeaderBytes))
       val key = new KeyBytes
-      var at = start
-      read.foreach { page =>
-        index(page, at, hashes, table, key)
-        at += page.length
+      pages.foreach { length =>
+        val at = in.consumed
+        index(in.take(length), at, hashes, table, key)
       }
       if (table.size != records) {
         throw new MalformedData(s"family $name has ${table.size} records, $records were announced", start)

@@ -2,7 +2,7 @@ package io.penstock.state.engine
 
 import scala.collection.mutable
 
-import io.penstock.state.format.{ByteSink, ChangeSet, ChangeSink, FamilyTraits}
+import io.penstock.state.format.{ChangeSet, ChangeSink, FamilyTraits}
 
 /** The content of one shard of one store: its column families by name. */
 final class ShardState extends ChangeSink {
@@ -35,8 +35,8 @@ final class ShardState extends ChangeSink {
   /** Applies the changes of one version. */
   def apply(changes: Array[Byte], offset: Int, length: Int): Unit = ChangeSet.read(changes, offset, length, this)
 
-  /** Writes the whole content as an image and returns its size in bytes. */
-  def writeTo(out: ByteSink): Int = ShardImage.write(families, out)
+  /** The whole content as it is now. */
+  def image: ShardImage = ShardImage.of(families)
 
   def memoryBytes: Long = families.valuesIterator.map(_.table.memoryBytes).sum
 }

@@ -6,7 +6,7 @@ import java.util.UUID
 import org.apache.spark.unsafe.Platform
 
 /** A growing byte array with the primitives of the file formats: little-endian numbers, unsigned LEB128 varints. */
-final class ByteSink(initialBytes: Int = 1024) {
+final class ByteSink(initialBytes: Int = 1024) extends BytesOut {
   private var bytes = new Array[Byte](initialBytes)
   private var length = 0
 
@@ -67,6 +67,9 @@ final class ByteSink(initialBytes: Int = 1024) {
     Bytes.copy(base, offset, bytes, address, count)
     length += count
   }
+
+  override def put(bytes: Array[Byte], from: Int, count: Int): Unit =
+    putBytes(bytes, Platform.BYTE_ARRAY_OFFSET.toLong + from, count)
 
   def putBytes(value: Array[Byte]): Unit = putBytes(value, Platform.BYTE_ARRAY_OFFSET, value.length)
 

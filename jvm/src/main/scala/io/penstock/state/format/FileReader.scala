@@ -1,7 +1,5 @@
 package io.penstock.state.format
 
-import java.util.zip.CRC32C
-
 /**
  * Reads one file: header and body, or sections by range. Whatever lengths the bytes announce, memory is taken for what
  * the file turns out to hold, twice at most.
@@ -40,7 +38,7 @@ final class FileReader(file: => String, source: FileReader.Source) {
    */
   def section[A](s: SectionRef)(read: SectionBytes => A): A = {
     source.seek(s.offset)
-    val bytes = new Sequential(s)
+    val bytes = new CheckedBytes(s.length, (at, count) => next(s.offset + at, count))
     val result =
       try Right(read(bytes))
       catch { case e: MalformedData => Left(e) }
@@ -53,29 +51,6 @@ final class FileReader(file: => String, source: FileReader.Source) {
       )
     }
     reading(file, s.offset)(result.fold(throw _, identity))
-  }
-
-  final private class Sequential(s: SectionRef) extends SectionBytes {
-    private val crc = new CRC32C
-    private var position = 0
-
-    override def consumed: Int = position
-
-    override def remaining: Int = s.length - position
-
-    override def take(count: Int): Array[Byte] = {
-      if (count < 0 || count > remaining) throw new MalformedData(s"$count bytes wanted, $remaining left", position)
-      val bytes = next(s.offset + position, count)
-      crc.update(bytes)
-      position += count
-      bytes
-    }
-
-    /** Of the whole section, whatever of it has been read. */
-    def checksum(): Int = {
-      while (remaining > 0) take(math.min(remaining, FileReader.FirstBytes))
-      crc.getValue.toInt
-    }
   }
 
   private def next(at: Long, length: Int): Array[Byte] = {

@@ -21,8 +21,9 @@ class ShardImageSuite extends AnyFunSuite {
   private def image(shard: ShardState): Array[Byte] = {
     val out = new ByteSink
     out.putInt(17)
-    val length = shard.writeTo(out)
-    assert(length == out.size - 4)
+    val image = shard.image
+    image.writeTo(out)
+    assert(image.bytes == out.size - 4)
     out.toByteArray.drop(4)
   }
 

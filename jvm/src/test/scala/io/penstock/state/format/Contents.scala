@@ -16,17 +16,22 @@ object Contents {
     case (name, family) if family.table.size > 0 => name -> (family.traits -> keys(family))
   }
 
+  private val rewrittenInto = Container.Snapshots(8L, new UUID(0L, 8L))
+
+  /** What errors call an image that was rewritten. */
+  val rewrittenPath: String = rewrittenInto.path
+
   /** What is read back from the bytes that the shard writes. */
   def rewritten(shard: ShardState): Content = {
     val out = new ByteSink
-    shard.writeTo(out)
+    shard.image.writeTo(out)
     of(ofImage(out.toByteArray))
   }
 
   /** The shard whose image these bytes are. */
   def ofImage(bytes: Array[Byte]): ShardState = {
-    val section = SectionRef(Container.Snapshots(8L, new UUID(0L, 8L)), 0L, bytes.length, FileFormat.crc(bytes))
-    new FileReader(section.container.path, new InMemory(bytes)).section(section)(ShardImage.read)
+    val section = SectionRef(rewrittenInto, 0L, bytes.length, FileFormat.crc(bytes))
+    new FileReader(rewrittenPath, new InMemory(bytes)).section(section)(ShardImage.read)
   }
 
   def bytes(base: AnyRef, at: Long, length: Int): Seq[Byte] = {

@@ -202,7 +202,7 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
 
   private val image = {
     val out = new ByteSink
-    before.writeTo(out)
+    before.image.writeTo(out)
     out.toByteArray
   }
 

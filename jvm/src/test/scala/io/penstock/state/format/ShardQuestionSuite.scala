@@ -11,18 +11,42 @@ class ShardQuestionSuite extends AnyFunSuite with PropertyChecks {
     root <- Gen.asciiPrintableStr
     operator <- Gen.choose(0L, 9L)
     name <- Gen.asciiPrintableStr
-    home <- Gen.choose(1, 1000)
     wanted <- Gen.listOf(Gen.zip(Gen.choose(0, 5000), Gen.zip(Gen.long, Gen.long).map(l => new UUID(l._1, l._2))))
-  } yield ShardQuestion(root, StoreKey(operator, name), home, wanted)
+  } yield ShardQuestion(root, StoreKey(operator, name), wanted)
 
   private val images = Gen.listOf(Gen.option(Gen.listOf(Gen.choose(Byte.MinValue, Byte.MaxValue)).map(_.toArray)))
 
   private def answer(of: Seq[Option[Array[Byte]]]): Array[Byte] = {
     val shards = of.zipWithIndex.map {
-      case (Some(image), i) => AnsweredShard.Held(i, 10L * i, image.length, FileFormat.crc(image))
+      case (Some(image), i) => AnsweredShard.Held(i, 10L * i, image.length)
       case (None, i) => if (i % 2 == 0) AnsweredShard.NotHeld else AnsweredShard.Later
     }
-    9.toByte +: (ShardAnswer.encode(shards) ++ of.flatten.flatten)
+    val out = new ByteSink
+    out.put(ShardAnswer.head(shards), 0, ShardAnswer.head(shards).length)
+    of.flatten.foreach(image => ShardAnswer.writeImage(out)(_.put(image, 0, image.length)))
+    assert(out.size == ShardAnswer.bytes(ShardAnswer.head(shards), shards))
+    out.toByteArray
+  }
+
+  private class Arrived(bytes: Array[Byte]) extends SectionBytes {
+    private var at = 0
+    override def consumed: Int = at
+    override def remaining: Int = bytes.length - at
+    override def take(count: Int): Array[Byte] = {
+      if (count < 0 || count > remaining) throw new MalformedData("cut off", at)
+      at += count
+      bytes.slice(at - count, at)
+    }
+  }
+
+  /** The images of an answer about so many shards. */
+  private def read(bytes: Array[Byte], shards: Int): Seq[Option[Seq[Byte]]] = {
+    val found = scala.collection.mutable.ArrayBuffer[Option[Seq[Byte]]]()
+    ShardAnswer.read(new Arrived(bytes), shards)(_.takeAll().toSeq) { (i, shard, image) =>
+      assert(i == found.size && image.isDefined == shard.isInstanceOf[AnsweredShard.Held])
+      found += image
+    }
+    found.toSeq
   }
 
   private def refused(body: => Unit): Boolean =
@@ -37,37 +61,46 @@ class ShardQuestionSuite extends AnyFunSuite with PropertyChecks {
     })
   }
 
+  test("offers come back, and so do their answers; no part of one is one") {
+    val offers = for {
+      q <- questions
+      home <- Gen.choose(1, 1000)
+      executor <- Gen.asciiPrintableStr
+      addresses <- Gen.mapOf(Gen.zip(Gen.alphaStr, Gen.asciiPrintableStr))
+      version <- Gen.choose(0L, Long.MaxValue)
+      more <- Gen.listOf(Gen.const(q.wanted))
+    } yield ShardOffer(q.stateRoot, home, executor, addresses, more.map(OfferedStore(q.store, version, _)))
+    check(Prop.forAll(offers) { offer =>
+      val bytes = ShardOffer.encode(offer)
+      ShardQuestion.isOffer(bytes) && ShardOffer.decode(bytes) == offer && refused(ShardQuestion.decode(bytes): Unit) &&
+      refused(ShardOffer.decode(bytes.dropRight(1)): Unit) && refused(ShardOffer.decode(bytes :+ 0.toByte): Unit)
+    })
+    check(Prop.forAll(Gen.listOf(Gen.choose(0, 5000))) { shards =>
+      val bytes = ShardOffer.encodeTaken(shards)
+      ShardOffer.decodeTaken(bytes) == shards && refused(ShardOffer.decodeTaken(bytes :+ 0.toByte): Unit)
+    })
+  }
+
   test("answers come back shard by shard") {
     check(Prop.forAll(images) { of =>
-      val found = scala.collection.mutable.ArrayBuffer[Option[Seq[Byte]]]()
       val bytes = answer(of)
-      ShardAnswer.decode(bytes, 1, of.size) { (i, shard, image) =>
-        assert(i == found.size && image.isDefined == shard.isInstanceOf[AnsweredShard.Held])
-        found += image.map(_.takeAll().toSeq)
-      }
-      found.toSeq == of.map(_.map(_.toSeq)) && refused(ShardAnswer.decode(bytes, 1, of.size + 1)((_, _, _) => ()))
+      read(bytes, of.size) == of.map(_.map(_.toSeq)) && refused(read(bytes, of.size + 1): Unit)
     })
   }
 
   test("a flipped bit, a missing byte and one too many are seen") {
     check(Prop.forAll(images.suchThat(_.exists(_.exists(_.nonEmpty))), Gen.choose(0, Int.MaxValue)) { (of, seed) =>
       val bytes = answer(of)
-      def read(b: Array[Byte]): Seq[Seq[Byte]] = {
-        val found = scala.collection.mutable.ArrayBuffer[Seq[Byte]]()
-        ShardAnswer.decode(b, 1, of.size)((_, _, image) => found ++= image.map(_.takeAll().toSeq))
-        found.toSeq
-      }
-      val images = bytes.length - of.flatten.map(_.length).sum
       val flipped = bytes.clone()
-      val at = images + seed % (bytes.length - images)
+      val at = seed % bytes.length
       flipped(at) = (flipped(at) ^ (1 << seed % 8)).toByte
-      refused(read(flipped): Unit) && refused(read(bytes.dropRight(1)): Unit) && refused(read(bytes :+ 1.toByte): Unit)
+      Seq(flipped, bytes.dropRight(1), bytes :+ 1.toByte).forall(b => refused(read(b, of.size): Unit))
     })
   }
 
   test("any other bytes are no answer, or one that ends where they do") {
     check(Prop.forAll(Gen.listOf(Gen.choose(Byte.MinValue, Byte.MaxValue)), Gen.choose(0, 3)) { (bytes, shards) =>
-      try { ShardAnswer.decode(bytes.toArray, 0, shards)((_, _, image) => image.foreach(_.takeAll())); true }
+      try { read(bytes.toArray, shards); true }
       catch { case _: MalformedData => true }
     })
   }

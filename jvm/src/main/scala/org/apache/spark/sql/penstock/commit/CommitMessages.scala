@@ -2,6 +2,8 @@ package org.apache.spark.sql.penstock.commit
 
 import java.util.UUID
 
+import org.apache.spark.sql.penstock.lease.Holder
+
 import io.penstock.state.format.{Container, Section, StoreKey}
 import io.penstock.telemetry.StateLoad
 
@@ -19,6 +21,8 @@ sealed trait CommitMessage extends Serializable {
  *   of each of `shards`: its size before the changes, and what the attempt did with it
  * @param loadNs
  *   time in which the attempt brought what was not in its executor's memory
+ * @param brought
+ *   how many shards that were, by transport, or as [[StoreCommit.Checkpoint]]
  * @param sections
  *   of the changed ones; offsets from the start of the attempt's payload
  */
@@ -27,8 +31,15 @@ final case class StoreCommit(
     shards: Array[Int],
     state: StateLoad,
     loadNs: Long,
+    brought: Map[String, Int],
     sections: Array[Section]
 ) extends Serializable
+
+object StoreCommit {
+
+  /** Shards that were read from the checkpoint. */
+  val Checkpoint = "checkpoint"
+}
 
 /**
  * One task attempt has committed its stores.
@@ -55,6 +66,27 @@ final case class TaskCommitted(
     payloadAt: Long,
     stores: Seq[StoreCommit]
 ) extends CommitMessage
+
+/**
+ * An executor that ends has handed shards to another.
+ *
+ * @param from
+ *   the executor that ends, as a task location
+ * @param to
+ *   the one that has them now
+ */
+final case class ShardsHandedOver(runId: UUID, region: Long, from: String, to: String, shards: Array[Int])
+    extends CommitMessage
+
+/**
+ * Shards that an executor which ends is to hand to another.
+ *
+ * @param to
+ *   the other
+ * @param offer
+ *   what it is to be told, encoded
+ */
+final case class HandOver(runId: UUID, region: Long, to: Holder, offer: Array[Byte])
 
 /**
  * A file of snapshots is durable.

@@ -11,6 +11,7 @@ import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.sql.penstock.state.{QueryDescription, StateDirectory}
 
 import io.penstock.errors.PenstockException
+import io.penstock.routing.Division
 import io.penstock.sharding.Layout
 import io.penstock.state.format._
 import io.penstock.telemetry.{MovedState, StateLoad}
@@ -96,7 +97,9 @@ final class QueryCommits(
       val of = owners.get(r).filter(_.length >= batch.layout(r).shards).getOrElse {
         java.util.Arrays.copyOf(ownersOf(r), batch.layout(r).shards)
       }
-      moved(r) = stores.foldLeft(movedOf(r))((sum, s) => sum + MovedState(bytesFromOthers(of, s, c.executor), s.loadNs))
+      moved(r) = stores.foldLeft(movedOf(r))((sum, s) =>
+        sum + MovedState(bytesFromOthers(of, s, c.executor), s.loadNs, s.brought)
+      )
       stores.foreach { s =>
         s.shards.foreach(of(_) = c.executor)
         loads.told(r, s)
@@ -104,6 +107,37 @@ final class QueryCommits(
       owners(r) = of
     }
     if (batch.complete) writeManifest()
+  }
+
+  /**
+   * What an executor that ends is to hand over: what it has in memory, to those that have shards as well, by size. Nothing where
+   * there is nobody.
+   *
+   * @param executor
+   *   as a task location
+   */
+  def handOver(executor: String): Seq[HandOver] = synchronized {
+    val takers = couriers.keys.filter(_ != executor).toSeq.sorted
+    if (batch == null || takers.isEmpty || !couriers.contains(executor)) Nil
+    else
+      for {
+        region <- batch.spec.regions
+        of = owners.getOrElse(region.region, Array.empty[String])
+        shards = of.indices.filter(of(_) == executor)
+        bytes = loads.of(region.region).of(of.length).bytes
+        (part, its) <- shards.zip(Division.of(shards.map(bytes(_)).toArray, takers.size)).groupMap(_._2)(_._1).toSeq
+        stores = region.stores.flatMap(key => batch.held(key, its))
+        if stores.nonEmpty
+      } yield {
+        val offer =
+          ShardOffer(stateRoot, batch.layout(region.region).home, executor, couriers(executor), stores)
+        HandOver(runId, region.region, Holder(takers(part), couriers(takers(part))), ShardOffer.encode(offer))
+      }
+  }
+
+  /** Takes note of who has shards in memory now that another had. */
+  def handedOver(m: ShardsHandedOver): Unit = synchronized {
+    owners.get(m.region).foreach(of => m.shards.foreach(s => if (s < of.length && of(s) == m.from) of(s) = m.to))
   }
 
   /** Size of what a commit's task had to bring from other executors. */
@@ -345,6 +379,23 @@ object QueryCommits {
       s.shards.foreach { shard =>
         if (of(shard) == null) waitingFor -= 1
         of(shard) = new Entry(c, bySection.get(shard).orNull)
+      }
+    }
+
+    /** What is known of shards of a store in the memory of those that ran them last: by version, each with its lineage. */
+    def held(key: StoreKey, shards: Seq[Int]): Seq[OfferedStore] = {
+      val now = layout(regions(key.operatorId).region)
+      val before = base.stores.get(key)
+      val of = entries(key)
+      val found = shards.filter(_ < of.length).map { shard =>
+        val e = of(shard)
+        val lineage =
+          if (e != null && e.section != null) e.commit.lineage
+          else before.filter(_ => now.continues(shard, base.layout(key))).fold(ShardRefs.NeverWritten)(_(shard).lineage)
+        (spec.batchId + (if (e == null) 0 else 1), shard, lineage)
+      }
+      found.filter(_._3 != ShardRefs.NeverWritten).groupBy(_._1).toSeq.map { case (version, these) =>
+        OfferedStore(key, version, these.map(s => (s._2, s._3)))
       }
     }
 

@@ -1,19 +1,20 @@
 package org.apache.spark.sql.penstock.commit
 
 import java.util.UUID
-import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.{ConcurrentHashMap, TimeUnit}
 
+import scala.concurrent.duration.FiniteDuration
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import org.apache.spark.internal.Logging
-import org.apache.spark.rpc.{RpcCallContext, RpcEndpointRef, RpcEnv, ThreadSafeRpcEndpoint}
+import org.apache.spark.rpc.{RpcCallContext, RpcEndpointRef, RpcEnv, RpcTimeout, ThreadSafeRpcEndpoint}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.streaming.state.{StateStoreId, StateStoreProviderId}
 import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.util.{RpcUtils, ThreadUtils}
-import org.apache.spark.{SparkConf, SparkEnv}
+import org.apache.spark.{SparkConf, SparkContext, SparkEnv}
 
 import io.penstock.conf.{ApplicationSetup, Settings}
 import io.penstock.errors.PenstockException
@@ -117,6 +118,26 @@ object StateCommits extends Logging {
   def live(stateRoots: Set[String]): Map[String, Long] =
     driverRef().askSync[Map[String, Long]](WhichAreLive(stateRoots))
 
+  /**
+   * Asks the driver what this executor is to hand over, which ends; nothing where the application ends.
+   *
+   * @param limitMs
+   *   in which it has to answer
+   */
+  def handOver(executor: String, limitMs: Long): Seq[HandOver] = {
+    val limit = new RpcTimeout(FiniteDuration(limitMs, TimeUnit.MILLISECONDS), "spark.penstock.handOver.limitMs")
+    driverRef().askSync[Seq[HandedOver]](WhatToHandOver(executor), limit).map {
+      case (runId, region, to, addresses, offer) =>
+        HandOver(UUID.fromString(runId), region, Holder(to, addresses), offer)
+    }
+  }
+
+  private def toHandOver(executor: String): Seq[HandedOver] =
+    if (SparkContext.getActive.forall(_.isStopped)) Nil
+    else
+      for (run <- runs.values.asScala.toSeq if run.thread.isAlive; h <- run.commits.handOver(executor))
+        yield (h.runId.toString, h.region, h.to.executor, h.to.addresses, h.offer)
+
   private def driverRef(): RpcEndpointRef = {
     val rpc = SparkEnv.get.rpcEnv
     val known = driver
@@ -136,6 +157,11 @@ object StateCommits extends Logging {
   }
 
   final private case class WhichAreLive(stateRoots: Set[String])
+
+  /** A [[HandOver]] in types of the Scala library. */
+  private type HandedOver = (String, Long, String, Map[String, String], Array[Byte])
+
+  final private case class WhatToHandOver(executor: String)
 
   /**
    * Writing a manifest must not hold up the threads that carry Spark's own messages.
@@ -162,6 +188,11 @@ object StateCommits extends Logging {
           context.reply(refused)
         }
       case WhichAreLive(roots) => context.reply(liveRoots.filter { case (root, _) => roots(root) })
+      case WhatToHandOver(executor) =>
+        workers.execute { () =>
+          try context.reply(toHandOver(executor))
+          catch { case NonFatal(e) => context.sendFailure(e) }
+        }
     }
 
     override def onStop(): Unit = workers.shutdownNow(): Unit
@@ -177,6 +208,7 @@ object StateCommits extends Logging {
       m match {
         case c: TaskCommitted => run.commits.committed(c)
         case s: SnapshotsWritten => run.commits.snapshotsWritten(s)
+        case h: ShardsHandedOver => run.commits.handedOver(h)
       }
     }
   }

@@ -39,6 +39,8 @@ final class TaskCommits private (
    *   of each shard
    * @param loadNs
    *   time in which they were brought to this executor
+   * @param brought
+   *   how many, by transport or from the checkpoint
    * @param bytes
    *   handed over: its content stays as it is, but more may be written behind it
    * @param sections
@@ -51,6 +53,7 @@ final class TaskCommits private (
       shards: Array[Int],
       state: StateLoad,
       loadNs: Long,
+      brought: Map[String, Int],
       bytes: ByteSink,
       sections: Seq[Section]
   ): Unit = synchronized {
@@ -59,7 +62,7 @@ final class TaskCommits private (
     if (payload == null) payload = bytes
     else payload.putBytes(bytes.array, org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET, bytes.size)
     val placed = sections.iterator.map(s => s.copy(offset = s.offset + at)).toArray
-    stores += StoreCommit(store, shards, state, loadNs, placed)
+    stores += StoreCommit(store, shards, state, loadNs, brought, placed)
     if (stores.size >= expected) flush()
   }
 

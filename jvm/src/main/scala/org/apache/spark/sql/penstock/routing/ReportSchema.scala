@@ -52,6 +52,12 @@ object ReportSchema {
       true,
       "time in which tasks brought state that was not in their executor's memory, over all tasks"
     )
+    .add(
+      "brought",
+      StringType,
+      true,
+      "how many shards that were, over all stores, by the transport that brought them from another executor's memory, or `checkpoint`"
+    )
     .add("decisionMicros", LongType, true, "time to bind shards to tasks")
     .add(
       "decision",

@@ -75,6 +75,7 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       decision.map(_.moved).orNull,
       r.moved.map(_.bytes).orNull,
       r.moved.map(_.loadNs / 1000000L).orNull,
+      r.moved.map(_.inWords).orNull,
       decision.map(_.micros).orNull,
       decision.map(outcome(r, _, dearest)).orNull,
       r.reason.orNull

@@ -12,6 +12,7 @@ object ExecutorMetrics {
   }
 
   private val shardsInMemory, shardsFolded, shardsTravelled, shardsLoaded, committedBytes = new Counter
+  private val travelledBy = Metrics.ShardsTravelledBy.map { case (transport, _) => transport -> new Counter }
   private val foldTime, loadTime, commitTime = new NanosecondCounter
   private val snapshotFiles, snapshotShards, snapshotBytes, snapshotFailures = new Counter
 
@@ -32,7 +33,7 @@ object ExecutorMetrics {
     Metrics.SnapshotShards -> snapshotShards,
     Metrics.SnapshotBytes -> snapshotBytes,
     Metrics.SnapshotFailures -> snapshotFailures
-  )
+  ) ++ travelledBy.map { case (transport, counter) => Metrics.ShardsTravelledBy(transport) -> counter }
 
   def register(registry: MetricRegistry): Unit = all.foreach { case (m, value) => registry.register(m.name, value) }
 
@@ -41,6 +42,7 @@ object ExecutorMetrics {
     shardsInMemory.inc(timings.inMemoryShards.toLong)
     shardsFolded.inc(timings.foldedShards.toLong)
     shardsTravelled.inc(timings.travelledShards.toLong)
+    timings.travelled.foreach { case (transport, shards) => travelledBy.get(transport).foreach(_.inc(shards.toLong)) }
     shardsLoaded.inc(timings.loadedShards.toLong)
     foldTime.inc(timings.foldNs)
     loadTime.inc(timings.loadNs)

@@ -1,35 +1,50 @@
 package org.apache.spark.sql.penstock.state
 
-import java.nio.ByteBuffer
+import scala.collection.mutable
 
-import io.penstock.courier.Giver
+import io.penstock.courier.{Giver, Message, MessageOut}
+import io.penstock.state.engine.ShardImage
 import io.penstock.state.format._
 
-/** Gives other executors the shards that this one has in memory. */
+/** Gives other executors the shards that this one has in memory, and takes those of one that ends. */
 object ShardGiver extends Giver {
 
-  /** Images in one answer, which is heap on both sides as long as it is under way: who wants more asks again. */
+  /** Images in one answer, which has to come within its limit of time: who wants more asks again. */
   private val AnswerBytes = 16 << 20
 
   /** A message has a gibibyte. What is larger comes from the checkpoint. */
   private val MostShardBytes = 768L << 20
 
-  override def give(question: Array[Byte]): Either[String, Seq[ByteBuffer]] = {
-    val asked = ShardQuestion.decode(question)
+  override def give(question: Array[Byte]): Either[String, Message] =
+    if (ShardQuestion.isOffer(question)) {
+      Right(Message.of(ShardOffer.encodeTaken(ShardTaker.take(ShardOffer.decode(question)))))
+    } else Right(answer(ShardQuestion.decode(question)))
+
+  private def answer(asked: ShardQuestion): Message = {
     val store = ShardStores.find(asked.stateRoot, asked.store)
-    val images = new ByteSink(1 << 16)
+    val images = mutable.ArrayBuffer[ShardImage]()
     val answered = asked.wanted.map { case (shard, lineage) =>
       store.filter(_.has(shard)).map(_.slot(shard)) match {
-        case Some(slot) if images.size >= AnswerBytes && slot.has(lineage) => AnsweredShard.Later
+        case Some(slot) if images.map(_.bytes).sum >= AnswerBytes && slot.has(lineage) => AnsweredShard.Later
         case Some(slot) if slot.contentBytes <= MostShardBytes =>
-          val at = images.size
-          slot.give(lineage, images).fold[AnsweredShard](AnsweredShard.NotHeld) { given =>
-            val length = images.size - at
-            AnsweredShard.Held(given.deltas, given.deltaBytes, length, FileFormat.crc(images.array, at, length))
+          slot.give(lineage).fold[AnsweredShard](AnsweredShard.NotHeld) { given =>
+            images += given.image
+            AnsweredShard.Held(given.deltas, given.deltaBytes, given.image.bytes.toInt)
           }
         case _ => AnsweredShard.NotHeld
       }
     }
-    Right(Seq(ByteBuffer.wrap(ShardAnswer.encode(answered)), ByteBuffer.wrap(images.array, 0, images.size)))
+    new Answer(answered, images.toSeq)
+  }
+
+  final private class Answer(answered: Seq[AnsweredShard], images: Seq[ShardImage]) extends Message {
+    private val head = ShardAnswer.head(answered)
+
+    override def bytes: Long = ShardAnswer.bytes(head, answered)
+
+    override def writeTo(out: MessageOut): Unit = {
+      out.put(head)
+      images.foreach(image => ShardAnswer.writeImage(out.put(_, _, _))(image.writeTo))
+    }
   }
 }

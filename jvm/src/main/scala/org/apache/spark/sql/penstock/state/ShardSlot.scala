@@ -4,8 +4,8 @@ import java.util.UUID
 
 import scala.collection.mutable
 
-import io.penstock.state.engine.ShardState
-import io.penstock.state.format.{ByteSink, ShardRefs}
+import io.penstock.state.engine.{ShardImage, ShardState}
+import io.penstock.state.format.ShardRefs
 import io.penstock.state.memory.{MemoryAccount, SharedBytes}
 import io.penstock.state.snapshot.SnapshotPlan
 
@@ -95,6 +95,23 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
     }
   }
 
+  /**
+   * Takes content that another executor hands over.
+   *
+   * @param version
+   *   of the store that the content is of
+   * @return
+   *   whether memory has it now; not where a later batch has been here
+   */
+  def adopt(lineage: UUID, version: Long, loaded: => Loaded): Boolean = synchronized {
+    if (!has(lineage) && openedFor <= version) {
+      try bring(lineage, loaded)
+      finally count()
+    }
+    if (has(lineage)) openedFor = math.max(openedFor, version)
+    has(lineage)
+  }
+
   /** Lets go of everything; who opens the shard next loads it. */
   def forget(): Unit = synchronized {
     reset()
@@ -109,20 +126,19 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
     synchronized(Option.when(deltas > 0)(SnapshotPlan.Candidate(shard, deltas, deltaBytes, countedBytes)))
 
   /**
-   * Writes the content at a lineage into `out`, for another executor; None where memory does not have what leads to it. What is
-   * given stays here as well.
+   * The content at a lineage, for another executor; None where memory does not have what leads to it. What is given stays here
+   * as well.
    */
-  def give(wanted: UUID, out: ByteSink): Option[Given] = synchronized {
+  def give(wanted: UUID): Option[Given] = synchronized {
     Option.when(wanted != ShardRefs.NeverWritten && has(wanted)) {
       try bring(wanted, throw new IllegalStateException("it is held"))
       finally count()
-      content.writeTo(out)
-      Given(deltas, deltaBytes)
+      Given(content.image, deltas, deltaBytes)
     }
   }
 
-  /** Writes the content into `out` and returns its size in bytes, its version and its lineage. */
-  def writeTo(out: ByteSink): (Int, Long, UUID) = synchronized((content.writeTo(out), openedFor, at))
+  /** The content, its version and its lineage. */
+  def image: (ShardImage, Long, UUID) = synchronized((content.image, openedFor, at))
 
   /** A snapshot of a lineage is durable. */
   def snapshotted(lineage: UUID): Unit = synchronized {
@@ -172,8 +188,8 @@ object ShardSlot {
   /** Content from the checkpoint, with the number and bytes of the deltas that were applied to its snapshot. */
   final case class Loaded(content: ShardState, deltas: Int, deltaBytes: Long)
 
-  /** What a shard that is given has of change sets since the last snapshot, and their bytes. */
-  final case class Given(deltas: Int, deltaBytes: Long)
+  /** A shard that is given, and what it has of change sets since the last snapshot, and their bytes. */
+  final case class Given(image: ShardImage, deltas: Int, deltaBytes: Long)
 
   final case class Opened(content: ShardState, source: Source)
 

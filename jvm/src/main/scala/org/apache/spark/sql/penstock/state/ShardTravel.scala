@@ -1,6 +1,5 @@
 package org.apache.spark.sql.penstock.state
 
-import java.nio.ByteBuffer
 import java.util.UUID
 import java.util.concurrent.atomic.AtomicLong
 
@@ -10,7 +9,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.penstock.lease.Holder
 
-import io.penstock.courier.{ExecutorCourier, Outcome}
+import io.penstock.courier.{ExecutorCourier, MessageIn, Outcome}
 import io.penstock.state.engine.ShardImage
 import io.penstock.state.format._
 
@@ -18,7 +17,7 @@ import io.penstock.state.format._
  * Brings shards from the memory of other executors, by the sidecars. What does not come that way, for whatever reason, is
  * left to the checkpoint: it costs time, and nothing else.
  */
-final class ShardTravel(stateRoot: String, store: StoreKey, home: Int) extends Logging {
+final class ShardTravel(stateRoot: String, store: StoreKey) extends Logging {
 
   /**
    * Asks for shards.
@@ -26,55 +25,70 @@ final class ShardTravel(stateRoot: String, store: StoreKey, home: Int) extends L
    * @param wanted
    *   each with the lineage that it must have
    * @param use
-   *   gets each that came
+   *   gets each that came, and the transport by which it did
    * @return
    *   those that did not come
    */
   def bring(
       wanted: Seq[(Int, UUID)],
       holderOf: Int => Option[Holder]
-  )(use: (Int, ShardSlot.Loaded) => Unit): Seq[Int] = {
+  )(use: (Int, ShardSlot.Loaded, String) => Unit): Seq[Int] = {
     val came = mutable.Set[Int]()
     val byHolder = wanted.flatMap(w => holderOf(w._1).map(_ -> w)).groupMap(_._1)(_._2)
     byHolder.foreach { case (holder, shards) =>
-      try fromOne(holder, shards) { (shard, loaded) =>
-          use(shard, loaded)
+      try fromOne(holder, shards) { (shard, loaded, by) =>
+          use(shard, loaded, by)
           came += shard
         }
       catch {
-        // Not what goes wrong in using them: memory that is full is full however shards come.
         case e: MalformedData => ShardTravel.tell(s"what ${holder.executor} answered is no answer: ${e.getMessage}")
+        // What else goes wrong here, the checkpoint shows again or does not have.
+        case NonFatal(e) => ShardTravel.tell(s"shards of ${holder.executor} could not be taken: $e")
       }
     }
     wanted.map(_._1).filterNot(came)
   }
 
-  private def fromOne(holder: Holder, wanted: Seq[(Int, UUID)])(use: (Int, ShardSlot.Loaded) => Unit): Unit = {
+  private def fromOne(holder: Holder, wanted: Seq[(Int, UUID)])(
+      use: (Int, ShardSlot.Loaded, String) => Unit
+  ): Unit = {
     var left = wanted
     while (left.nonEmpty) {
       val asked = left
       left = Nil
-      val question = ByteBuffer.wrap(ShardQuestion.encode(ShardQuestion(stateRoot, store, home, asked)))
-      outcome(holder, question) match {
-        case here: Outcome.Here =>
-          val later = mutable.ArrayBuffer[(Int, UUID)]()
-          ShardAnswer.decode(here.bytes, here.offset, asked.size) {
-            case (i, held: AnsweredShard.Held, Some(image)) =>
-              use(asked(i)._1, ShardSlot.Loaded(ShardImage.read(image), held.deltas, held.deltaBytes))
-            case (i, AnsweredShard.Later, _) => later += asked(i)
-            case _ => ()
-          }
-          // One at least comes with each answer, or there is no end.
-          if (later.size < asked.size) left = later.toSeq
+      val later = mutable.ArrayBuffer[(Int, UUID)]()
+      ask(holder, ShardQuestion.encode(ShardQuestion(stateRoot, store, asked))) { (answer, by) =>
+        ShardAnswer.read(new AnswerBytes(answer), asked.size)(ShardImage.read) {
+          case (i, held: AnsweredShard.Held, Some(content)) =>
+            use(asked(i)._1, ShardSlot.Loaded(content, held.deltas, held.deltaBytes), by)
+          case (i, AnsweredShard.Later, _) => later += asked(i)
+          case _ => ()
+        }
+      } match {
+        // One at least comes with each answer, or there is no end.
+        case Outcome.Here(_) => if (later.size < asked.size) left = later.toSeq
         case Outcome.Refused(why) => ShardTravel.tell(s"${holder.executor} gives no shards: $why")
         case Outcome.Lost(why) => ShardTravel.tell(s"${holder.executor} could not be asked for shards: $why")
       }
     }
   }
 
-  private def outcome(holder: Holder, question: ByteBuffer): Outcome =
-    try ExecutorCourier.ask(holder.addresses, question, ShardTravel.LimitMs)
-    catch { case NonFatal(e) => Outcome.Lost(e.toString) }
+  private def ask(holder: Holder, question: Array[Byte])(read: (MessageIn, String) => Unit): Outcome[Unit] =
+    ExecutorCourier.ask(holder.addresses, question, ShardTravel.LimitMs)(read)
+}
+
+/** An answer of another executor, as it comes. */
+final private[penstock] class AnswerBytes(in: MessageIn) extends SectionBytes {
+  private val all = in.remaining
+
+  override def consumed: Int = all - in.remaining
+
+  override def remaining: Int = in.remaining
+
+  override def take(count: Int): Array[Byte] = {
+    if (count < 0 || count > remaining) throw new MalformedData(s"$count bytes wanted, $remaining left", consumed)
+    in.take(count)
+  }
 }
 
 object ShardTravel extends Logging {

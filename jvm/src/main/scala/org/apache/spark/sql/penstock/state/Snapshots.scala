@@ -85,7 +85,9 @@ object Snapshots extends Logging {
     }
     requests.foreach { r =>
       val at = payload.size
-      val (length, version, lineage) = r.slot.writeTo(payload)
+      val (image, version, lineage) = r.slot.image
+      image.writeTo(payload)
+      val length = payload.size - at
       val crc = FileFormat.crc(payload.array, at, length)
       entries += ((SnapshotEntry(version, lineage, Section(r.store, r.slot.shard, at, length, crc)), r.slot))
       if (payload.size > FileBytes) flush()

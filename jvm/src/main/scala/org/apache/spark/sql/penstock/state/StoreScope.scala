@@ -7,7 +7,7 @@ import scala.collection.mutable
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.execution.streaming.state.{KeyStateEncoderSpec, StateStoreId}
-import org.apache.spark.sql.penstock.commit.TaskCommits
+import org.apache.spark.sql.penstock.commit.{StoreCommit, TaskCommits}
 import org.apache.spark.sql.penstock.lease.TaskLeases.TaskLease
 import org.apache.spark.sql.types.StructType
 
@@ -58,7 +58,10 @@ trait StoreScope {
 /** Where the time of opening went, for metrics. */
 final class StoreTimings {
   var inMemoryShards: Int = 0
-  var travelledShards: Int = 0
+
+  /** Shards that came from other executors' memory, by transport. */
+  val travelled: mutable.Map[String, Int] = mutable.Map.empty.withDefaultValue(0)
+  def travelledShards: Int = travelled.values.sum
   var loadedShards: Int = 0
   var foldedShards: Int = 0
   var loadNs: Long = 0L
@@ -86,6 +89,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
 
   private val sources = mutable.Map[Int, ShardState]()
   private var loadNs = 0L
+  private var brought = Map.empty[String, Int]
 
   override def shards: Array[Int] = lease.shards
   override def shardCount: Int = layout.shards
@@ -125,6 +129,8 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
     try bring(out, timings)
     finally {
       loadNs += timings.loadNs
+      brought =
+        timings.travelled.toMap ++ Option.when(timings.loadedShards > 0)(StoreCommit.Checkpoint -> timings.loadedShards)
       ExecutorMetrics.opened(timings)
     }
     requestSnapshots()
@@ -142,14 +148,14 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
   private def bring(out: Array[ShardState], timings: StoreTimings): Unit = {
     val start = System.nanoTime()
     val brought = mutable.ArrayBuffer[ShardSlot]()
-    def take(shard: Int, load: => ShardSlot.Loaded, travelled: Boolean = false): Unit = {
+    def take(shard: Int, load: => ShardSlot.Loaded, travelledBy: Option[String] = None): Unit = {
       val slot = store.slot(shard)
       val opened = slot.open(base(shard), region.batchId)(load)
       out(shard) = opened.content
       opened.source match {
         case ShardSlot.Folded => timings.foldedShards += 1
         case ShardSlot.Brought =>
-          if (travelled) timings.travelledShards += 1 else timings.loadedShards += 1
+          travelledBy.fold(timings.loadedShards += 1)(timings.travelled(_) += 1)
           brought += slot
         case ShardSlot.InMemory => timings.inMemoryShards += 1
       }
@@ -166,19 +172,19 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
     timings.foldNs = System.nanoTime() - start
     if (elsewhere.nonEmpty) {
       try {
-        val left = travel(elsewhere)((s, loaded) => take(s, loaded, travelled = true))
+        val left = travel(elsewhere)((s, loaded, by) => take(s, loaded, Some(by)))
         if (left.nonEmpty) new ShardLoader(directory).load(manifest, key, left)((s, loaded) => take(s, loaded))
       } finally timings.loadNs = System.nanoTime() - start - timings.foldNs
     }
   }
 
   /** Asks the executors that have shards in memory; gives those that did not come. */
-  private def travel(wanted: Array[Int])(use: (Int, ShardSlot.Loaded) => Unit): Seq[Int] = {
+  private def travel(wanted: Array[Int])(use: (Int, ShardSlot.Loaded, String) => Unit): Seq[Int] = {
     lazy val here = TaskCommits.here
     // A place that a pinned hash had may be for another by now.
     def holderOf(shard: Int) =
       region.holders.of(shard).filter(h => layout.continues(shard, before.layout) && h.executor != here)
-    new ShardTravel(region.stateRoot, key, layout.home).bring(wanted.toSeq.map(s => s -> base(s)), holderOf)(use)
+    new ShardTravel(region.stateRoot, key).bring(wanted.toSeq.map(s => s -> base(s)), holderOf)(use)
   }
 
   /** Between `has` and `open` another attempt may have moved the shard on: then it is loaded by itself. */
@@ -195,7 +201,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
     val commits = TaskCommits.current(region, directory, setting(Settings.StateInlineBytes))
     val lineage = commits.lineage
     val state = StateLoad(shards.map(store.slot(_).contentBytes), keys, operations)
-    commits.add(key, shards, state, loadNs, changes, sections)
+    commits.add(key, shards, state, loadNs, brought, changes, sections)
     val kept = new SharedBytes(changes.array, store.memory)
     sections.foreach(s => store.slot(s.shard).prepare(lineage, base(s.shard), kept, s.offset, s.length))
   }

@@ -75,15 +75,50 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(Holders.of(Array("a", null, "b"), Map("b" -> Map.empty[String, String])).byShard.toSeq == Seq(-1, -1, 0))
   }
 
+  test("an executor that ends hands what it has to the others, at the lineage that the next batch wants") {
+    val c = commits(root())
+    assert(c.handOver("executor_h_first").isEmpty)
+    open(c, 0)
+    val lineage = commit(c, 0, Seq(0, 1), "first")
+    // Nobody is there yet who could take it.
+    assert(c.handOver("executor_h_first").isEmpty)
+    commit(c, 0, Seq(2), "other")
+    commit(c, 0, Seq(3), "third")
+    def offered(): Map[String, Seq[(Long, Int, UUID)]] = c.handOver("executor_h_first").map { h =>
+      val offer = ShardOffer.decode(h.offer)
+      assert(h.to.addresses == Map("tcp" -> h.to.executor.stripPrefix("executor_h_")))
+      assert((offer.stateRoot, offer.home) == (c.stateRoot, shardCount))
+      assert((offer.executor, offer.addresses) == ("executor_h_first", Map("tcp" -> "first")))
+      h.to.executor -> offer.stores.flatMap { s =>
+        assert(s.store == store)
+        s.shards.map { case (shard, of) => (s.version, shard, of) }
+      }
+    }.toMap
+    val wanted = Map("executor_h_other" -> Seq((1L, 0, lineage)), "executor_h_third" -> Seq((1L, 1, lineage)))
+    assert(offered() == wanted)
+    val base = open(c, 1).base.stores(store)
+    assert(offered() == wanted && Seq(0, 1).forall(base.lineage(_) == lineage))
+    assert(c.handOver("executor_h_unknown").isEmpty)
+    c.handedOver(ShardsHandedOver(c.runId, 0L, "executor_h_first", "executor_h_other", Array(0, 2, 9)))
+    assert(c.ownersOf(0L).toSeq == Seq("other", "first", "other", "third").map("executor_h_" + _))
+    // Who has committed a shard since is not forgotten.
+    commit(c, 1, Seq(1), "third")
+    c.handedOver(ShardsHandedOver(c.runId, 0L, "executor_h_first", "executor_h_other", Array(1)))
+    assert(c.ownersOf(0L)(1) == "executor_h_third")
+    c.handedOver(ShardsHandedOver(c.runId, 7L, "executor_h_first", "executor_h_other", Array(1)))
+  }
+
   test("state that came to another executor is counted, and the time to bring it, batch by batch") {
     val c = commits(root())
     open(c, 0)
     commit(c, 0, 0 until 4, "first")
-    assert(c.movedOf(0L) == MovedState(0, "first".length))
+    assert(c.movedOf(0L) == MovedState(0, "first".length, Map("first" -> 4)))
     open(c, 1)
     commit(c, 1, Seq(0, 1, 2), "first")
     commit(c, 1, Seq(3), "other")
-    assert(c.movedOf(0L) == MovedState("other".length, "first".length + "other".length))
+    val brought = Map("first" -> 3, "other" -> 1)
+    assert(c.movedOf(0L) == MovedState("other".length, "first".length + "other".length, brought))
+    assert(c.movedOf(0L).inWords == "first 3, other 1" && MovedState.Nothing.inWords.isEmpty)
     assert(c.movedOf(7L) == MovedState.Nothing)
     open(c, 2)
     assert(c.movedOf(0L) == MovedState.Nothing)

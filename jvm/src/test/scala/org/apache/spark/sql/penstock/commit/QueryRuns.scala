@@ -81,7 +81,7 @@ trait QueryRuns {
         lineage,
         if (inline) out.toByteArray else null,
         payloadAt,
-        Seq(StoreCommit(store, shards.toArray, told, loadNs = text.length, sections.toArray))
+        Seq(StoreCommit(store, shards.toArray, told, loadNs = text.length, Map(text -> shards.size), sections.toArray))
       )
     )
     lineage
@@ -130,5 +130,5 @@ trait QueryRuns {
 
   /** Writes the content of a shard as a manifest has it. */
   protected def contentOf(c: QueryCommits, m: Manifest, shard: Int)(out: ByteSink): Unit =
-    new ShardLoader(new StateDirectory(c.stateRoot, hadoop)).loadOne(m, store, shard).content.writeTo(out): Unit
+    new ShardLoader(new StateDirectory(c.stateRoot, hadoop)).loadOne(m, store, shard).content.image.writeTo(out)
 }

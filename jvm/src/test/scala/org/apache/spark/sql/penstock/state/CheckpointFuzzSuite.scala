@@ -338,6 +338,10 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
         case Left(e) if e.detail.contains("had other flags") =>
           val parts = changed.stores(store)(shard).containers.map(_.path).toSeq
           assert(parts.exists(p => e.detail.contains(p)), e)
+        // A reader checks the hash of a page's first record only: that of another is found where it has become the first.
+        case Left(e)
+            if container.startsWith("snapshots/") && e.detail.startsWith(s"${Contents.rewrittenPath} cannot") =>
+          assert(e.detail.contains("the hash of a key is"), e)
         case Left(e) => corrupt(e, container, old.length.toLong, old.length.toLong + damaged.bytes.length)
       }
       one.restore(container)

@@ -57,7 +57,7 @@ class ShardHistorySuite extends AnyFunSuite {
       val puts = changeSet(versions.last.map { case (key, value) => key -> Some(value) })
       val content = new ShardState
       content(puts.array, 0, puts.size)
-      content.writeTo(payload)
+      content.image.writeTo(payload)
       val crc = FileFormat.crc(payload.array, 0, payload.size)
       val body = SectionTable.encode(Seq(Section(store, 0, 0, payload.size, crc)))
       directory.write(container.path, FileFormat.Kind.Snapshots, body, payload.array, payload.size)

@@ -62,4 +62,35 @@ class ShardSlotSuite extends AnyFunSuite {
       assert(keys(next.content) == 1)
     }
   }
+
+  private def loaded(key: String): ShardSlot.Loaded = {
+    val state = new ShardState
+    val c = changes(key)
+    state(c.array, 0, c.array.length)
+    ShardSlot.Loaded(state, 1, 0L)
+  }
+
+  test("content that is handed over is there for the batch that wants it") {
+    val slot = new ShardSlot(8, account)
+    assert(slot.adopt(first, 5L, loaded("a")))
+    // It stays as long as that batch may come.
+    slot.forgetUnlessOpenedSince(5L)
+    assert(slot.adopt(first, 5L, never), "it is there")
+    val opened = slot.open(first, 5L)(never)
+    assert(opened.source == ShardSlot.InMemory && keys(opened.content) == 1)
+    prepare(slot, second, first, "b")
+    assert(slot.adopt(second, 6L, never), "what leads to it is there")
+    assert(keys(slot.open(second, 6L)(never).content) == 2)
+  }
+
+  test("content that is handed over takes the place of what is older, and not of what a later batch has opened") {
+    val slot = new ShardSlot(8, account)
+    val older = slot.open(second, 3L)(loaded("old")).content
+    assert(slot.adopt(first, 5L, loaded("a")))
+    // Who reads what was there goes on reading it.
+    assert(keys(older) == 1 && (slot.open(first, 5L)(never).content ne older))
+    slot.open(second, 6L)(loaded("new"))
+    assert(!slot.adopt(first, 5L, never))
+    assert(slot.has(second))
+  }
 }

@@ -99,7 +99,7 @@ final class StandaloneScope(id: StateStoreId, version: Long, hadoopConf: Configu
         lineage,
         changes.toByteArray,
         0L,
-        Seq(StoreCommit(key, shards, StateLoad(shards.map(_ => 0L), keys, operations), 0L, sections.toArray))
+        Seq(StoreCommit(key, shards, StateLoad(shards.map(_ => 0L), keys, operations), 0L, Map.empty, sections.toArray))
       )
     )
     val kept = new SharedBytes(changes.array, store.memory)

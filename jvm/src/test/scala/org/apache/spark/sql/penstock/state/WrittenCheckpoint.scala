@@ -64,7 +64,14 @@ final class WrittenCheckpoint(val root: Path, hadoop: Configuration, seed: Long)
         }
       }
       change(batch, provider(root.toString, name, hadoop, Some(scope)).getStore(batch, None, false, false))
-      StoreCommit(StoreKey(0L, name), (0 until Shards).toArray, StateLoad.Empty.of(Shards), 0L, sections.toArray)
+      StoreCommit(
+        StoreKey(0L, name),
+        (0 until Shards).toArray,
+        StateLoad.Empty.of(Shards),
+        0L,
+        Map.empty,
+        sections.toArray
+      )
     }
     val inline = batch % 2 == 0
     val payloadAt =
@@ -99,7 +106,8 @@ final class WrittenCheckpoint(val root: Path, hadoop: Configuration, seed: Long)
     val entries = for (name <- StoreNames; shard <- 0 until 2) yield {
       val store = StoreKey(0L, name)
       val at = payload.size
-      val length = new ShardLoader(directory).loadOne(manifest, store, shard).content.writeTo(payload)
+      new ShardLoader(directory).loadOne(manifest, store, shard).content.image.writeTo(payload)
+      val length = payload.size - at
       val section = Section(store, shard, at, length, FileFormat.crc(payload.array, at, length))
       SnapshotEntry(SnapshotVersion, manifest.stores(store)(shard).lineage, section)
     }

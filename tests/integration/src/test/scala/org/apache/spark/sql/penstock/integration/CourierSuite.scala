@@ -1,6 +1,5 @@
 package org.apache.spark.sql.penstock.integration
 
-import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
 import java.util.concurrent.{Executors, LinkedBlockingQueue, TimeUnit}
@@ -26,24 +25,37 @@ class CourierSuite extends AnyFunSuite {
 
   /** Answers a number with so many bytes, in two parts. */
   private object Numbers extends Giver {
-    override def give(question: Array[Byte]): Either[String, Seq[ByteBuffer]] =
+    override def give(question: Array[Byte]): Either[String, Message] =
       new String(question, UTF_8).toInt match {
         case n if n < 0 => Left("there is nothing of that size")
         case 13 => throw new IllegalStateException("a giver that fails")
         case n =>
           val all = pattern(n)
-          Right(Seq(ByteBuffer.wrap(all, 0, n / 3), ByteBuffer.wrap(all, n / 3, n - n / 3)))
+          Right(new Message {
+            override def bytes: Long = n.toLong
+            override def writeTo(out: MessageOut): Unit = {
+              out.put(all, 0, n / 3)
+              if (n == 17) throw new IllegalStateException("an answer that fails")
+              out.put(all, n / 3, n - n / 3)
+            }
+          })
       }
   }
 
   private def pattern(n: Int): Array[Byte] = Array.tabulate(n)(i => (i * 31 + i / 251).toByte)
 
-  private def question(n: Int): ByteBuffer = ByteBuffer.wrap(n.toString.getBytes(UTF_8))
+  private def question(n: Int): Array[Byte] = n.toString.getBytes(UTF_8)
 
   /** A courier and what it last introduced. */
   private class Executor(transport: String, program: Seq[String] = command) extends AutoCloseable {
     private val introductions = new LinkedBlockingQueue[Option[Introduction]]()
     val courier = new Courier(program, settings(transport), Numbers, "Do this", introductions.add(_): Unit, _ => 100L)
+
+    def ask(peer: Introduction, n: Int): Outcome[Seq[Byte]] =
+      courier.ask(peer.addresses, question(n), limitMs)((in, by) => {
+        assert(transport == "auto" || by == transport)
+        in.takeAll().toSeq
+      })
 
     def introduced(): Introduction = Iterator.continually(next()).flatten.next()
 
@@ -62,8 +74,8 @@ class CourierSuite extends AnyFunSuite {
     )(_.iterator.asScala.map(_.getFileName.toString)
       .filter(_.startsWith("penstock-")).toSet)
 
-  private def answer(outcome: Outcome): Seq[Byte] = outcome match {
-    case here: Outcome.Here => here.toArray.toSeq
+  private def answer[A](outcome: Outcome[A]): A = outcome match {
+    case Outcome.Here(value) => value
     case other => fail(other.toString)
   }
 
@@ -74,18 +86,23 @@ class CourierSuite extends AnyFunSuite {
         val peer = other.introduced()
         assert(peer.addresses.contains(transport) && peer.missing.contains("mpi"))
         Seq(0, 1, Lane.SliceBytes - 1, Lane.SliceBytes, 20000000).foreach { n =>
-          assert(answer(one.courier.ask(peer.addresses, question(n), limitMs)) == pattern(n).toSeq)
+          assert(answer(one.ask(peer, n)) == pattern(n).toSeq)
         }
-        assert(one.courier.ask(
-          peer.addresses,
-          question(-1),
-          limitMs
-        ) == Outcome.Refused("there is nothing of that size"))
-        assert(one.courier.ask(peer.addresses, question(13), limitMs).toString.contains("a giver that fails"))
+        assert(one.ask(peer, -1) == Outcome.Refused("there is nothing of that size"))
+        assert(one.ask(peer, 13).toString.contains("a giver that fails"))
+        // Nothing of it was there yet.
+        assert(one.ask(peer, 17) == Outcome.Refused("the executor gave up"))
+        // What is not read does not stay in the way, also where reading it fails.
+        val some = one.courier.ask(peer.addresses, question(3000000), limitMs)((in, _) => in.take(1000).toSeq)
+        assert(answer(some) == pattern(3000000).toSeq.take(1000))
+        assert(intercept[IllegalStateException](one.courier.ask(peer.addresses, question(3000000), limitMs) { (in, _) =>
+          in.take(1000000)
+          throw new IllegalStateException("a reader that fails")
+        }).getMessage == "a reader that fails")
         val threads = Executors.newFixedThreadPool(6)
         implicit val context: ExecutionContext = ExecutionContext.fromExecutor(threads)
         val sizes = (1 to 30).map(_ * 100003)
-        val all = Future.traverse(sizes)(n => Future(answer(one.courier.ask(peer.addresses, question(n), limitMs))))
+        val all = Future.traverse(sizes)(n => Future(answer(one.ask(peer, n))))
         assert(Await.result(all, 60.seconds) == sizes.map(pattern(_).toSeq))
         threads.shutdown()
       }
@@ -97,14 +114,14 @@ class CourierSuite extends AnyFunSuite {
     Using.resources(new Executor("auto"), new Executor("auto")) { (one, other) =>
       one.introduced()
       val before = other.introduced()
-      assert(answer(one.courier.ask(before.addresses, question(5), limitMs)) == pattern(5).toSeq)
+      assert(answer(one.ask(before, 5)) == pattern(5).toSeq)
       // Which of the two it is, is not known: both are started again.
       sidecars.foreach(_.destroyForcibly())
       assert(Seq(one, other).forall(_.next().isEmpty), "the end is introduced as well")
       one.introduced()
       val again = other.introduced()
-      assert(one.courier.ask(before.addresses, question(5), limitMs).isInstanceOf[Outcome.Lost])
-      assert(answer(one.courier.ask(again.addresses, question(5), limitMs)) == pattern(5).toSeq)
+      assert(one.ask(before, 5).isInstanceOf[Outcome.Lost])
+      assert(answer(one.ask(again, 5)) == pattern(5).toSeq)
     }
   }
 
@@ -112,7 +129,7 @@ class CourierSuite extends AnyFunSuite {
     val (left, shared) = (folders, new java.io.File("/dev/shm").list().toSet)
     val executor = new Executor("auto")
     executor.introduced()
-    assert(answer(executor.courier.echo(question(7), limitMs)) == "7".getBytes(UTF_8).toSeq)
+    assert(answer(executor.courier.echo(question(7), limitMs)).toSeq == question(7).toSeq)
     // While it runs there is nothing that could be left.
     assert(folders == left && new java.io.File("/dev/shm").list().toSet == shared)
     sidecars.foreach(_.destroyForcibly())
@@ -123,10 +140,23 @@ class CourierSuite extends AnyFunSuite {
 
   test("without a sidecar nothing is answered, and nothing waits") {
     Using.resource(new Executor("auto", Seq("/no/such/python"))) { executor =>
-      assert(executor.courier.ask(Map("tcp" -> "127.0.0.1:1"), question(1), limitMs) == Outcome.Lost(
-        "this executor has no sidecar"
-      ))
+      val nobody = Introduction(Map("tcp" -> "127.0.0.1:1"), Map.empty)
+      assert(executor.ask(nobody, 1) == Outcome.Lost("this executor has no sidecar"))
     }
+  }
+
+  test("a sidecar of another version of Penstock is not used") {
+    val program =
+      "import sys, pathlib, penstock; penstock.__version__ = '0.0.9'; import penstock.courier.__main__ as m; " +
+        "sys.exit(m.main(pathlib.Path(sys.argv[1])))"
+    val clock = Executors.newSingleThreadScheduledExecutor()
+    try {
+      val e = intercept[io.penstock.sidecar.SidecarFailure](
+        CourierProcess.start(Seq(CommandLine.python.toString, "-c", program), settings("tcp"), Numbers, clock)
+      )
+      assert(e.getMessage.contains("its package penstock is of version 0.0.9, and this jar of 0.1.0"))
+    } finally clock.shutdownNow(): Unit
+    assert(sidecars.isEmpty)
   }
 
   test("a wrong setting is an error of the sidecar") {

@@ -65,6 +65,12 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     sofar
   }
 
+  /** Sidecars are started beside the executors: the first batches may be before they are there. */
+  private def travel(of: Seq[StreamingQueryProgress]): Boolean = {
+    val last = of.takeRight(2)
+    metric(last, Metrics.ShardsTravelled).forall(_ > 50) && metric(last, Metrics.ShardsLoaded).forall(_ == 0)
+  }
+
   private def metric(of: Seq[StreamingQueryProgress], metric: Metric): Seq[Long] =
     of.map(_.stateOperators.head.customMetrics.get(metric.name).longValue)
 
@@ -83,11 +89,6 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
   }
 
   test("state travels from one executor's memory to the other's, and how long tasks waited for it is told") {
-    // Sidecars are started beside the executors: the first batches may be before they are there.
-    def travel(of: Seq[StreamingQueryProgress]) = {
-      val last = of.takeRight(2)
-      metric(last, Metrics.ShardsTravelled).forall(_ > 50) && metric(last, Metrics.ShardsLoaded).forall(_ == 0)
-    }
     val found = batches("penstock.policy" -> "chaos(7)", "penstock.tasks" -> "2")(travel)
     def told = s"travelled ${metric(found, Metrics.ShardsTravelled)}, loaded ${metric(found, Metrics.ShardsLoaded)}"
     assert(travel(found), told)
@@ -95,6 +96,22 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     // The first batch finds nothing anywhere.
     assert(moved.head == ((0L, 0L)), moved)
     assert(moved.drop(1).forall(_._1 > 0) && moved.map(_._2).sum > 0, moved)
+    val brought = ReportedRegion.of(found).flatten.map(_.brought)
+    assert(brought.head.isEmpty && brought.last.exists(_.matches("local [0-9]+")), brought)
+  }
+
+  test("an executor that is given back hands its shards over first") {
+    var replacedAt = -1
+    val found = batches("penstock.policy" -> "chaos(7)", "penstock.tasks" -> "2") { of =>
+      if (replacedAt < 0 && travel(of)) {
+        replacedAt = of.size
+        replaceOneExecutor(application.sparkContext)
+      }
+      replacedAt > 0 && of.size > replacedAt
+    }
+    assert(replacedAt > 0, "nothing travelled")
+    val loaded = metric(found.drop(replacedAt), Metrics.ShardsLoaded)
+    assert(loaded.nonEmpty && loaded.forall(_ == 0L), s"shards loaded after an executor was given back: $loaded")
   }
 
   // The last: sidecars that were killed so often are started again after a minute.

@@ -92,6 +92,48 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
     assert(errorOf(Penstock.unpin(query, "a", 1)).errorClass == "PENSTOCK_NOT_RUNNING")
   }
 
+  Seq("observe", "off").foreach { mode =>
+    test(s"a query with pinned keys goes on in mode $mode, where they come home") {
+      val session = application.newSession()
+      val source = MemoryStream[Long](Encoders.scalaLong, session)
+      val checkpoint = newDirectory("checkpoint")
+      def running(options: (String, String)*)(body: StreamingQuery => Unit): Unit = {
+        val query = source.toDF().groupBy("value").agg(count(lit(1)).as("n")).writeStream
+          .outputMode("complete")
+          .option("checkpointLocation", checkpoint.toString)
+          .options(options.toMap)
+          .queryName("counts")
+          .format("memory")
+          .start()
+        try body(query)
+        finally query.stop()
+      }
+      def batch(query: StreamingQuery): Unit = {
+        source.addData(1L to 100L)
+        query.processAllAvailable()
+      }
+      def counts: Seq[Long] = session.table("counts").collect().map(_.getLong(1)).toSeq
+      running() { query =>
+        batch(query)
+        Seq(1L, 2L).foreach(Penstock.pin(query, _))
+        batch(query)
+        assert(ReportedRegion.of(query.recentProgress.toSeq).flatten.last.pinned == 2)
+      }
+      assert(PinnedKeys.count(checkpoint) == 2)
+      running("penstock.mode" -> mode) { query =>
+        batch(query)
+        batch(query)
+        assert(counts == Seq.fill(100)(4L))
+      }
+      assert(PinnedKeys.count(checkpoint) == 0)
+      running() { query =>
+        batch(query)
+        batch(query)
+        assert(counts == Seq.fill(100)(6L))
+      }
+    }
+  }
+
   test("where nothing is routed no key can be pinned") {
     val source = MemoryStream[Long](Encoders.scalaLong, application)
     val query = source.toDF().groupBy("value").agg(count(lit(1)).as("n")).writeStream

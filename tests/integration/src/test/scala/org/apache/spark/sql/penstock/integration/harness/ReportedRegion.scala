@@ -12,6 +12,8 @@ import org.apache.spark.sql.streaming.StreamingQueryProgress
  *   rows that came in, and operations of its state
  * @param moved
  *   bytes that came to another executor, and milliseconds in which tasks brought state
+ * @param brought
+ *   how many shards that was, by how they came
  * @param reason
  *   why it is not routed
  */
@@ -22,6 +24,7 @@ final case class ReportedRegion(
     pinned: Int,
     work: (Option[Long], Option[Long]),
     moved: (Long, Long),
+    brought: Option[String],
     reason: Option[String]
 )
 
@@ -44,6 +47,7 @@ object ReportedRegion {
     row.getAs[Int]("pinned"),
     (number(row, "rows"), number(row, "stateOperations")),
     (number(row, "bytesMoved").getOrElse(0L), number(row, "loadMs").getOrElse(0L)),
+    Option(row.getAs[String]("brought")).filter(_.nonEmpty),
     Option(row.getAs[String]("reason"))
   )
 

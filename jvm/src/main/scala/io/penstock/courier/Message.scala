@@ -1,0 +1,37 @@
+package io.penstock.courier
+
+/** Takes a message while it is sent. */
+trait MessageOut {
+
+  /** Takes the next `count` bytes, of an array from `from` on; they are not looked at later. */
+  def put(bytes: Array[Byte], from: Int, count: Int): Unit
+
+  final def put(bytes: Array[Byte]): Unit = put(bytes, 0, bytes.length)
+}
+
+/** Gives a message while it comes. */
+trait MessageIn {
+
+  /** Bytes that have not been taken. */
+  def remaining: Int
+
+  /** The next bytes, in an array of their own; waits for them. */
+  def take(count: Int): Array[Byte]
+
+  final def takeAll(): Array[Byte] = take(remaining)
+}
+
+/** A message of known size that writes itself. */
+trait Message {
+  def bytes: Long
+  def writeTo(out: MessageOut): Unit
+}
+
+object Message {
+
+  /** Of bytes that are there. */
+  def of(all: Array[Byte]): Message = new Message {
+    override def bytes: Long = all.length.toLong
+    override def writeTo(out: MessageOut): Unit = out.put(all)
+  }
+}

@@ -1,0 +1,36 @@
+package io.penstock.state.format
+
+import java.util.zip.CRC32C
+
+/**
+ * A section whose checksum is computed while it is read.
+ *
+ * @param next
+ *   gives bytes of the section: from where on, and how many
+ */
+final private[format] class CheckedBytes(length: Int, next: (Int, Int) => Array[Byte]) extends SectionBytes {
+  private val crc = new CRC32C
+  private var position = 0
+
+  override def consumed: Int = position
+
+  override def remaining: Int = length - position
+
+  override def take(count: Int): Array[Byte] = {
+    if (count < 0 || count > remaining) throw new MalformedData(s"$count bytes wanted, $remaining left", position)
+    val bytes = next(position, count)
+    crc.update(bytes)
+    position += count
+    bytes
+  }
+
+  /** Of the whole section, whatever of it has been read. */
+  def checksum(): Int = {
+    while (remaining > 0) take(math.min(remaining, CheckedBytes.SkippedBytes)): Unit
+    crc.getValue.toInt
+  }
+}
+
+private object CheckedBytes {
+  private val SkippedBytes = 1 << 16
+}

@@ -1,0 +1,122 @@
+package io.penstock.state.format
+
+import java.util.zip.CRC32C
+
+import org.apache.spark.unsafe.Platform
+
+/**
+ * The answer to a [[ShardQuestion]]: what there is of each shard in the order of the question, and then the images, each with
+ * its checksum behind it. Specified in docs/PROTOCOL.md, section 13.
+ */
+object ShardAnswer {
+  import AnsweredShard._
+
+  private val Version = 2
+  private val CrcBytes = 4
+
+  /** Of a shard. */
+  private val MostHeadBytes = 32L
+
+  /** Bytes of an answer with this head. */
+  def bytes(head: Array[Byte], shards: Seq[AnsweredShard]): Long =
+    head.length + shards.collect { case held: Held => held.length.toLong + CrcBytes }.sum
+
+  /** All but the images. */
+  def head(shards: Seq[AnsweredShard]): Array[Byte] = {
+    val head = new ByteSink(16 * shards.size + 8)
+    head.putByte(Version)
+    head.putVarint(shards.size)
+    shards.foreach {
+      case NotHeld => head.putByte(0)
+      case Later => head.putByte(2)
+      case Held(deltas, deltaBytes, length) =>
+        head.putByte(1)
+        head.putVarint(deltas)
+        head.putVarint(deltaBytes)
+        head.putVarint(length)
+    }
+    val out = new ByteSink(head.size + 2 * CrcBytes)
+    out.putInt(head.size)
+    out.putBytes(head.array, Platform.BYTE_ARRAY_OFFSET, head.size)
+    out.putInt(FileFormat.crc(head.array, 0, head.size))
+    out.toByteArray
+  }
+
+  /** Writes an image, and its checksum behind it. */
+  def writeImage(out: BytesOut)(write: BytesOut => Unit): Unit = {
+    val crc = new CRC32C
+    write { (bytes, from, count) =>
+      out.put(bytes, from, count)
+      crc.update(bytes, from, count)
+    }
+    val behind = new ByteSink(CrcBytes)
+    behind.putInt(crc.getValue.toInt)
+    out.put(behind.array, 0, CrcBytes)
+  }
+
+  /**
+   * Reads an answer while it comes.
+   *
+   * @param shards
+   *   how many the question was about
+   * @param image
+   *   reads an image; what it makes of one whose checksum is wrong is never handed on
+   * @param use
+   *   gets each shard of the question by its index, and what was made of the image where there is one
+   * @throws MalformedData
+   *   where the bytes do not follow the format, or a checksum is wrong; shards before may have been used
+   */
+  def read[A](in: SectionBytes, shards: Int)(image: SectionBytes => A)(
+      use: (Int, AnsweredShard, Option[A]) => Unit
+  ): Unit = {
+    readHead(in, shards).zipWithIndex.foreach {
+      case (held: Held, i) => use(i, held, Some(readImage(in, held.length)(image)))
+      case (other, i) => use(i, other, None)
+    }
+    in.expectEnd("image")
+  }
+
+  private def readHead(in: SectionBytes, shards: Int): Seq[AnsweredShard] = {
+    val length = int(in)
+    if (length < 0 || length > MostHeadBytes * (shards + 1L)) {
+      throw new MalformedData(s"a head of $length bytes for $shards shards", in.consumed)
+    }
+    val bytes = in.take(length)
+    if (int(in) != FileFormat.crc(bytes)) throw new MalformedData("the checksum of the head is wrong", in.consumed)
+    val head = new ByteSource(bytes)
+    checkVersion(head, Version)
+    if (head.getCount("number of shards", head.remaining) != shards) {
+      throw new MalformedData(s"an answer about other than $shards shards", head.consumed)
+    }
+    val answered = Seq.fill(shards)(head.getByte() match {
+      case 0 => NotHeld
+      case 2 => Later
+      case 1 => Held(
+          head.getNumber("number of changes", 0L, Int.MaxValue).toInt,
+          head.getNumber("bytes of changes", 0L, Long.MaxValue),
+          head.getNumber("length of an image", 0L, Int.MaxValue).toInt
+        )
+      case other => throw new MalformedData(s"shard of kind $other", head.consumed)
+    })
+    head.expectEnd("shard")
+    answered
+  }
+
+  private def readImage[A](in: SectionBytes, length: Int)(image: SectionBytes => A): A = {
+    if (length > in.remaining - CrcBytes) throw new MalformedData("an image that is cut off", in.consumed)
+    val bytes = new CheckedBytes(length, (_, count) => in.take(count))
+    val result =
+      try Right(image(bytes))
+      catch { case e: MalformedData => Left(e) }
+    val crc = bytes.checksum()
+    if (int(in) != crc) throw new MalformedData("the checksum of an image is wrong", in.consumed)
+    result.fold(throw _, identity)
+  }
+
+  private def int(in: SectionBytes): Int = Platform.getInt(in.take(CrcBytes), Platform.BYTE_ARRAY_OFFSET)
+
+  private[format] def checkVersion(in: ByteSource, version: Int): Unit = {
+    val found = in.getByte()
+    if (found != version) throw new MalformedData(s"version $found, expected $version", 0)
+  }
+}
