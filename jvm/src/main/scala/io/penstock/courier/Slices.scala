@@ -92,7 +92,11 @@ final private[courier] class SlicedIn(size: Int, slots: FilledSlots) extends Mes
   }
 
   /** Takes what is left, for nobody. */
-  def skip(): Unit = while (left > 0) taken(filled().remaining)
+  def skip(): Unit = while (left > 0) {
+    val length = filled().remaining
+    slot.position(slot.limit())
+    taken(length)
+  }
 
   private def filled(): ByteBuffer = {
     if (slot == null) slot = slots.next(size.toLong, math.min(left, Lane.SliceBytes))

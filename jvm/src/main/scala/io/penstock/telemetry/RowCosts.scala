@@ -7,7 +7,8 @@ package io.penstock.telemetry
  * makes its variance as large as its distance, so it counts for nothing. Above the median that is done by magnitude: what
  * costs a thousand typical rows in one batch and ten thousand in the next (the JIT compiler has come to the others' code) is
  * expensive beyond doubt, however it varies, and what hardly differs from noise is hardly dearer. Where all shards cost the
- * same the answer is that, so that noise moves nothing. For one thread.
+ * same the answer is that, so that noise moves nothing; where shards differ as a rule, by far more than by noise, each is
+ * drawn in by the share of noise in that (empirical Bayes: Efron and Morris 1973). For one thread.
  */
 final class RowCosts(shardCount: Int) {
   // Sums over the batches in which a shard had rows; recent ones weigh more.
@@ -41,16 +42,43 @@ final class RowCosts(shardCount: Int) {
 
     def center: Double = RowCosts.median((0 until shardCount).filter(rows(_) > 0.0).map(mean).toArray).getOrElse(0.0)
 
-    /** A shard's mean, drawn in to the middle as far as its distance may be noise. */
-    def drawnIn(known: Seq[Int], middle: Double): Int => Double = {
+    def drawnIn(known: Seq[Int], middle: Double): DrawnIn = {
       val common = RowCosts.median(known.map(s => squares(s) / batches(s)).toArray).getOrElse(0.0)
-      s => {
-        val variance = (RowCosts.PriorBatches * common + squares(s)) / (RowCosts.PriorBatches + batches(s))
-        val distance = mean(s) - middle
-        // Of t squared, so that no variance at all is no division by zero.
-        val noise = RowCosts.Threshold * RowCosts.Threshold * variance / rows(s)
-        if (distance * distance <= noise) middle else middle + distance * (1.0 - noise / (distance * distance))
-      }
+      new DrawnIn(
+        middle,
+        known,
+        mean,
+        s => (RowCosts.PriorBatches * common + squares(s)) / (RowCosts.PriorBatches + batches(s)) / rows(s)
+      )
+    }
+  }
+
+  /**
+   * Shards' means, drawn in to the middle as far as their distance may be noise.
+   *
+   * @param noise
+   *   variance of a shard's mean
+   */
+  final private class DrawnIn(middle: Double, known: Seq[Int], mean: Int => Double, noise: Int => Double) {
+
+    /** Variance of the shards' true means where it is far beyond noise, otherwise 0: few shards differ, or none. */
+    private val spread: Double = {
+      val usual = RowCosts.median(known.map(noise).toArray).getOrElse(0.0)
+      val deviation = RowCosts.median(known.map(s => math.abs(mean(s) - middle)).toArray).getOrElse(0.0)
+      val total = math.pow(RowCosts.DeviationPerMedian * deviation, 2)
+      if (known.size >= RowCosts.FewestForSpread && total > RowCosts.BeyondNoise * usual) total - usual else 0.0
+    }
+
+    /** Whether shards differ as a rule. */
+    def differ: Boolean = spread > 0.0
+
+    def apply(s: Int): Double = {
+      val distance = mean(s) - middle
+      // Of t squared, so that no variance at all is no division by zero.
+      val doubtful = RowCosts.Threshold * RowCosts.Threshold * noise(s)
+      val certain = if (distance * distance <= doubtful) 0.0 else 1.0 - doubtful / (distance * distance)
+      val asARule = if (differ) spread / (spread + noise(s)) else 0.0
+      middle + distance * math.max(certain, asARule)
     }
   }
 
@@ -127,7 +155,7 @@ final class RowCosts(shardCount: Int) {
       val told =
         if (byCost.mean(s) < typical) byCosts(s) / typical
         else math.max(1.0, math.expm1(byMagnitudes(s)) / math.expm1(typicalMagnitude))
-      if (math.abs(told - 1.0) > RowCosts.LeastDistance) costs(s) = told
+      if (byCosts.differ || math.abs(told - 1.0) > RowCosts.LeastDistance) costs(s) = told
     }
     costs
   }
@@ -150,7 +178,16 @@ object RowCosts {
   /** A distance of so many standard errors, or fewer, is noise. */
   private val Threshold = 2.5
 
-  /** A smaller distance, over the median, is not worth a move. */
+  /** Shards that are known before their spread is. */
+  private val FewestForSpread = 16
+
+  /** Variance of means over that of noise from which shards differ as a rule. */
+  private val BeyondNoise = 4.0
+
+  /** Standard deviation of a normal distribution over its median absolute deviation. */
+  private val DeviationPerMedian = 1.4826
+
+  /** A smaller distance, over the median, is not worth a move where shards do not differ as a rule. */
   private val LeastDistance = 0.05
 
   private def median(values: Array[Double]): Option[Double] = {

@@ -80,6 +80,19 @@ class RowCostsSuite extends AnyFunSuite {
     }
   }
 
+  test("shards that all differ a little are known for it: what is left of the error is hardly more than noise") {
+    val errors = for (seed <- 1L to 50L) yield {
+      val random = new java.util.Random(-seed)
+      val costs = Array.fill(shards)(1000.0 * math.max(0.5, 1 + 0.16 * random.nextGaussian()))
+      val found = learnt(seed, batches = 10, rowsPerShard = 300, noiseNs = 800)(costs(_)).relative.get
+      val typical = costs.sorted.apply(shards / 2)
+      math.sqrt((0 until shards).map(s => math.pow(found(s) - costs(s) / typical, 2)).sum / shards)
+    }
+    // A mean of 6.5 batches by weight, of 300 rows each.
+    val noise = 0.8 / math.sqrt(6.5 * 300)
+    assert(errors.sum / errors.size < 1.5 * noise && errors.max < 3 * noise, s"$errors, $noise")
+  }
+
   test("a constant cost among rows that become a hundred times as fast, as the JIT compiler gets to them, is known") {
     (1L to 50L).foreach { seed =>
       val random = new java.util.Random(seed)
