@@ -20,6 +20,7 @@ EXECUTOR_MEMORY_MB = 700
 PATIENCE_S = 60.0
 POLL_S = 0.05
 IDLE_S = 20.0
+SETTLE_S = 5.0
 
 
 class Cluster:
@@ -126,18 +127,38 @@ def sidecars() -> list[int]:
     return found
 
 
-def kill_sidecars(over: threading.Event) -> None:
-    """Kill all of them every second."""
+def kill_sidecars(over: threading.Event, killed: list[int]) -> None:
+    """Kill all of them every second; adds their process ids to ``killed``."""
     while not over.wait(1.0):
         for pid in sidecars():
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue
+            killed.append(pid)
 
 
-def idle_share(seconds: float = IDLE_S) -> list[float]:
-    """Measure what share of a core each sidecar uses while nothing is asked of it."""
+def idle_share(expected: int, seconds: float = IDLE_S) -> list[float]:
+    """Measure what share of a core each sidecar uses while nothing is asked of it.
+
+    Parameters
+    ----------
+    expected
+        How many there are to be: they start with their executors, and take longer.
+    seconds
+        For which they are watched, once they have started.
+
+    Raises
+    ------
+    PenstockError
+        They do not come.
+    """
+    until = time.monotonic() + PATIENCE_S
+    while len(sidecars()) < expected:
+        if time.monotonic() > until:
+            raise PenstockError("PENSTOCK_BENCH_FAILED", f"{len(sidecars())} sidecars started, of {expected}")
+        time.sleep(POLL_S)
+    time.sleep(SETTLE_S)
     before = {pid: _processor_s(pid) for pid in sidecars()}
     time.sleep(seconds)
     return [(_processor_s(pid) - used) / seconds for pid, used in before.items()]

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.api.errors import PenstockError
 from penstock.benchmarks import cluster, launch, machine, report, samples, targets
 from penstock.benchmarks.samples import Series
 from penstock.benchmarks.targets import Target
@@ -176,9 +177,10 @@ def _batches(arguments: argparse.Namespace, chosen: Plan, spark: str) -> list[Se
 def _on_cluster(arguments: argparse.Namespace, chosen: Plan, spark: str, folder: Path, raw: Path) -> list[Series]:
     made = cluster.Cluster(folder)
     idle: list[float] = []
+    killed: list[int] = []
 
     def measure_idle() -> None:
-        idle.extend(cluster.idle_share())
+        idle.extend(cluster.idle_share(EXECUTORS[chosen.name]))
         (folder / "idle-measured").touch()
 
     signals = cluster.Signals(
@@ -187,7 +189,7 @@ def _on_cluster(arguments: argparse.Namespace, chosen: Plan, spark: str, folder:
             "ready": lambda: made.add_worker(EXECUTORS[chosen.name]),
             "join": lambda: made.add_worker(1),
             "idle": measure_idle,
-            "kill": lambda: cluster.kill_sidecars(signals.over),
+            "kill": lambda: cluster.kill_sidecars(signals.over, killed),
         },
     )
     try:
@@ -195,6 +197,8 @@ def _on_cluster(arguments: argparse.Namespace, chosen: Plan, spark: str, folder:
     finally:
         signals.close()
         made.close()
+    if chosen.name == "sidecar" and not killed:
+        raise PenstockError("PENSTOCK_BENCH_FAILED", "no sidecar was there to be killed")
     idle_series = [Series({"sidecars": "idle"}, [{"processorShare": share} for share in idle])] if idle else []
     return samples.read(raw.read_text().splitlines()) + idle_series
 
