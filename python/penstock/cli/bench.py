@@ -31,10 +31,10 @@ OPERATORS = (
     "transformWithState",
     PYTHON_OPERATOR,
 )
-WITH_SIDECAR = ("loop", "move", "ring", "skew", "latency", "hotkey", "grow", "uniform", "observe")
 PLANNERS = ("plan", "cores", "refine")
 EXECUTORS = {"join-executor": 4, "sidecar": 2}
 """Of benchmarks that run on a cluster: executors that there are at first, of a core each."""
+WITH_SIDECAR = ("loop", "move", "ring", "skew", "latency", "hotkey", "grow", "uniform", "observe", *EXECUTORS)
 
 
 @dataclass(frozen=True)
@@ -280,7 +280,7 @@ def _command(
     conf = {"spark.sql.extensions": PLANNED_BINDING} if chosen.name == "barrier-cost" else {}
     if chosen.name in EXECUTORS:
         conf |= {"spark.executor.cores": "1", "spark.executor.memory": f"{cluster.EXECUTOR_MEMORY_MB}m"}
-        conf |= {"spark.driver.host": cluster.HOST, "spark.penstock.python": sys.executable}
+        conf["spark.driver.host"] = cluster.HOST
     if chosen.name in WITH_SIDECAR:
         conf["spark.penstock.python"] = sys.executable
     if chosen.name == "recover":

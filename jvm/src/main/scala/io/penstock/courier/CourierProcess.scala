@@ -238,9 +238,6 @@ object CourierProcess {
   private val LostCode: Byte = 2
   private val LandsCode: Byte = 3
   private val OutcomeBits = 0x0f
-
-  /** By number, from 1. */
-  private val Transports = Seq("local", "verbs", "mpi", "tcp")
   private val HeadBytes = 16
   private val LandedBytes = 16
 
@@ -308,7 +305,7 @@ object CourierProcess {
     if (answer.remaining == 0) Outcome.Lost("an answer that is empty")
     else {
       val first = answer.take(1).head & 0xff
-      def by = Transports.lift((first >>> 4) - 1).getOrElse("")
+      def by = Transports.name(first >>> 4)
       (first & OutcomeBits).toByte match {
         case HereCode => Outcome.Here(read(answer, by))
         case LandsCode if answer.remaining == LandedBytes =>

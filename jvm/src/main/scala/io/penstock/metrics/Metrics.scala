@@ -2,6 +2,8 @@ package io.penstock.metrics
 
 import scala.collection.mutable.ArrayBuffer
 
+import io.penstock.courier.Transports
+
 /** Every metric of state, once: the same name wherever it is found. `docs/metrics.md` is generated from it. */
 object Metrics {
   import MetricUnit._
@@ -39,7 +41,7 @@ object Metrics {
   val ShardsTravelled: Metric = entry("ShardsTravelled", Count, grows = true, Operator, Executor)(
     "shards that came from another executor's memory"
   )
-  val ShardsTravelledBy: Map[String, Metric] = Seq("local", "verbs", "mpi", "tcp").map { transport =>
+  val ShardsTravelledBy: Map[String, Metric] = Transports.All.map { transport =>
     transport -> entry(s"ShardsTravelledBy${transport.capitalize}", Count, grows = true, Executor)(
       s"of these, by the transport `$transport`"
     )

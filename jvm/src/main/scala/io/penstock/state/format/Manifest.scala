@@ -7,6 +7,16 @@ import io.penstock.sharding.Layout
 /** A state store of a query: the stores of an operator are told apart by name. */
 final case class StoreKey(operatorId: Long, storeName: String)
 
+object StoreKey {
+
+  def put(out: ByteSink, key: StoreKey): Unit = {
+    out.putVarint(key.operatorId)
+    out.putString(key.storeName)
+  }
+
+  def get(in: ByteSource): StoreKey = StoreKey(in.getNumber("operator", 0L, Long.MaxValue), in.getString())
+}
+
 /** A file that holds sections. Paths are relative to the query's Penstock directory. */
 sealed trait Container extends Serializable {
   def path: String

@@ -56,8 +56,7 @@ object ManifestFormat {
     }
     out.putVarint(m.stores.size)
     m.stores.toSeq.sortBy(s => (s._1.operatorId, s._1.storeName)).foreach { case (key, shards) =>
-      out.putVarint(key.operatorId)
-      out.putString(key.storeName)
+      StoreKey.put(out, key)
       Layout.putPlaces(out, m.layout(key).places)
       out.putVarint(shards.size)
       shards.foreach { r =>

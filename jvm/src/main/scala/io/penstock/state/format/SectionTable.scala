@@ -20,8 +20,7 @@ object SectionTable {
     val out = new ByteSink(16 * sections.size + 16)
     out.putVarint(sections.size)
     sections.foreach { s =>
-      out.putVarint(s.store.operatorId)
-      out.putString(s.store.storeName)
+      StoreKey.put(out, s.store)
       out.putVarint(s.shard)
       out.putVarint(s.offset)
       out.putVarint(s.length)

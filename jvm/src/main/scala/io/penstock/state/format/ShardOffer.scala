@@ -52,8 +52,7 @@ object ShardOffer {
     }
     out.putVarint(offer.stores.size)
     offer.stores.foreach { of =>
-      out.putVarint(of.store.operatorId)
-      out.putString(of.store.storeName)
+      StoreKey.put(out, of.store)
       out.putVarint(of.version)
       ShardQuestion.putShards(out, of.shards)
     }
@@ -69,8 +68,7 @@ object ShardOffer {
     val addresses =
       Seq.fill(in.getCount("number of addresses", in.remaining / AddressBytes))((in.getString(), in.getString())).toMap
     val stores = Seq.fill(in.getCount("number of stores", in.remaining / StoreBytes)) {
-      val key = StoreKey(in.getNumber("operator", 0L, Long.MaxValue), in.getString())
-      OfferedStore(key, in.getNumber("version", 0L, Long.MaxValue), ShardQuestion.getShards(in))
+      OfferedStore(StoreKey.get(in), in.getNumber("version", 0L, Long.MaxValue), ShardQuestion.getShards(in))
     }
     in.expectEnd("store")
     ShardOffer(root, home, executor, addresses, stores)

@@ -25,8 +25,7 @@ object ShardQuestion {
     out.putByte(Version)
     out.putByte(Give)
     out.putString(question.stateRoot)
-    out.putVarint(question.store.operatorId)
-    out.putString(question.store.storeName)
+    StoreKey.put(out, question.store)
     putShards(out, question.wanted)
     out.toByteArray
   }
@@ -35,7 +34,7 @@ object ShardQuestion {
   def decode(bytes: Array[Byte]): ShardQuestion = {
     val in = start(bytes, Give)
     val root = in.getString()
-    val store = StoreKey(in.getNumber("operator", 0L, Long.MaxValue), in.getString())
+    val store = StoreKey.get(in)
     val wanted = getShards(in)
     in.expectEnd("shard")
     ShardQuestion(root, store, wanted)

@@ -23,12 +23,14 @@ object ShardGiver extends Giver {
   private def answer(asked: ShardQuestion): Message = {
     val store = ShardStores.find(asked.stateRoot, asked.store)
     val images = mutable.ArrayBuffer[ShardImage]()
+    var imageBytes = 0L
     val answered = asked.wanted.map { case (shard, lineage) =>
       store.filter(_.has(shard)).map(_.slot(shard)) match {
-        case Some(slot) if images.map(_.bytes).sum >= AnswerBytes && slot.has(lineage) => AnsweredShard.Later
+        case Some(slot) if imageBytes >= AnswerBytes && slot.has(lineage) => AnsweredShard.Later
         case Some(slot) if slot.contentBytes <= MostShardBytes =>
           slot.give(lineage).fold[AnsweredShard](AnsweredShard.NotHeld) { given =>
             images += given.image
+            imageBytes += given.image.bytes
             AnsweredShard.Held(given.deltas, given.deltaBytes, given.image.bytes.toInt)
           }
         case _ => AnsweredShard.NotHeld

@@ -57,7 +57,8 @@ final class ShardTravel(stateRoot: String, store: StoreKey) extends Logging {
       val asked = left
       left = Nil
       val later = mutable.ArrayBuffer[(Int, UUID)]()
-      ask(holder, ShardQuestion.encode(ShardQuestion(stateRoot, store, asked))) { (answer, by) =>
+      val question = ShardQuestion.encode(ShardQuestion(stateRoot, store, asked))
+      ExecutorCourier.ask(holder.addresses, question, ShardTravel.LimitMs) { (answer, by) =>
         ShardAnswer.read(new AnswerBytes(answer), asked.size)(ShardImage.read) {
           case (i, held: AnsweredShard.Held, Some(content)) =>
             use(asked(i)._1, ShardSlot.Loaded(content, held.deltas, held.deltaBytes), by)
@@ -72,9 +73,6 @@ final class ShardTravel(stateRoot: String, store: StoreKey) extends Logging {
       }
     }
   }
-
-  private def ask(holder: Holder, question: Array[Byte])(read: (MessageIn, String) => Unit): Outcome[Unit] =
-    ExecutorCourier.ask(holder.addresses, question, ShardTravel.LimitMs)(read)
 }
 
 /** An answer of another executor, as it comes. */
