@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from penstock.planning.load import Loads, Placement
 from penstock.planning.shard_policies import POLICIES
 from penstock.planning.spark_hash import Hashes
+from penstock.planning.workers import LOST
 from penstock.sidecar.frame import BrokenFrameError, Frame
 from penstock.state.layout import MOST_PLACES, Places
 
 MOST_SHARDS = (1 << 16) + MOST_PLACES
 MOST_KEYS = 1024
 MOST_TASKS = 1 << 16
+MOST_WORKERS = 1 << 14
 MOST_THETA = 10.0
 TASK_MS = 30.0
 """What a task takes besides its rows, at most: beyond it, time is taken for work until batches show otherwise."""
@@ -86,6 +88,35 @@ class Pinning:
 
 
 @dataclass(frozen=True)
+class Homing:
+    """What planning of shards between workers needs besides.
+
+    Parameters
+    ----------
+    theta
+        Largest load of a worker for each of its cores, over the mean, that is accepted, above 1.
+    changed
+        Whether the batch had other workers than there are now.
+    bytes_per_ms, move_ms
+        At which state travels, and what a move takes besides.
+    cores
+        Of each worker, above 0; shape ``(workers,)``.
+    worker
+        Of each shard, `LOST` where it has none; shape ``(shards,)``.
+    state_bytes
+        Size of each shard's state, 0 where it is not known; shape ``(shards,)``.
+    """
+
+    theta: float
+    changed: bool
+    bytes_per_ms: float
+    move_ms: float
+    cores: Loads
+    worker: Placement
+    state_bytes: Loads
+
+
+@dataclass(frozen=True)
 class Measured:
     """What came of a batch.
 
@@ -114,6 +145,8 @@ class Measured:
     ran_on
         Task that each shard ran on, below the tasks that reported; shape ``(shards,)``. None where tasks could time
         their rows, so that what rows cost need not be found out from the times of tasks.
+    homing
+        None where shards cannot go from one worker to another.
     """
 
     run: UUID
@@ -129,6 +162,7 @@ class Measured:
     placing: Placing | None = None
     pinning: Pinning | None = None
     ran_on: Placement | None = None
+    homing: Homing | None = None
 
     @property
     def work_ms(self) -> Loads:
@@ -186,7 +220,8 @@ def of_frame(frame: Frame) -> Measured:
     names = ["rows", "busy_ns"]
     names += ["task"] if "placing" in head else []
     names += ["ran_on"] if _truth(head, "attributes") else []
-    names += ["state_bytes"] if "placing" in head or "pinning" in head else []
+    names += ["home"] if "homing" in head else []
+    names += ["state_bytes"] if head.keys() & {"placing", "pinning", "homing"} else []
     columns = dict(zip(names, _columns(frame.body, shards, *names), strict=True))
     return Measured(
         _uuid(head),
@@ -202,6 +237,7 @@ def of_frame(frame: Frame) -> Measured:
         _placing(head["placing"], columns["task"], columns["state_bytes"]) if "placing" in head else None,
         _pinning(head["pinning"], columns["state_bytes"]) if "pinning" in head else None,
         _ran_on(columns["ran_on"], len(tasks_ms)) if "ran_on" in columns else None,
+        _homing(head["homing"], columns["home"], columns["state_bytes"]) if "homing" in head else None,
     )
 
 
@@ -250,6 +286,20 @@ def _pinning(told: Any, state_bytes: NDArray[np.int64]) -> Pinning:
         numbers["busy_ns"],
         state_bytes.astype(np.float64),
     )
+
+
+def _homing(told: Any, home: NDArray[np.int64], state_bytes: NDArray[np.int64]) -> Homing:
+    if not isinstance(told, dict):
+        raise RefusedError(f"homing must be an object, found {told!r}")
+    cores = np.array([_number(n, "cores") for n in _list(told, "cores", MOST_WORKERS)], dtype=np.float64)
+    bytes_per_ms, move_ms = _number(told.get("bytes_per_ms"), "bytes_per_ms"), _number(told.get("move_ms"), "move_ms")
+    if not len(cores) or cores.min() < 1 or bytes_per_ms <= 0:
+        raise RefusedError(f"cores must be 1 at least, and bytes_per_ms above 0, found {cores} and {bytes_per_ms}")
+    if home.max() > len(cores):
+        raise RefusedError(f"column home has {home.max()}, and there are {len(cores)} workers")
+    worker = np.where(home == len(cores), LOST, home).astype(np.int32)
+    changed = _truth(told, "changed")
+    return Homing(_theta(told), changed, bytes_per_ms, move_ms, cores, worker, state_bytes.astype(np.float64))
 
 
 def _theta(told: dict[str, Any]) -> float:

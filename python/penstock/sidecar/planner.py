@@ -1,7 +1,7 @@
 """What the sidecar knows of running queries, and what it plans for them."""
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 import numpy as np
@@ -14,9 +14,13 @@ from penstock.planning.load import Loads, Placement
 from penstock.planning.shard_pins import PinPlan, PinPlanner, ShardLoads
 from penstock.planning.shard_policies import ShardStatistics, place
 from penstock.planning.task_count import TaskCount, TaskOverhead, follow, learn
+from penstock.planning.workers import WorkerPlan, Worth
+from penstock.planning.workers import place as home
 from penstock.sidecar.measured import Measured
 from penstock.state.layout import Places
 
+MOST_MOVES = 256
+"""Of shards between workers in one plan. The driver makes those first that matter most, as far as their bytes allow."""
 MOST_REGIONS = 256
 """Regions that are remembered; those that were not measured for longest are forgotten first."""
 
@@ -37,6 +41,8 @@ class Plan:
         Hashes that shall have a shard of their own; none where that is not planned.
     row_ns
         What a row of each shard takes, found out from the times of tasks; none where they do not tell.
+    homes
+        Which worker each shard shall be on; none where that is not planned.
     """
 
     tasks: int
@@ -44,6 +50,7 @@ class Plan:
     task: Placement | None = None
     pins: PinPlan | None = None
     row_ns: NDArray[np.int64] | None = None
+    homes: WorkerPlan | None = None
 
 
 @dataclass
@@ -55,6 +62,7 @@ class _Region:
     pins: PinPlanner = field(default_factory=PinPlanner)
     attributed: Attributed = field(default_factory=Attributed)
     places: Places = ()
+    above: int = 0
 
     def follow(self, places: Places) -> None:
         """Take over a layout: shards that go on keep their past."""
@@ -80,15 +88,18 @@ class Planner:
         row_ms = _row_ms(region, measured)
         load = measured.load_ms if row_ms is None else measured.rows * row_ms
         placing = measured.placing
+        if measured.plans_tasks or measured.homing is not None:
+            region.forecaster.observe(load)
         if measured.plans_tasks:
-            tasks, reason = _tasks(region, measured, load)
+            tasks, reason = _tasks(region, measured)
         else:
             tasks, reason = (placing.tasks if placing else measured.tasks), "as it was"
         task = None
         if placing is not None:
             task = place(placing.policy, ShardStatistics(placing.task, load, placing.state_bytes), tasks, placing.theta)
         pins = _pins(region, measured, load, row_ms, tasks)
-        return Plan(tasks, reason, task, pins, None if row_ms is None else (row_ms * 1e6).astype(np.int64))
+        row_ns = None if row_ms is None else (row_ms * 1e6).astype(np.int64)
+        return Plan(tasks, reason, task, pins, row_ns, _homes(region, measured))
 
     def _region(self, measured: Measured) -> _Region:
         key = (measured.run, measured.region)
@@ -114,13 +125,26 @@ def _row_ms(region: _Region, measured: Measured) -> Loads | None:
     return region.attributed.observe(Batch(measured.ran_on, measured.rows.astype(np.float64), measured.work_ms))
 
 
-def _tasks(region: _Region, measured: Measured, load: Loads) -> tuple[int, str]:
+def _homes(region: _Region, measured: Measured) -> WorkerPlan | None:
+    """Plan the worker of each shard by the load that is expected; None where that is not planned."""
+    homing = measured.homing
+    if homing is None:
+        return None
+    worth = Worth(homing.bytes_per_ms, homing.move_ms, theta=homing.theta, most=MOST_MOVES)
+    if homing.changed:
+        worth = replace(worth, window=1)
+    expected = region.forecaster.forecast().load
+    plan = home(homing.worker, expected, homing.state_bytes, homing.cores, worth, region.above)
+    region.above = plan.above
+    return plan
+
+
+def _tasks(region: _Region, measured: Measured) -> tuple[int, str]:
     """Learn what tasks cost; give N, and why so many."""
-    most = min(measured.most, len(load))
+    most = min(measured.most, len(measured.rows))
     if len(measured.tasks_ms):
         busiest_ms = float(measured.work_ms.max())
         region.overhead = learn(region.overhead, measured.tasks, measured.stage_ms, busiest_ms)
-    region.forecaster.observe(load)
     expected = region.forecaster.forecast().load
     # What was decided may not have come to be: a plan that was late, or another setting.
     region.count = TaskCount(measured.tasks, region.count.wanted, region.count.reason)

@@ -58,8 +58,10 @@ def _answer(frame: Frame, planner: Planner) -> Frame:
     }
     if plan.pins is not None:
         head |= {"pinned": plan.pins.hashes, "pins_reason": plan.pins.reason}
+    if plan.homes is not None:
+        head["homes_reason"] = plan.homes.reason
     head["attributed"] = plan.row_ns is not None
-    columns = {"task": plan.task, "row_ns": plan.row_ns}
+    columns = {"task": plan.task, "row_ns": plan.row_ns, "home": plan.homes and plan.homes.worker}
     return Frame(Kind.PLANNED, frame.number, head, _body({n: c for n, c in columns.items() if c is not None}))
 
 

@@ -22,6 +22,7 @@ final class QuerySettings private (values: Map[String, QuerySettings.Resolved]) 
   def policy: PolicyChoice = apply(Settings.Policy)
   def pinnedMax: Int = apply(Settings.PinnedMax)
   def reportKeys: Boolean = apply(Settings.ReportKeys)
+  def moveMaxBytesPerBatch: Long = apply(Settings.MoveMaxBytesPerBatch)
   def tasks: TasksChoice = apply(Settings.Tasks)
 
   /**

@@ -146,6 +146,18 @@ object Settings {
       "named and can be had, else `tcp`. What does not come, and with `off` everything, is read from the checkpoint."
   )
 
+  val MoveMaxBytesPerBatch: Setting[Long] = entry(
+    "move.maxBytesPerBatch",
+    Kind.bytes(1L << 40),
+    256L << 20,
+    Query,
+    NextBatch,
+    "bytes",
+    "0.1.0",
+    "How much state of a stateful part of a query may be sent to other executors by plan while a batch begins: the shards with " +
+      "most load first, and one at least. The others wait for later batches."
+  )
+
   val HandOverLimitMs: Setting[Int] = entry(
     "handOver.limitMs",
     Kind.int(0, 600000),

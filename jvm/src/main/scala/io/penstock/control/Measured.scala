@@ -2,6 +2,7 @@ package io.penstock.control
 
 import java.util.UUID
 
+import io.penstock.routing.{MoveCost, Workers}
 import io.penstock.sharding.Layout
 
 /**
@@ -27,6 +28,8 @@ import io.penstock.sharding.Layout
  *   None where pinned keys are not planned
  * @param attributing
  *   None where tasks could time their rows
+ * @param homing
+ *   None where shards cannot go from one worker to another
  */
 final case class Measured(
     run: UUID,
@@ -41,7 +44,8 @@ final case class Measured(
     plansTasks: Boolean = true,
     placing: Option[Placing] = None,
     pinning: Option[Pinning] = None,
-    attributing: Option[Attributing] = None
+    attributing: Option[Attributing] = None,
+    homing: Option[Homing] = None
 )
 
 /**
@@ -96,6 +100,41 @@ final case class Pinning(
 final case class Attributing(layout: Layout, ranOn: Array[Int])
 
 /**
+ * What planning of shards between workers needs besides.
+ *
+ * @param theta
+ *   busiest worker over mean that is accepted
+ * @param workers
+ *   when the batch had ended
+ * @param changed
+ *   whether the batch had others: then no balance can be waited for
+ * @param home
+ *   worker of each shard, [[io.penstock.routing.Workers.Unknown]] where it has none
+ * @param moveCost
+ *   what a move takes
+ * @param stateBytes
+ *   size of each shard's state, 0 where it is not known
+ */
+final case class Homing(
+    theta: Double,
+    workers: Workers,
+    changed: Boolean,
+    home: Array[Int],
+    moveCost: MoveCost,
+    stateBytes: Array[Long]
+)
+
+/**
+ * Where shards are to be.
+ *
+ * @param executorOf
+ *   of each shard, as a task location
+ * @param reason
+ *   why there
+ */
+final case class Homes(executorOf: Array[String], reason: String)
+
+/**
  * A key, by its hash, that had much of a batch.
  *
  * @param busyNs
@@ -118,6 +157,8 @@ final case class HeavyKey(hash: Int, rows: Long, busyNs: Long)
  *   why no others; None where there is nothing to say
  * @param rowTimes
  *   what rows take; None where times of tasks do not tell, or need not
+ * @param homes
+ *   None where shards cannot go from one worker to another
  */
 final case class Plan(
     batch: Long,
@@ -126,7 +167,8 @@ final case class Plan(
     taskOf: Option[Array[Int]] = None,
     pinned: Option[Set[Int]] = None,
     pinsReason: Option[String] = None,
-    rowTimes: Option[RowTimes] = None
+    rowTimes: Option[RowTimes] = None,
+    homes: Option[Homes] = None
 )
 
 /**

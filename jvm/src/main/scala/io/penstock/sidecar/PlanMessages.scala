@@ -4,7 +4,8 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
-import io.penstock.control.{Measured, Pinning, Plan, RowTimes}
+import io.penstock.control.{Homes, Homing, Measured, Pinning, Plan, RowTimes}
+import io.penstock.routing.Workers
 
 /** What is measured to a frame, and a frame to a plan: docs/PROTOCOL.md, section 9. */
 object PlanMessages {
@@ -23,7 +24,15 @@ object PlanMessages {
       head.putObject("placing").put("policy", p.policy).put("theta", p.theta).put("tasks", p.tasks)
     }
     measured.pinning.foreach(putPinning(head, _))
+    measured.homing.foreach(putHoming(head, _))
     head
+  }
+
+  private def putHoming(head: ObjectNode, homing: Homing): Unit = {
+    val of = head.putObject("homing").put("theta", homing.theta).put("changed", homing.changed)
+    of.put("bytes_per_ms", homing.moveCost.bytesPerMs).put("move_ms", homing.moveCost.moveMs)
+    val cores = of.putArray("cores")
+    homing.workers.cores.foreach(cores.add(_))
   }
 
   private def putPinning(head: ObjectNode, pinning: Pinning): Unit = {
@@ -43,8 +52,13 @@ object PlanMessages {
     val loads = Seq("rows" -> measured.rows, "busy_ns" -> measured.busyNs)
     val places = measured.placing.map(p => "task" -> p.taskOf.map(_.toLong))
     val stateBytes = measured.placing.map(_.stateBytes).orElse(measured.pinning.map(_.stateBytes))
+      .orElse(measured.homing.map(_.stateBytes))
     val ranOn = measured.attributing.map(a => "ran_on" -> a.ranOn.map(_.toLong))
-    ShardColumns.encode(loads ++ places ++ ranOn ++ stateBytes.map("state_bytes" -> _): _*)
+    // No number of a shard is negative: one more than there are stands for none.
+    val homes = measured.homing.map(h =>
+      "home" -> h.home.map(w => (if (w == Workers.Unknown) h.workers.size else w).toLong)
+    )
+    ShardColumns.encode(loads ++ places ++ ranOn ++ homes ++ stateBytes.map("state_bytes" -> _): _*)
   }
 
   /**
@@ -86,8 +100,22 @@ object PlanMessages {
           }
         case _ => Right(None)
       }
+      homes <- asked.homing match {
+        case Some(homing) => homed(answer, homing).map(Some(_))
+        case None => Right(None)
+      }
       pinsReason = pinned.flatMap(_ => text(head, "pins_reason")).map(_.take(MostReasonChars)).filter(_.nonEmpty)
-    } yield Plan(asked.batch, tasks.toInt, reason.take(MostReasonChars), taskOf, pinned, pinsReason, rowTimes)
+    } yield Plan(asked.batch, tasks.toInt, reason.take(MostReasonChars), taskOf, pinned, pinsReason, rowTimes, homes)
+  }
+
+  private def homed(answer: SidecarFrame, asked: Homing): Either[String, Homes] = {
+    val workers = asked.workers
+    for {
+      reason <- text(answer.head, "homes_reason").toRight("homes_reason must be a text")
+      home <- ShardColumns.decode(answer.body, "home", asked.home.length)
+      _ <- home.find(w => w < 0L || w >= workers.size)
+        .toLeft(()).left.map(w => s"a shard is to be on worker $w, and there are ${workers.size}")
+    } yield Homes(home.map(w => workers.executors(w.toInt)), reason.take(MostReasonChars))
   }
 
   private def placed(body: Array[Byte], shards: Int, tasks: Int): Either[String, Array[Int]] =

@@ -3,7 +3,8 @@ package io.penstock.sidecar
 import java.util.UUID
 
 import com.fasterxml.jackson.databind.node.ObjectNode
-import io.penstock.control.{Attributing, HeavyKey, Measured, Pinning, Placing, Plan, RowTimes}
+import io.penstock.control.{Attributing, HeavyKey, Homing, Measured, Pinning, Placing, Plan, RowTimes}
+import io.penstock.routing.{MoveCost, Workers}
 import io.penstock.sharding.Layout
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -174,5 +175,48 @@ class PlanMessagesSuite extends AnyFunSuite {
   test("a refusal says why") {
     assert(answer(_.put("reason", "no such shard"), FrameKind.Refused) == Left("the planner refused: no such shard"))
     assert(answer(_ => (), FrameKind.Welcome).isLeft)
+  }
+
+  private val homing = Homing(
+    1.05,
+    Workers(Vector("executor_h_1", "executor_h_2"), Vector(2, 4)),
+    changed = true,
+    Array(1, Workers.Unknown, 0),
+    MoveCost(1000, 2),
+    Array(7L, 0L, 9L)
+  )
+
+  test("workers are told by their cores, and a shard that none has by their number") {
+    val measured = asked.copy(homing = Some(homing))
+    assert(PlanMessages.head(measured).toString.endsWith(
+      """"homing":{"theta":1.05,"changed":true,"bytes_per_ms":1000.0,"move_ms":2.0,"cores":[2,4]}}"""
+    ))
+    val body = PlanMessages.body(measured)
+    assert(ShardColumns.decode(body, "home", 3).exists(_.sameElements(Array(1L, 2L, 0L))))
+    assert(ShardColumns.decode(body, "state_bytes", 3).exists(_.sameElements(homing.stateBytes)))
+  }
+
+  private def homed(home: Seq[Long], reason: Option[String] = Some("balanced")): Either[String, Plan] = {
+    val head = SidecarFrame.newHead()
+      .put("run", run.toString).put("region", 1L).put("batch", 9L).put("tasks", 2).put("reason", "as it was")
+    reason.foreach(head.put("homes_reason", _))
+    val body = ShardColumns.encode("home" -> home.toArray)
+    PlanMessages.plan(SidecarFrame(FrameKind.Planned, 1, head, body), asked.copy(homing = Some(homing)))
+  }
+
+  test("a plan for workers names executors") {
+    val homes = homed(Seq(1, 0, 0)).map(_.homes.get)
+    assert(homes.map(_.executorOf.toSeq) == Right(Seq("executor_h_2", "executor_h_1", "executor_h_1")))
+    assert(homes.map(_.reason) == Right("balanced") && answer(_ => ()).map(_.homes) == Right(None))
+  }
+
+  Seq[(String, Either[String, Plan], String)](
+    ("a worker that there is not", homed(Seq(1, 2, 0)), "a shard is to be on worker 2, and there are 2"),
+    ("too few shards", homed(Seq(1, 0)), "column home must have 3 numbers"),
+    ("no reason", homed(Seq(1, 0, 0), None), "homes_reason must be a text")
+  ).foreach { case (what, found, why) =>
+    test(s"impossible plan for workers: $what") {
+      assert(found.left.exists(m => m.startsWith("impossible plan: ") && m.contains(why)), found)
+    }
   }
 }

@@ -135,9 +135,51 @@ final class QueryCommits(
       }
   }
 
+  /**
+   * What executors are to be told so that shards come to them ahead of the batch that is open: from each that has some of
+   * them to each that is to have them.
+   *
+   * @param to
+   *   shards in the order in which they matter, each with the executor that is to have it, as a task location
+   */
+  def ahead(region: Long, to: Seq[(Int, String)]): Seq[HandOver] = synchronized {
+    val of = owners.getOrElse(region, Array.empty[String])
+    val ways = to.filter { case (s, executor) => s < of.length && of(s) != executor && couriers.contains(of(s)) }
+      .groupMap { case (s, executor) => (of(s), executor) }(_._1)
+    for {
+      ((from, executor), shards) <- ways.toSeq.sortBy(w => to.indexWhere(_._1 == w._2.head))
+      r <- batch.spec.regions.find(_.region == region).toSeq
+      stores = r.stores.flatMap(key => batch.held(key, shards))
+      if stores.nonEmpty
+    } yield {
+      val offer = ShardOffer(stateRoot, batch.layout(region).home, from, couriers(from), stores)
+      HandOver(runId, region, Holder(executor, couriers.getOrElse(executor, Map.empty)), ShardOffer.encode(offer))
+    }
+  }
+
   /** Takes note of who has shards in memory now that another had. */
   def handedOver(m: ShardsHandedOver): Unit = synchronized {
     owners.get(m.region).foreach(of => m.shards.foreach(s => if (s < of.length && of(s) == m.from) of(s) = m.to))
+  }
+
+  /**
+   * Takes note of shards that came to an executor ahead of a batch.
+   *
+   * @param batchId
+   *   that batch
+   * @param executor
+   *   where they are now
+   * @param shards
+   *   each with the transport that brought it
+   */
+  def cameAhead(batchId: Long, region: Long, executor: String, shards: Seq[(Int, String)]): Unit = synchronized {
+    owners.get(region).filter(_ => batchId == this.batchId).foreach { of =>
+      val bytes = loads.of(region).of(of.length).bytes
+      // Who has committed a shard since has more of it.
+      val known = shards.filter { case (s, _) => s < of.length && of(s) != executor && batch.isUntouched(region, s) }
+      known.foreach { case (s, _) => of(s) = executor }
+      moved(region) = movedOf(region) + MovedState(known.map(s => bytes(s._1)).sum, 0L, ahead = known.size)
+    }
   }
 
   /** Size of what a commit's task had to bring from other executors. */
@@ -365,6 +407,11 @@ object QueryCommits {
       (for (r <- spec.regions; key <- r.stores) yield key -> layout(r.region).places).filter(_._2.nonEmpty).toMap
 
     def complete: Boolean = waitingFor == 0
+
+    /** Whether no attempt has committed a shard. */
+    def isUntouched(region: Long, shard: Int): Boolean = entries.forall { case (key, of) =>
+      regions(key.operatorId).region != region || shard >= of.length || of(shard) == null
+    }
 
     def told(c: TaskCommitted): Unit = c.stores.foreach { s =>
       val of = entries.getOrElse(

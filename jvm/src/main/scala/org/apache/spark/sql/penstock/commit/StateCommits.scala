@@ -13,6 +13,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.streaming.state.{StateStoreId, StateStoreProviderId}
 import org.apache.spark.sql.penstock.lease._
+import org.apache.spark.sql.penstock.workers.WorkerOrders
 import org.apache.spark.util.{RpcUtils, ThreadUtils}
 import org.apache.spark.{SparkConf, SparkContext, SparkEnv}
 
@@ -62,6 +63,14 @@ object StateCommits extends Logging {
         )
         .commits
         .open(batch)(layouts)
+    }
+
+    override def bring(runId: UUID, region: Long, to: Seq[(Int, String)]): Unit = Option(runs.get(runId)).foreach {
+      run =>
+        val batchId = run.commits.batchId
+        run.commits.ahead(region, to).foreach { h =>
+          WorkerOrders.take(h.to.executor, h.offer)(run.commits.cameAhead(batchId, region, h.to.executor, _))
+        }
     }
 
     override def owners(runId: UUID, region: Long): Array[String] =

@@ -20,6 +20,15 @@ trait BatchLeases {
    */
   def open(session: SparkSession, batch: BatchSpec)(layouts: => Map[Long, Layout]): Map[Long, RegionLease]
 
+  /**
+   * Brings shards of a region to executors while the batch that is open begins. What does not come in time is brought by
+   * the tasks that need it. Returns at once.
+   *
+   * @param to
+   *   shards in the order in which they matter, each with its executor as a task location
+   */
+  def bring(runId: java.util.UUID, region: Long, to: Seq[(Int, String)]): Unit
+
   /** Executor (`ExecutorCacheTaskLocation` string) that last committed each shard of a region; null where unknown. */
   def owners(runId: java.util.UUID, region: Long): Array[String]
 

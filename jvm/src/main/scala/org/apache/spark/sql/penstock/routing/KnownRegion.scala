@@ -10,6 +10,12 @@ import io.penstock.telemetry.RowCosts
  *   of the batch
  * @param taskOf
  *   task of each of its shards, as the binder chose
+ * @param executorOf
+ *   executor that each task was meant for; empty where that was left open
+ * @param load
+ *   of each shard
+ * @param msPerLoad
+ *   what a unit of load took; 0 where nothing was measured
  * @param costs
  *   of their rows
  * @param heavyHashes
@@ -20,6 +26,9 @@ import io.penstock.telemetry.RowCosts
 final private[routing] case class KnownRegion(
     layout: Layout,
     taskOf: Array[Int],
+    executorOf: IndexedSeq[String],
+    load: Array[Long],
+    msPerLoad: Double,
     costs: RowCosts,
     heavyHashes: Seq[Int],
     batches: Int
@@ -35,6 +44,6 @@ final private[routing] case class KnownRegion(
       val from = other.inherited(layout)
       val left = other.moves(layout).map(_.from).toSet
       val costsFrom = from.zipWithIndex.map { case (f, s) => if (f == s && left(s)) RowCosts.Unknown else f }
-      copy(other, from.map(taskOf), costs.of(costsFrom))
+      copy(other, from.map(taskOf), load = from.map(load), costs = costs.of(costsFrom))
     }
 }

@@ -5,7 +5,8 @@ import java.util.UUID
 import org.apache.spark.sql.penstock.telemetry.RegionLoad
 
 import io.penstock.conf.{Mode, PolicyChoice, QuerySettings, TasksChoice}
-import io.penstock.control.{Attributing, Measured, Pinning, Placing, Planner, RowTimes}
+import io.penstock.control.{Attributing, Homing, Measured, Pinning, Placing, Planner, RowTimes}
+import io.penstock.routing.{MoveCost, Workers}
 
 /**
  * What was planned of a region, in words; None where it was not planned.
@@ -18,12 +19,34 @@ import io.penstock.control.{Attributing, Measured, Pinning, Placing, Planner, Ro
  *   why keys that could be pinned are not
  * @param pins
  *   why the keys that are pinned are these, where the planner has something to say
+ * @param homes
+ *   why shards are on these executors
  */
 final case class PlanReasons(
     tasks: Option[String] = None,
     placed: Option[String] = None,
     unpinned: Option[String] = None,
-    pins: Option[String] = None
+    pins: Option[String] = None,
+    homes: Option[String] = None
+)
+
+/**
+ * The executors that a region's shards are divided among.
+ *
+ * @param inBatch
+ *   those that the batch was planned for
+ * @param waiting
+ *   shards that are to go to another by plan, and wait for later batches
+ * @param now
+ *   those that there are
+ * @param owners
+ *   that has each shard now, as a task location
+ */
+final private[routing] case class RegionExecutors(
+    inBatch: Workers,
+    waiting: Int,
+    now: () => Workers,
+    owners: () => Array[String]
 )
 
 /**
@@ -48,6 +71,8 @@ final case class PlanReasons(
  *   tasks that can run at once
  * @param stateBytes
  *   of each shard
+ * @param executors
+ *   that shards are divided among
  */
 final private[routing] class RegionPlanning private (
     run: UUID,
@@ -62,7 +87,8 @@ final private[routing] class RegionPlanning private (
     observes: Boolean,
     seen: Int,
     cores: => Int,
-    stateBytes: => Array[Long]
+    stateBytes: => Array[Long],
+    executors: RegionExecutors
 ) {
   private val plan = Planner.current.plan(run, region)
 
@@ -77,8 +103,18 @@ final private[routing] class RegionPlanning private (
       Option.when(plansTasks)(plan.fold(identity, _.reason)),
       policy.map(placed),
       pins.flatMap(_ => unpinned),
-      pins.flatMap(_ => plan.toOption).flatMap(_.pinsReason)
+      pins.flatMap(_ => plan.toOption).flatMap(_.pinsReason),
+      Option.when(executors.inBatch.size > 1)(homes)
     )
+
+  private def homes: String = plan.map(_.homes) match {
+    case Left(why) => s"shards stay where they are: $why"
+    case Right(None) => "shards stay where they are: nothing planned yet"
+    case Right(Some(h)) =>
+      val later =
+        Option.when(executors.waiting > 0)(s"${executors.waiting} shards wait: spark.penstock.move.maxBytesPerBatch")
+      (Option.when(observes)("observe") ++ Some(h.reason) ++ later).mkString("; ")
+  }
 
   private def unpinned: Option[String] = plan match {
     case Left(why) => Some(s"no key is pinned: $why")
@@ -109,9 +145,14 @@ final private[routing] class RegionPlanning private (
         load.heavyKeys,
         stateBytes
       ))
-    if (plansTasks || policy.nonEmpty || pinning.nonEmpty || attributing.nonEmpty)
-      Planner.current.learn(measured(decision, load, pinning, attributing))
+    val homing = Option.when(hybrid && load.workMs > RegionPlanning.LittleMs)(executors.now()).filter(_.size > 1)
+      .map(now => Homing(theta, now, now != executors.inBatch, now.of(ownersOf(load)), MoveCost.Usual, stateBytes))
+    if (plansTasks || policy.nonEmpty || pinning.nonEmpty || attributing.nonEmpty || homing.nonEmpty)
+      Planner.current.learn(measured(decision, load, pinning, attributing, homing))
   }
+
+  private def ownersOf(load: RegionLoad): Array[String] =
+    java.util.Arrays.copyOf(executors.owners(), load.layout.shards)
 
   private def isWarm = seen >= RegionPlanning.ColdBatches
 
@@ -128,7 +169,8 @@ final private[routing] class RegionPlanning private (
       decision: Decision,
       load: RegionLoad,
       pinning: Option[Pinning],
-      attributing: Option[Attributing]
+      attributing: Option[Attributing],
+      homing: Option[Homing]
   ): Measured =
     Measured(
       run,
@@ -143,7 +185,8 @@ final private[routing] class RegionPlanning private (
       plansTasks,
       policy.map(Placing(_, theta, tasks, decision.proposed.taskOf, stateBytes)),
       pinning,
-      attributing
+      attributing,
+      homing
     )
 }
 
@@ -164,7 +207,8 @@ private[routing] object RegionPlanning {
       tasks: Int,
       seen: Int,
       cores: => Int,
-      stateBytes: => Array[Long]
+      stateBytes: => Array[Long],
+      executors: RegionExecutors
   ): Option[RegionPlanning] = {
     val plansTasks = settings.tasks == TasksChoice.Auto
     val policy = Option(settings.policy).collect { case PolicyChoice.Planned(name) => name }
@@ -185,7 +229,8 @@ private[routing] object RegionPlanning {
         observes,
         seen,
         cores,
-        stateBytes
+        stateBytes,
+        executors
       )
     )
   }

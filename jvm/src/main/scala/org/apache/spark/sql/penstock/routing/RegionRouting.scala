@@ -43,6 +43,8 @@ final class BatchRouting(
  *   what its tasks measure
  * @param plans
  *   what was planned of it
+ * @param executorOf
+ *   executor that each proposed task is meant for; empty where that is left open
  */
 final class RegionRouting(
     val batch: BatchRouting,
@@ -53,7 +55,8 @@ final class RegionRouting(
     val leases: BatchLeases,
     val barrier: RegionBarrier,
     val load: RegionLoad,
-    val plans: PlanReasons
+    val plans: PlanReasons,
+    val executorOf: IndexedSeq[String]
 ) {
 
   /** Executor that has the state of a shard, as a task location; None where unknown. */
@@ -70,15 +73,21 @@ final class RegionRouting(
     Option(leases.owners(batch.spec.runId, spec.region)).getOrElse(Array.empty)
 
   /**
-   * Preferred locations of every task, once the binding can be decided: the executor that owns most of the task's state,
-   * as long as no executor is preferred by more tasks than its share, since these would wait for each other; else the
-   * hosts that hold at least a fifth of the task's input.
+   * Preferred locations of every task, once the binding can be decided: the executor that it is meant for. Where that is
+   * left open the one that owns most of the task's state, as long as no executor is preferred by more tasks than its share,
+   * since these would wait for each other; else the hosts that hold at least a fifth of the task's input.
    *
    * @param executors
    *   how many executors there are
    */
   def locations(shuffleId: Int, executors: Int): Array[Seq[String]] = {
     val decision = barrier.decide()
+    val binding = decision.binding
+    if ((binding eq decision.proposed) && executorOf.nonEmpty) executorOf.map(Seq(_)).toArray
+    else byState(decision, shuffleId, executors)
+  }
+
+  private def byState(decision: Decision, shuffleId: Int, executors: Int): Array[Seq[String]] = {
     val binding = decision.binding
     val preferred = Placement.byState(binding, decision.rows, owners, (binding.tasks + executors - 1) / executors)
     lazy val inputs = MapOutput.hosts(shuffleId, binding)

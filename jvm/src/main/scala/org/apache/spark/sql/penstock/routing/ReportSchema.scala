@@ -44,6 +44,9 @@ object ReportSchema {
     .add("waitMs", LongType, true, "time in which tasks waited for input of others, over all tasks")
     .add("stateOperations", LongType, true, "reads, writes and scans of its state, over all shards")
     .add("heavyKeys", ArrayType(key), true, s"the keys with most of the busy time or of the rows, at most $MostKeys")
+    .add("executors", IntegerType, true, "executors that its tasks are divided among; none where that is left to Spark")
+    .add("homes", StringType, true, "why its shards are on these executors")
+    .add("shardsAhead", IntegerType, true, "shards that came to another executor before its tasks wanted them")
     .add("shardsMoved", IntegerType, true, "shards that change task against the batch before")
     .add("bytesMoved", LongType, true, "size of the state that came to another executor than before")
     .add(

@@ -12,12 +12,13 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
 import org.apache.spark.sql.penstock.lease.{BatchLeases, BatchSpec, RegionLease, RegionSpec}
 import org.apache.spark.sql.penstock.telemetry.RegionLoad
+import org.apache.spark.sql.penstock.workers.LiveWorkers
 import org.apache.spark.sql.types.DataType
 
 import io.penstock.conf.{Mode, PolicyChoice, QuerySettings}
 import io.penstock.control.Planner
 import io.penstock.errors.PenstockException
-import io.penstock.routing.{Binder, Epoch, PinOrders, PinPolicy, TaskCountPolicy}
+import io.penstock.routing.{Binder, Epoch, PinOrders, PinPolicy, TaskCountPolicy, Workers}
 import io.penstock.sharding.Layout
 import io.penstock.telemetry.{RowCosts, ShardsMeasured, StateLoad}
 
@@ -121,20 +122,52 @@ final private[routing] class RunRouting(
     val tasks = batch.epoch.tasks(id)
     val layout = opened(id).layout
     val before = known.get(id).map(_.in(layout))
+    val stateBytes = stateOf(id, layout).bytes
+    val workers =
+      if (reason.nonEmpty || settings.policy != PolicyChoice.Hybrid) None
+      else
+        RegionWorkers.of(
+          LiveWorkers.of(session.sparkContext),
+          tasks,
+          layout,
+          known.get(id),
+          ownersOf(id),
+          Planner.current.plan(runId, id).toOption.flatMap(_.homes).filter(_ => settings.mode == Mode.On),
+          stateBytes,
+          settings.moveMaxBytesPerBatch
+        )
     val planning =
       if (reason.nonEmpty) None
       else {
         val seen = before.fold(0)(_.batches)
-        RegionPlanning.of(settings, runId, id, batch.spec.batchId, tasks, seen, cores, stateOf(id, layout).bytes)
+        val executors = RegionExecutors(
+          workers.fold(Workers.None)(_.workers),
+          workers.fold(0)(_.waiting),
+          () => LiveWorkers.of(session.sparkContext),
+          () => ownersOf(id)
+        )
+        RegionPlanning.of(
+          settings,
+          runId,
+          id,
+          batch.spec.batchId,
+          tasks,
+          seen,
+          cores,
+          stateOf(id, layout).bytes,
+          executors
+        )
       }
     val barrier = new RegionBarrier(
       layout.shards,
       tasks,
-      Binder.of(settings, batch.spec.batchId, id, planning.flatMap(_.taskOf)),
+      workers.fold(Binder.of(settings, batch.spec.batchId, id, planning.flatMap(_.taskOf)))(_.binder(settings.theta)),
       before.map(_.taskOf),
       planning.flatMap(_.rowTimes).map(_.relative(layout)).orElse(before.flatMap(_.costs.relative)),
       settings.mode == Mode.Observe
     )
+    // While the map side runs.
+    workers.map(_.ahead).filter(_.nonEmpty).foreach(leases.bring(runId, id, _))
     val load = new RegionLoad(
       layout,
       if (settings.mode == Mode.Observe) batch.spec.shardCount else tasks,
@@ -147,11 +180,15 @@ final private[routing] class RunRouting(
     )
     session.sparkContext.register(load)
     val reasons = planning.fold(PlanReasons())(_.reasons)
-    new RegionRouting(batch, r.spec, r.names, reason, opened(id), leases, barrier, load, reasons)
+    val executorOf = workers.fold(IndexedSeq.empty[String])(_.executorOf)
+    new RegionRouting(batch, r.spec, r.names, reason, opened(id), leases, barrier, load, reasons, executorOf)
   }
 
   /** Of each shard, 0 where it is not known. */
   private def stateOf(region: Long, layout: Layout): StateLoad = leases.stateLoad(runId, region).of(layout.shards)
+
+  /** Executor of each shard as the batch before left it; empty for a run that is not known. */
+  private def ownersOf(region: Long): Array[String] = Option(leases.owners(runId, region)).getOrElse(Array.empty)
 
   /** Tells listeners what the tasks of a region have measured. */
   private def post(batch: BatchRouting, region: Long, decision: Decision, load: RegionLoad): Unit = {
@@ -180,7 +217,9 @@ final private[routing] class RunRouting(
       // A batch without rows says nothing of keys.
       val heavy = Some(r.load.heavyKeys.map(_.hash)).filter(_.nonEmpty).orElse(known.get(id).map(_.heavyHashes))
       val batches = known.get(id).fold(0)(_.batches) + 1
-      known(id) = KnownRegion(layout, d.proposed.taskOf, costs, heavy.getOrElse(Nil), batches)
+      val msPerLoad = r.load.workMs / math.max(1L, d.load.sum)
+      known(id) =
+        KnownRegion(layout, d.proposed.taskOf, r.executorOf, d.load, msPerLoad, costs, heavy.getOrElse(Nil), batches)
     }
   })
 

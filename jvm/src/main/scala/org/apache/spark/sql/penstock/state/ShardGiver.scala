@@ -17,7 +17,7 @@ object ShardGiver extends Giver {
 
   override def give(question: Array[Byte]): Either[String, Message] =
     if (ShardQuestion.isOffer(question)) {
-      Right(Message.of(ShardOffer.encodeTaken(ShardTaker.take(ShardOffer.decode(question)))))
+      Right(Message.of(ShardOffer.encodeTaken(ShardTaker.take(ShardOffer.decode(question)).map(_._1))))
     } else Right(answer(ShardQuestion.decode(question)))
 
   private def answer(asked: ShardQuestion): Message = {

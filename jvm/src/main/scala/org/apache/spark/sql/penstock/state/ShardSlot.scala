@@ -1,6 +1,7 @@
 package org.apache.spark.sql.penstock.state
 
 import java.util.UUID
+import java.util.concurrent.{CountDownLatch, TimeUnit}
 
 import scala.collection.mutable
 
@@ -28,6 +29,23 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
   private var deltaBytes = 0L
   private var countedBytes = 0L
   private var openedFor = -1L
+
+  /** Open while content is on its way here. */
+  @volatile private var arrival: CountDownLatch = _
+
+  /** Content is on its way here: `expected` is to be called when it has come, or does not. */
+  def expect(): Unit = synchronized { if (arrival == null) arrival = new CountDownLatch(1) }
+
+  def expected(): Unit = synchronized {
+    if (arrival != null) arrival.countDown()
+    arrival = null
+  }
+
+  /** Waits for content that is on its way here, if there is any, until a time of the JVM's clock. */
+  def awaitArrival(untilNs: Long): Unit = {
+    val coming = arrival
+    if (coming != null) coming.await(untilNs - System.nanoTime(), TimeUnit.NANOSECONDS): Unit
+  }
 
   /**
    * The shard's content at a lineage. The caller reads it until its batch ends; it changes only for a later batch.

@@ -6,18 +6,35 @@ import org.apache.spark.sql.penstock.lease.Holder
 
 import io.penstock.state.format.{OfferedStore, ShardOffer}
 
-/** Takes shards that an executor which ends hands over, out of its memory. */
+/**
+ * Takes shards that another executor has in memory: it ends and hands them over, or they are to be here in the next batch.
+ * Tasks that open them meanwhile wait for them.
+ */
 object ShardTaker {
 
-  /** Gives those of which all that was offered is here now. */
-  def take(offer: ShardOffer): Seq[Int] = {
+  /** In place of a transport: it was here. */
+  val Here = "here"
+
+  /** Gives those of which all that was offered is here now, each with the transport that brought it. */
+  def take(offer: ShardOffer): Seq[(Int, String)] = {
     val from = Holder(offer.executor, offer.addresses)
-    val missing = offer.stores.flatMap(take(offer, _, from)).toSet
-    offer.stores.flatMap(_.shards.map(_._1)).distinct.filterNot(missing)
+    val ways = mutable.Map[Int, String]()
+    val slots = for (of <- offer.stores; slot <- slotsOf(offer, of)) yield slot
+    slots.foreach(_.expect())
+    try {
+      val missing = offer.stores.flatMap(take(offer, _, from)(ways(_) = _)).toSet
+      val all = offer.stores.flatMap(_.shards.map(_._1)).distinct
+      all.filterNot(missing).map(shard => shard -> ways.getOrElse(shard, Here))
+    } finally slots.foreach(_.expected())
+  }
+
+  private def slotsOf(offer: ShardOffer, of: OfferedStore): Seq[ShardSlot] = {
+    val store = ShardStores.get(offer.stateRoot, of.store, offer.home)
+    of.shards.map(_._1).filter(store.has).map(store.slot)
   }
 
   /** Gives those that did not come. */
-  private def take(offer: ShardOffer, of: OfferedStore, from: Holder): Seq[Int] = {
+  private def take(offer: ShardOffer, of: OfferedStore, from: Holder)(came: (Int, String) => Unit): Seq[Int] = {
     val store = ShardStores.get(offer.stateRoot, of.store, offer.home)
     val lineages = of.shards.filter { case (shard, _) => store.has(shard) }.toMap
     val (here, elsewhere) = lineages.toSeq.partition { case (shard, lineage) => store.slot(shard).has(lineage) }
@@ -25,9 +42,10 @@ object ShardTaker {
       store.slot(shard).adopt(lineage, of.version, throw new IllegalStateException("it is held"))
     }
     val refused = mutable.Set[Int]()
-    val left = new ShardTravel(offer.stateRoot, of.store).bring(elsewhere, _ => Some(from)) { (shard, loaded, _) =>
+    val left = new ShardTravel(offer.stateRoot, of.store).bring(elsewhere, _ => Some(from)) { (shard, loaded, by) =>
       val slot = store.slot(shard)
-      if (!slot.adopt(lineages(shard), of.version, loaded)) refused += shard
+      if (slot.adopt(lineages(shard), of.version, loaded)) came(shard, by) else refused += shard
+      slot.expected()
       // Where there is no room it is not taken; the checkpoint has it.
       try StateMemory.bound.verify()
       catch {

@@ -90,7 +90,9 @@ final private[penstock] class AnswerBytes(in: MessageIn) extends SectionBytes {
 }
 
 object ShardTravel extends Logging {
-  private val LimitMs = 10000
+
+  /** In which an executor has to answer. */
+  val LimitMs = 10000
   private val TellEveryNs = 60000000000L
   private val toldNs = new AtomicLong(System.nanoTime() - TellEveryNs)
 

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.penstock.state
 
 import java.util.UUID
+import java.util.concurrent.TimeUnit
 
 import scala.collection.mutable
 
@@ -167,15 +168,24 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
           throw e
       }
     }
-    val (here, elsewhere) = shards.partition(s => store.slot(s).has(base(s)))
+    val (here, missing) = shards.partition(s => store.slot(s).has(base(s)))
     here.foreach(s => take(s, loadOne(s)))
     timings.foldNs = System.nanoTime() - start
-    if (elsewhere.nonEmpty) {
+    if (missing.nonEmpty) {
       try {
+        awaitArrivals(missing)
+        val (arrived, elsewhere) = missing.partition(s => store.slot(s).has(base(s)))
+        arrived.foreach(s => take(s, loadOne(s)))
         val left = travel(elsewhere)((s, loaded, by) => take(s, loaded, Some(by)))
         if (left.nonEmpty) new ShardLoader(directory).load(manifest, key, left)((s, loaded) => take(s, loaded))
       } finally timings.loadNs = System.nanoTime() - start - timings.foldNs
     }
+  }
+
+  /** What is on its way here already is not asked for again. */
+  private def awaitArrivals(shards: Array[Int]): Unit = {
+    val untilNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(ShardTravel.LimitMs.toLong)
+    shards.foreach(store.slot(_).awaitArrival(untilNs))
   }
 
   /** Asks the executors that have shards in memory; gives those that did not come. */

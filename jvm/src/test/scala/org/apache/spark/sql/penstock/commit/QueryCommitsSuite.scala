@@ -108,6 +108,32 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     c.handedOver(ShardsHandedOver(c.runId, 7L, "executor_h_first", "executor_h_other", Array(1)))
   }
 
+  test("shards that are to be elsewhere are offered there when the next batch is open, those first that matter most") {
+    val c = commits(root())
+    open(c, 0)
+    val (first, third) = (commit(c, 0, Seq(0, 1, 2), "first"), commit(c, 0, Seq(3), "third"))
+    open(c, 1)
+    val told =
+      c.ahead(0L, Seq(3 -> "executor_h_new", 1 -> "executor_h_new", 0 -> "executor_h_third", 2 -> "executor_h_first"))
+    assert(told.map(_.to.executor) == Seq("executor_h_new", "executor_h_new", "executor_h_third"))
+    val offers = told.map(h => ShardOffer.decode(h.offer))
+    assert(offers.map(_.executor) == Seq("executor_h_third", "executor_h_first", "executor_h_first"))
+    assert(offers.map(_.stores.flatMap(s => s.shards.map((s.version, _)))) == Seq(
+      Seq((1L, (3, third))),
+      Seq((1L, (1, first))),
+      Seq((1L, (0, first)))
+    ))
+    assert(c.ahead(7L, Seq(3 -> "executor_h_new")).isEmpty)
+    c.cameAhead(1L, 0L, "executor_h_new", Seq(3 -> "local", 1 -> "local"))
+    assert(c.ownersOf(0L).toSeq == Seq("first", "new", "first", "new").map("executor_h_" + _))
+    assert(c.movedOf(0L).ahead == 2 && c.movedOf(0L).bytes == "third".length + "first".length)
+    // Who has committed a shard since has more of it; and what is told of a batch that is over says nothing.
+    commit(c, 1, Seq(0), "other")
+    c.cameAhead(1L, 0L, "executor_h_third", Seq(0 -> "local"))
+    c.cameAhead(0L, 0L, "executor_h_third", Seq(2 -> "local"))
+    assert(c.ownersOf(0L).toSeq == Seq("other", "new", "first", "new").map("executor_h_" + _))
+  }
+
   test("state that came to another executor is counted, and the time to bring it, batch by batch") {
     val c = commits(root())
     open(c, 0)

@@ -54,7 +54,8 @@ abstract class LateExchanges extends AnyFunSuite with LocalSpark {
             state,
             new RegionBarrier(shards, tasks, binder, previous, None, observe),
             load,
-            PlanReasons()
+            PlanReasons(),
+            IndexedSeq.empty
           )
         )
     ).region(region)

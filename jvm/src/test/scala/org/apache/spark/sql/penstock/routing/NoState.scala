@@ -29,6 +29,8 @@ final class NoState extends BatchLeases {
     }.toMap
   }
 
+  override def bring(runId: UUID, region: Long, to: Seq[(Int, String)]): Unit = ()
+
   override def owners(runId: UUID, region: Long): Array[String] = executors
 
   override def stateLoad(runId: UUID, region: Long): StateLoad = StateLoad.Empty

@@ -93,4 +93,25 @@ class ShardSlotSuite extends AnyFunSuite {
     assert(!slot.adopt(first, 5L, never))
     assert(slot.has(second))
   }
+
+  test("who wants content that is on its way waits for it, until it has come or does not") {
+    val slot = new ShardSlot(8, account)
+    def waitedMs(limitMs: Long): Long = {
+      val start = System.nanoTime()
+      slot.awaitArrival(start + limitMs * 1000000L)
+      (System.nanoTime() - start) / 1000000L
+    }
+    assert(waitedMs(60000L) < 60000L)
+    slot.expect()
+    assert(waitedMs(30L) >= 29L)
+    val comes = new Thread(() => {
+      Thread.sleep(30L)
+      slot.adopt(first, 1L, ShardSlot.Loaded(new ShardState, 0, 0L))
+      slot.expected()
+    })
+    comes.start()
+    assert(waitedMs(60000L) < 60000L && slot.has(first))
+    comes.join()
+    slot.expected()
+  }
 }

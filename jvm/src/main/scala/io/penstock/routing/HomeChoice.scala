@@ -1,0 +1,48 @@
+package io.penstock.routing
+
+/**
+ * Where the shards of a region are in a batch.
+ *
+ * @param home
+ *   worker of each shard, [[Workers.Unknown]] where it has none
+ * @param ahead
+ *   shards that are to come to their home before tasks want them, those that matter most first
+ * @param waiting
+ *   shards that are to go by plan, and stay for a batch because others fill its bytes
+ */
+final case class HomeChoice(home: Array[Int], ahead: Seq[Int], waiting: Int)
+
+object HomeChoice {
+
+  /**
+   * Follows a plan as far as a batch's bytes allow: the shards with most load first, and one at least.
+   *
+   * @param owner
+   *   worker that has each shard's state, [[Workers.Unknown]] where none has
+   * @param planned
+   *   worker that it is to be on, [[Workers.Unknown]] where that one is gone; None without a plan
+   * @param load
+   *   of each shard, as the batch before had it
+   * @param stateBytes
+   *   size of each shard's state
+   * @param mostBytes
+   *   of state that goes from worker to worker
+   */
+  def of(
+      owner: Array[Int],
+      planned: Option[Array[Int]],
+      load: Array[Long],
+      stateBytes: Array[Long],
+      mostBytes: Long
+  ): HomeChoice = {
+    val wanted = planned.getOrElse(owner)
+    val (begin, go) = owner.indices.filter(s => wanted(s) != Workers.Unknown && wanted(s) != owner(s))
+      .partition(owner(_) == Workers.Unknown)
+    val inOrder = go.sortBy(s => (-load(s), s))
+    val until = inOrder.scanLeft(0L)(_ + stateBytes(_)).tail.indexWhere(_ > mostBytes)
+    val ahead = if (until < 0) inOrder else inOrder.take(math.max(1, until))
+    val home = owner.clone()
+    (begin ++ ahead).foreach(s => home(s) = wanted(s))
+    HomeChoice(home, ahead, inOrder.size - ahead.size)
+  }
+}

@@ -1,0 +1,98 @@
+package io.penstock.routing
+
+/**
+ * Which worker has which shards in one batch: as few leave their home as pay for it. The same greedy as the plans between
+ * batches (python/penstock/planning/workers.py), with this batch's exact load and without a horizon: what a move takes must
+ * come back in the same batch.
+ *
+ * @param counts
+ *   tasks of each worker
+ * @param moveCost
+ *   of each shard, in units of load; infinite where a move must not be
+ * @param theta
+ *   busiest worker over the mean that is left alone
+ */
+final private[routing] class WorkerBalance(
+    load: Array[Long],
+    counts: Array[Int],
+    moveCost: Array[Double],
+    theta: Double
+) {
+  private val work = new Array[Double](counts.length)
+  private val shards = new Array[Int](counts.length)
+
+  /**
+   * @param home
+   *   of each shard, [[Workers.Unknown]] where it has none: it begins where there is most room
+   */
+  def of(home: Array[Int]): Array[Int] = {
+    val placed = home.clone()
+    val (homeless, settled) = Load.heaviestFirst(load).partition(home(_) == Workers.Unknown)
+    settled.foreach(s => book(s, home(s)))
+    homeless.foreach { s =>
+      val to = counts.indices.minBy(w => ((work(w) + load(s)) / counts(w), shards(w).toDouble / counts(w), w))
+      placed(s) = to
+      book(s, to)
+    }
+    relieve(placed)
+    placed
+  }
+
+  private def book(shard: Int, worker: Int): Unit = {
+    work(worker) += load(shard)
+    shards(worker) += 1
+  }
+
+  private def perTask(worker: Int): Double = work(worker) / counts(worker)
+
+  private def busiest: Int = {
+    var most = 0
+    counts.indices.foreach(w => if (perTask(w) > perTask(most)) most = w)
+    most
+  }
+
+  /** Makes moves, each the best by itself, and takes back those after the point at which all together gained most. */
+  private def relieve(placed: Array[Int]): Unit = {
+    val limit = theta * load.sum / counts.sum
+    val start = perTask(busiest)
+    val made = scala.collection.mutable.ArrayBuffer[(Int, Int)]()
+    var (spent, best, kept) = (0.0, 0.0, 0)
+    var move = next(placed, limit)
+    while (move.nonEmpty && made.size < load.length) {
+      val (shard, to) = move.get
+      made += shard -> placed(shard)
+      work(placed(shard)) -= load(shard)
+      work(to) += load(shard)
+      placed(shard) = to
+      spent += moveCost(shard)
+      val gained = start - perTask(busiest) - spent
+      if (gained > best) {
+        best = gained
+        kept = made.size
+      }
+      move = next(placed, limit)
+    }
+    made.drop(kept).reverseIterator.foreach { case (shard, from) => placed(shard) = from }
+  }
+
+  /** The shard of the busiest worker that is worth most elsewhere, and where; None where all is well, or none pays. */
+  private def next(placed: Array[Int], limit: Double): Option[(Int, Int)] = {
+    val from = busiest
+    val longest = perTask(from)
+    var (best, shard, target) = (0.0, -1, -1)
+    if (longest > limit) placed.indices.foreach { s =>
+      if (placed(s) == from && load(s) > 0L && moveCost(s) < longest) {
+        val left = (work(from) - load(s)) / counts(from)
+        counts.indices.foreach { w =>
+          val worth = longest - math.max(left, (work(w) + load(s)) / counts(w)) - moveCost(s)
+          if (w != from && worth > best) {
+            best = worth
+            shard = s
+            target = w
+          }
+        }
+      }
+    }
+    Option.when(shard >= 0)((shard, target))
+  }
+}

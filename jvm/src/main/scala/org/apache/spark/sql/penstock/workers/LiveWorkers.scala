@@ -1,0 +1,29 @@
+package org.apache.spark.sql.penstock.workers
+
+import org.apache.spark.scheduler.ExecutorCacheTaskLocation
+import org.apache.spark.util.Utils
+import org.apache.spark.{ExecutorAllocationClient, SparkContext}
+
+import io.penstock.routing.Workers
+
+/** The executors of an application that get tasks: not those that Spark is about to end, or excludes. */
+object LiveWorkers {
+
+  /** In the order in which they came; none in local mode. */
+  def of(context: SparkContext): Workers =
+    if (context.isLocal) Workers.None
+    else {
+      val getsTasks: String => Boolean = context.schedulerBackend match {
+        case backend: ExecutorAllocationClient => backend.isExecutorActive
+        case _ => _ => true
+      }
+      val cpus = math.max(1, context.getConf.getInt("spark.task.cpus", 1))
+      val found = context.statusStore.executorList(activeOnly = true)
+        .filter(e => e.totalCores >= cpus && getsTasks(e.id))
+        .sortBy(e => (e.id.length, e.id))
+      Workers(
+        found.iterator.map(e => ExecutorCacheTaskLocation(Utils.parseHostPort(e.hostPort)._1, e.id).toString).toVector,
+        found.iterator.map(_.totalCores / cpus).toVector
+      )
+    }
+}

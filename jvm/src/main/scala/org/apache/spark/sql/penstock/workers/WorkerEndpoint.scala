@@ -1,0 +1,50 @@
+package org.apache.spark.sql.penstock.workers
+
+import scala.util.control.NonFatal
+
+import org.apache.spark.SparkEnv
+import org.apache.spark.rpc.{RpcCallContext, RpcEndpointRef, RpcEnv, ThreadSafeRpcEndpoint}
+import org.apache.spark.sql.penstock.commit.TaskCommits
+import org.apache.spark.sql.penstock.state.ShardTaker
+import org.apache.spark.util.ThreadUtils
+
+import io.penstock.state.format.ShardOffer
+
+/**
+ * Where the driver tells an executor to take shards from another, ahead of the tasks that need them.
+ *
+ * Messages are of the Scala library's types only: an executor reads them with the class loader that it was started with,
+ * which does not know the jars that the application brings (`--jars`).
+ */
+final class WorkerEndpoint private (override val rpcEnv: RpcEnv) extends ThreadSafeRpcEndpoint {
+
+  /** One: shards come in the order in which they matter, and tasks want the lanes as well. */
+  private val taking = ThreadUtils.newDaemonSingleThreadExecutor("penstock-take")
+
+  override def receiveAndReply(context: RpcCallContext): PartialFunction[Any, Unit] = { case offer: Array[Byte] =>
+    taking.execute { () =>
+      try context.reply(ShardTaker.take(ShardOffer.decode(offer)).toList)
+      catch { case NonFatal(e) => context.sendFailure(e) }
+    }
+  }
+
+  override def onStop(): Unit = taking.shutdownNow(): Unit
+}
+
+object WorkerEndpoint {
+  private val Name = "penstock-worker"
+
+  /** Starts it in this executor; gives what the driver is to know of it. */
+  def start(): WorkerArrived = {
+    val rpc = SparkEnv.get.rpcEnv
+    WorkerArrived(TaskCommits.here, rpc.setupEndpoint(Name, new WorkerEndpoint(rpc)))
+  }
+}
+
+/**
+ * An executor can be told to take shards.
+ *
+ * @param executor
+ *   as a task location
+ */
+final case class WorkerArrived(executor: String, endpoint: RpcEndpointRef)

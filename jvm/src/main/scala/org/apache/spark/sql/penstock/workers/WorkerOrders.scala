@@ -1,0 +1,46 @@
+package org.apache.spark.sql.penstock.workers
+
+import java.util.concurrent.ConcurrentHashMap
+
+import scala.concurrent.ExecutionContext
+import scala.util.{Failure, Success}
+
+import org.apache.spark.internal.Logging
+import org.apache.spark.rpc.RpcEndpointRef
+import org.apache.spark.util.ThreadUtils
+
+/** Driver side of the workers' endpoints. What is told to one that is gone is lost: the checkpoint has everything. */
+object WorkerOrders extends Logging {
+  private val endpoints = new ConcurrentHashMap[String, RpcEndpointRef]()
+
+  /** Answers are dealt with by a thread of their own: the query's commits may be busy. */
+  private val answers =
+    ExecutionContext.fromExecutor(ThreadUtils.newDaemonCachedThreadPool("penstock-worker-answers", 4))
+
+  def arrived(worker: WorkerArrived): Unit = endpoints.put(worker.executor, worker.endpoint): Unit
+
+  /** Whether a worker can be told anything. */
+  def knows(executor: String): Boolean = endpoints.containsKey(executor)
+
+  /** Forgets all, when the application ends. */
+  def clear(): Unit = endpoints.clear()
+
+  /**
+   * Tells a worker to take shards. Returns at once.
+   *
+   * @param offer
+   *   encoded [[io.penstock.state.format.ShardOffer]]
+   * @param taken
+   *   gets the shards that it has then, each with the transport that brought it
+   */
+  def take(executor: String, offer: Array[Byte])(taken: List[(Int, String)] => Unit): Unit =
+    Option(endpoints.get(executor)).foreach { endpoint =>
+      endpoint.ask[List[(Int, String)]](offer).onComplete {
+        case Success(shards) => taken(shards)
+        case Failure(e) =>
+          // A worker that went away does not come back under its name.
+          endpoints.remove(executor, endpoint)
+          logInfo(s"Penstock: $executor has not taken shards ahead of a batch: $e")
+      }(answers)
+    }
+}
