@@ -61,7 +61,8 @@ def _answer(frame: Frame, planner: Planner) -> Frame:
     if plan.homes is not None:
         head["homes_reason"] = plan.homes.reason
     head["attributed"] = plan.row_ns is not None
-    columns = {"task": plan.task, "row_ns": plan.row_ns, "home": plan.homes and plan.homes.worker}
+    worker = None if plan.homes is None else plan.homes.worker
+    columns = {"task": plan.task, "row_ns": plan.row_ns, "home": worker}
     return Frame(Kind.PLANNED, frame.number, head, _body({n: c for n, c in columns.items() if c is not None}))
 
 

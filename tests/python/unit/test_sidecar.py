@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from penstock.planning.shard_policies import POLICIES
 from penstock.sidecar.frame import PREFIX_BYTES, BrokenFrameError, Frame, Kind, decode_prefix, decode_rest, encode
-from penstock.sidecar.measured import Measured, Pinning
+from penstock.sidecar.measured import Measured, Pinning, of_frame
 from penstock.sidecar.planner import MOST_REGIONS, Planner
 from penstock.sidecar.server import serve
 
@@ -31,7 +31,7 @@ def table(**columns):
     return sink.getvalue().to_pybytes()
 
 
-def measured(*, shards=4, rows=None, busy_ns=None, body=None, task=None, ran_on=None, **head):
+def measured(*, shards=4, rows=None, busy_ns=None, body=None, task=None, ran_on=None, home=None, **head):
     values = {
         "run": RUN,
         "region": 0,
@@ -48,7 +48,9 @@ def measured(*, shards=4, rows=None, busy_ns=None, body=None, task=None, ran_on=
     places = {"task": task or [s % 2 for s in range(shards)]} if "placing" in head else {}
     if head.get("attributes"):
         places["ran_on"] = ran_on or [s % 2 for s in range(shards)]
-    if "placing" in head or "pinning" in head:
+    if "homing" in head:
+        places["home"] = home or [0] * shards
+    if head.keys() & {"placing", "pinning", "homing"}:
         places["state_bytes"] = [100] * shards
     columns = table(rows=rows or [10] * shards, busy_ns=busy_ns or [1000] * shards, **places) if body is None else body
     return Frame(Kind.MEASURED, 5, {k: v for k, v in values.items() if v is not None}, columns)
@@ -56,6 +58,7 @@ def measured(*, shards=4, rows=None, busy_ns=None, body=None, task=None, ran_on=
 
 PLACING = {"policy": "refine", "theta": 1.1, "tasks": 2}
 PINNING = {"theta": 1.1, "most": 4, "tasks": 2, "home": 4, "places": [], "hashes": [], "rows": [], "busy_ns": []}
+HOMING = {"theta": 1.1, "changed": True, "bytes_per_ms": 1000.0, "move_ms": 0.1, "cores": [1, 1]}
 
 
 class Client:
@@ -127,6 +130,57 @@ def test_welcome_then_plans(served):
     assert (answer.head["run"], answer.head["region"], answer.head["batch"]) == (RUN, 0, 7)
     assert 1 <= answer.head["tasks"] <= 4
     assert answer.head["reason"]
+
+
+def homes(answer):
+    with pa.ipc.open_stream(answer.body) as stream:
+        return stream.read_all().column("home").to_pylist()
+
+
+def test_shards_go_to_a_worker_that_came(served):
+    client, _ = served
+    hello(client)
+    answer = client.ask(measured(homing=HOMING, busy_ns=[10_000_000] * 4, plans_tasks=False))
+    assert (answer.kind, answer.head["tasks"]) == (Kind.PLANNED, 2)
+    assert sorted(homes(answer)) == [0, 0, 1, 1]
+    assert "gained over 20 batches" in answer.head["homes_reason"]
+
+
+def test_shards_that_no_worker_has_are_placed_at_once(served):
+    client, _ = served
+    hello(client)
+    answer = client.ask(measured(homing=HOMING | {"changed": False}, home=[0, 2, 1, 2], plans_tasks=False))
+    assert homes(answer)[::2] == [0, 1]
+    assert sorted(homes(answer)) == [0, 0, 1, 1]
+    assert answer.head["homes_reason"] == "balanced"
+
+
+def test_workers_that_are_known_wait_for_the_window():
+    planner, reasons = Planner(), []
+    for batch in range(4):
+        frame = measured(homing=HOMING | {"changed": False}, busy_ns=[10_000_000] * 4, plans_tasks=False, batch=batch)
+        reasons.append(planner.plan(of_frame(frame)).homes.reason)
+    assert reasons[:2] == ["within stabilisation window"] * 2
+    assert "gained" in reasons[2]
+
+
+@pytest.mark.parametrize(
+    ("change", "home", "reason"),
+    [
+        ({"cores": []}, None, "cores must be 1 at least"),
+        ({"cores": [1, 0]}, None, "cores must be 1 at least"),
+        ({"bytes_per_ms": 0}, None, "bytes_per_ms above 0"),
+        ({"theta": 1.0}, None, "theta must be above 1"),
+        ({"changed": 1}, None, "changed must be true or false"),
+        ({}, [0, 1, 3, 0], "column home has 3, and there are 2 workers"),
+    ],
+)
+def test_workers_that_cannot_be_are_refused(served, change, home, reason):
+    client, _ = served
+    hello(client)
+    answer = client.ask(measured(homing=HOMING | change, home=home))
+    assert answer.kind == Kind.REFUSED
+    assert reason in answer.head["reason"]
 
 
 @pytest.mark.parametrize("policy", POLICIES)

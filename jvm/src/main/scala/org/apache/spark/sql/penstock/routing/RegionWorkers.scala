@@ -1,6 +1,5 @@
 package org.apache.spark.sql.penstock.routing
 
-import io.penstock.control.Homes
 import io.penstock.routing._
 import io.penstock.sharding.Layout
 
@@ -52,8 +51,8 @@ private[routing] object RegionWorkers {
    *   of the region by the end of the batch before, in the terms of that batch's layout
    * @param owners
    *   executor that has each of that layout's shards, as a task location; null, or no entry, where unknown
-   * @param homes
-   *   as planned; looked at where it is of the same shards
+   * @param policy
+   *   where shards are to be
    * @param mostBytes
    *   of state that goes by plan
    */
@@ -63,16 +62,14 @@ private[routing] object RegionWorkers {
       layout: Layout,
       known: Option[KnownRegion],
       owners: Array[String],
-      homes: Option[Homes],
+      policy: HomePolicy,
       stateBytes: Array[Long],
       mostBytes: Long
   ): Option[RegionWorkers] = workers.shares(tasks).map { shares =>
     val from = known.fold((0 until layout.shards).toArray)(k => layout.inherited(k.layout))
     val owner = workers.of(from.map(s => owners.lift(s).orNull))
     val now = known.map(_.in(layout))
-    val planned =
-      homes.filter(h => h.executorOf.length == layout.shards && known.exists(_.layout == layout))
-        .map(h => workers.of(h.executorOf))
+    val planned = policy.homes(from, workers)
     val load = now.fold(new Array[Long](layout.shards))(_.load)
     val choice = HomeChoice.of(owner, planned, load, stateBytes, mostBytes)
     val before = now.fold(Array.fill(layout.shards)(-1)) { k =>

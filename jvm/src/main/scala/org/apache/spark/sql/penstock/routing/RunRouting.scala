@@ -18,7 +18,7 @@ import org.apache.spark.sql.types.DataType
 import io.penstock.conf.{Mode, PolicyChoice, QuerySettings}
 import io.penstock.control.Planner
 import io.penstock.errors.PenstockException
-import io.penstock.routing.{Binder, Epoch, PinOrders, PinPolicy, TaskCountPolicy, Workers}
+import io.penstock.routing._
 import io.penstock.sharding.Layout
 import io.penstock.telemetry.{RowCosts, ShardsMeasured, StateLoad}
 
@@ -122,20 +122,24 @@ final private[routing] class RunRouting(
     val tasks = batch.epoch.tasks(id)
     val layout = opened(id).layout
     val before = known.get(id).map(_.in(layout))
-    val stateBytes = stateOf(id, layout).bytes
-    val workers =
-      if (reason.nonEmpty || settings.policy != PolicyChoice.Hybrid) None
-      else
-        RegionWorkers.of(
-          LiveWorkers.of(session.sparkContext),
-          tasks,
-          layout,
-          known.get(id),
-          ownersOf(id),
-          Planner.current.plan(runId, id).toOption.flatMap(_.homes).filter(_ => settings.mode == Mode.On),
-          stateBytes,
-          settings.moveMaxBytesPerBatch
-        )
+    val homes =
+      if (reason.nonEmpty) None
+      else {
+        def planned = Planner.current.plan(runId, id).toOption.flatMap(_.homes).map(_.executorOf)
+        HomePolicy.of(settings, batch.spec.batchId, id, planned)
+      }
+    val workers = homes.flatMap { policy =>
+      RegionWorkers.of(
+        LiveWorkers.of(session.sparkContext),
+        tasks,
+        layout,
+        known.get(id),
+        ownersOf(id),
+        policy,
+        stateOf(id, layout).bytes,
+        settings.moveMaxBytesPerBatch
+      )
+    }
     val planning =
       if (reason.nonEmpty) None
       else {

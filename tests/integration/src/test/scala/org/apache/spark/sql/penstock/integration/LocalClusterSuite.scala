@@ -1,13 +1,15 @@
 package org.apache.spark.sql.penstock.integration
 
+import java.util.concurrent.locks.LockSupport
+
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.Encoders
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions.{count, lit}
 import org.apache.spark.sql.penstock.integration.cases._
 import org.apache.spark.sql.penstock.integration.harness._
-import org.apache.spark.sql.streaming.StreamingQueryProgress
+import org.apache.spark.sql.streaming.{GroupState, StreamingQueryProgress}
+import org.apache.spark.sql.{DataFrame, Encoders}
 import org.apache.spark.{SparkContext, SparkEnv}
 
 import io.penstock.metrics.{Metric, Metrics, Place}
@@ -45,10 +47,15 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
   /** Runs batches until they are enough: six at least, and two minutes at most. */
   private def batches(options: (String, String)*)(
       enough: Seq[StreamingQueryProgress] => Boolean
+  ): Seq[StreamingQueryProgress] =
+    batchesOf(_.toDF().groupBy("value").agg(count(lit(1)).as("n")), 2000L, options: _*)(enough)
+
+  private def batchesOf(result: MemoryStream[Long] => DataFrame, rows: Long, options: (String, String)*)(
+      enough: Seq[StreamingQueryProgress] => Boolean
   ): Seq[StreamingQueryProgress] = {
     val session = application.newSession()
     val source = MemoryStream[Long](Encoders.scalaLong, session)
-    val query = source.toDF().groupBy("value").agg(count(lit(1)).as("n")).writeStream
+    val query = result(source).writeStream
       .outputMode("update")
       .option("checkpointLocation", newDirectory("checkpoint").toString)
       .options(options.toMap)
@@ -58,7 +65,7 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     val until = System.nanoTime() + 120000000000L
     try
       do {
-        source.addData(1L to 2000L)
+        source.addData(1L to rows)
         query.processAllAvailable()
       } while (sofar.size < 6 || !enough(sofar) && System.nanoTime() < until)
     finally query.stop()
@@ -114,6 +121,23 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     assert(loaded.nonEmpty && loaded.forall(_ == 0L), s"shards loaded after an executor was given back: $loaded")
   }
 
+  test("an executor that came gets its share by plan, and has it before its tasks want it") {
+    var cameAt = -1
+    val found = batchesOf(LocalClusterSuite.served, 400L) { of =>
+      if (cameAt < 0 && of.size >= 6) {
+        cameAt = of.size
+        replaceOneExecutor(application.sparkContext)
+      }
+      cameAt > 0 && ReportedRegion.of(of.drop(cameAt)).flatten.exists(_.homes._3 > 0)
+    }
+    val regions = ReportedRegion.of(found).flatten
+    val homes = regions.map(_.homes)
+    assert(regions.forall(_.homes._1.contains(2)), homes)
+    assert(regions.exists(r => r.homes._3 > 0 && r.homes._2.exists(_.contains("gained over 20 batches"))), homes)
+    // Two on one executor are one too many for whoever is left; what nobody has in memory is nowhere read twice.
+    assert(metric(found, Metrics.ShardsLoaded).forall(_ == 0L), homes)
+  }
+
   // The last: sidecars that were killed so often are started again after a minute.
   test("aggregation: sidecars that are killed between batches") {
     def killed(seed: Long, twoInputs: Boolean) =
@@ -151,4 +175,17 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     context.killAndReplaceExecutor(before.head)
     awaitExecutors(context, atLeast = 2, without = before.head)
   }
+}
+
+object LocalClusterSuite {
+
+  /** Counts each value, which takes 0.3 ms a row: a shard has less in a batch than a move takes, and more in twenty. */
+  def served(source: MemoryStream[Long]): DataFrame =
+    source.toDS().groupByKey(identity[Long] _)(Encoders.scalaLong).mapGroupsWithState(
+      (value: Long, rows: Iterator[Long], state: GroupState[Long]) => {
+        rows.foreach(_ => LockSupport.parkNanos(300000L))
+        state.update(state.getOption.getOrElse(0L) + 1L)
+        (value, state.get)
+      }
+    )(Encoders.scalaLong, Encoders.tuple(Encoders.scalaLong, Encoders.scalaLong)).toDF()
 }

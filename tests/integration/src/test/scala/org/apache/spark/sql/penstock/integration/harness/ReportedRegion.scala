@@ -14,6 +14,8 @@ import org.apache.spark.sql.streaming.StreamingQueryProgress
  *   bytes that came to another executor, and milliseconds in which tasks brought state
  * @param brought
  *   how many shards that was, by how they came
+ * @param homes
+ *   executors that its tasks are divided among, why its shards are on these, and shards that came ahead
  * @param reason
  *   why it is not routed
  */
@@ -25,6 +27,7 @@ final case class ReportedRegion(
     work: (Option[Long], Option[Long]),
     moved: (Long, Long),
     brought: Option[String],
+    homes: (Option[Int], Option[String], Int),
     reason: Option[String]
 )
 
@@ -48,6 +51,11 @@ object ReportedRegion {
     (number(row, "rows"), number(row, "stateOperations")),
     (number(row, "bytesMoved").getOrElse(0L), number(row, "loadMs").getOrElse(0L)),
     Option(row.getAs[String]("brought")).filter(_.nonEmpty),
+    (
+      Option(row.getAs[Any]("executors")).map(_.asInstanceOf[Int]),
+      Option(row.getAs[String]("homes")),
+      Option(row.getAs[Any]("shardsAhead")).fold(0)(_.asInstanceOf[Int])
+    ),
     Option(row.getAs[String]("reason"))
   )
 
