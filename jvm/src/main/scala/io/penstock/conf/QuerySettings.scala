@@ -23,6 +23,7 @@ final class QuerySettings private (values: Map[String, QuerySettings.Resolved]) 
   def pinnedMax: Int = apply(Settings.PinnedMax)
   def reportKeys: Boolean = apply(Settings.ReportKeys)
   def moveMaxBytesPerBatch: Long = apply(Settings.MoveMaxBytesPerBatch)
+  def replicas: Int = apply(Settings.Replicas)
   def tasks: TasksChoice = apply(Settings.Tasks)
 
   /**

@@ -154,8 +154,21 @@ object Settings {
     NextBatch,
     "bytes",
     "0.1.0",
-    "How much state of a stateful part of a query may be sent to other executors by plan while a batch begins: the shards with " +
-      "most load first, and one at least. The others wait for later batches."
+    "How much state of a stateful part of a query may be sent to other executors by plan, and as much again as first copies (`replicas`), " +
+      "while a batch begins: the shards with most load first, and one at least. The others wait for later batches."
+  )
+
+  val Replicas: Setting[Int] = entry(
+    "replicas",
+    Kind.int(1, 2),
+    1,
+    Query,
+    NextBatch,
+    "executors",
+    "0.1.0",
+    "How many executors have each shard in memory, as far as they have room. With 2, an executor that dies costs a batch and " +
+      "no reload: the other is at most a batch behind. It takes twice the memory, and each batch's changes travel. The shards " +
+      "with most load come first."
   )
 
   val HandOverLimitMs: Setting[Int] = entry(

@@ -49,6 +49,9 @@ object Metrics {
   val ShardsLoaded: Metric = entry("ShardsLoaded", Count, grows = true, Operator, Executor)(
     "shards rebuilt from the checkpoint"
   )
+  val ShardsCaughtUp: Metric = entry("ShardsCaughtUp", Count, grows = true, Operator, Executor)(
+    "shards in memory as an earlier batch had left them, to which later changes were added from the checkpoint"
+  )
   val FoldTime: Metric = entry("FoldTimeMs", Milliseconds, grows = true, Operator, Executor)(
     "time to bring shards to the batch's version in memory"
   )

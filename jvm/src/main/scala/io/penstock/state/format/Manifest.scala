@@ -80,6 +80,9 @@ final case class ShardRefs(snapshot: Option[SnapshotRef], deltas: Vector[DeltaRe
     else Option.when(snapshot.exists(_.lineage == lineage))(copy(deltas = Vector.empty))
   }
 
+  /** The changes that lead on from a lineage, oldest first, where it is of this history. */
+  def since(lineage: UUID): Option[Vector[DeltaRef]] = upTo(lineage).map(before => deltas.drop(before.deltas.size))
+
   /** The same content with the snapshot in place of the changes that it holds, if it belongs to this history. */
   def withSnapshot(s: SnapshotRef): Option[ShardRefs] = {
     val i = deltas.lastIndexWhere(d => d.lineage == s.lineage)

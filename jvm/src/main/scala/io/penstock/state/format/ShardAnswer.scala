@@ -5,13 +5,13 @@ import java.util.zip.CRC32C
 import org.apache.spark.unsafe.Platform
 
 /**
- * The answer to a [[ShardQuestion]]: what there is of each shard in the order of the question, and then the images, each with
- * its checksum behind it. Specified in docs/PROTOCOL.md, section 13.
+ * The answer to a [[ShardQuestion]]: what there is of each shard in the order of the question, and then the images and change
+ * sets, each with its checksum behind it. Specified in docs/PROTOCOL.md, section 13.
  */
 object ShardAnswer {
   import AnsweredShard._
 
-  private val Version = 2
+  private val Version = 3
   private val CrcBytes = 4
 
   /** Of a shard. */
@@ -19,9 +19,9 @@ object ShardAnswer {
 
   /** Bytes of an answer with this head. */
   def bytes(head: Array[Byte], shards: Seq[AnsweredShard]): Long =
-    head.length + shards.collect { case held: Held => held.length.toLong + CrcBytes }.sum
+    head.length + shards.collect { case f: Follows => f.length.toLong + CrcBytes }.sum
 
-  /** All but the images. */
+  /** All but the images and change sets. */
   def head(shards: Seq[AnsweredShard]): Array[Byte] = {
     val head = new ByteSink(16 * shards.size + 8)
     head.putByte(Version)
@@ -34,6 +34,9 @@ object ShardAnswer {
         head.putVarint(deltas)
         head.putVarint(deltaBytes)
         head.putVarint(length)
+      case Changed(length) =>
+        head.putByte(3)
+        head.putVarint(length)
     }
     val out = new ByteSink(head.size + 2 * CrcBytes)
     out.putInt(head.size)
@@ -42,8 +45,8 @@ object ShardAnswer {
     out.toByteArray
   }
 
-  /** Writes an image, and its checksum behind it. */
-  def writeImage(out: BytesOut)(write: BytesOut => Unit): Unit = {
+  /** Writes an image or a change set, and its checksum behind it. */
+  def writePart(out: BytesOut)(write: BytesOut => Unit): Unit = {
     val crc = new CRC32C
     write { (bytes, from, count) =>
       out.put(bytes, from, count)
@@ -59,21 +62,21 @@ object ShardAnswer {
    *
    * @param shards
    *   how many the question was about
-   * @param image
-   *   reads an image; what it makes of one whose checksum is wrong is never handed on
+   * @param part
+   *   reads what follows of a shard; what it makes of that where the checksum is wrong is never handed on
    * @param use
-   *   gets each shard of the question by its index, and what was made of the image where there is one
+   *   gets each shard of the question by its index, and what was made of its part where there is one
    * @throws MalformedData
    *   where the bytes do not follow the format, or a checksum is wrong; shards before may have been used
    */
-  def read[A](in: SectionBytes, shards: Int)(image: SectionBytes => A)(
+  def read[A](in: SectionBytes, shards: Int)(part: (Follows, SectionBytes) => A)(
       use: (Int, AnsweredShard, Option[A]) => Unit
   ): Unit = {
     readHead(in, shards).zipWithIndex.foreach {
-      case (held: Held, i) => use(i, held, Some(readImage(in, held.length)(image)))
+      case (follows: Follows, i) => use(i, follows, Some(readPart(in, follows.length)(part(follows, _))))
       case (other, i) => use(i, other, None)
     }
-    in.expectEnd("image")
+    in.expectEnd("shard")
   }
 
   private def readHead(in: SectionBytes, shards: Int): Seq[AnsweredShard] = {
@@ -96,20 +99,21 @@ object ShardAnswer {
           head.getNumber("bytes of changes", 0L, Long.MaxValue),
           head.getNumber("length of an image", 0L, Int.MaxValue).toInt
         )
+      case 3 => Changed(head.getNumber("length of changes", 0L, Int.MaxValue).toInt)
       case other => throw new MalformedData(s"shard of kind $other", head.consumed)
     })
     head.expectEnd("shard")
     answered
   }
 
-  private def readImage[A](in: SectionBytes, length: Int)(image: SectionBytes => A): A = {
-    if (length > in.remaining - CrcBytes) throw new MalformedData("an image that is cut off", in.consumed)
+  private def readPart[A](in: SectionBytes, length: Int)(part: SectionBytes => A): A = {
+    if (length > in.remaining - CrcBytes) throw new MalformedData("a shard that is cut off", in.consumed)
     val bytes = new CheckedBytes(length, (_, count) => in.take(count))
     val result =
-      try Right(image(bytes))
+      try Right(part(bytes))
       catch { case e: MalformedData => Left(e) }
     val crc = bytes.checksum()
-    if (int(in) != crc) throw new MalformedData("the checksum of an image is wrong", in.consumed)
+    if (int(in) != crc) throw new MalformedData("the checksum of a shard is wrong", in.consumed)
     result.fold(throw _, identity)
   }
 

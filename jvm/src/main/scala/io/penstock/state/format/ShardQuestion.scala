@@ -8,10 +8,20 @@ import java.util.UUID
  * @param stateRoot
  *   the query's state directory
  */
-final case class ShardQuestion(stateRoot: String, store: StoreKey, wanted: Seq[(Int, UUID)])
+final case class ShardQuestion(stateRoot: String, store: StoreKey, wanted: Seq[WantedShard])
+
+/**
+ * A shard that is asked for.
+ *
+ * @param lineage
+ *   that it must have
+ * @param have
+ *   the lineage that is there; [[ShardRefs.NeverWritten]] where there is none
+ */
+final case class WantedShard(shard: Int, lineage: UUID, have: UUID)
 
 object ShardQuestion {
-  private[format] val Version = 2
+  private[format] val Version = 3
 
   /** What is asked: to give shards, or to take them ([[ShardOffer]]). */
   private[format] val Give = 1
@@ -21,12 +31,13 @@ object ShardQuestion {
   private val ShardBytes = 17
 
   def encode(question: ShardQuestion): Array[Byte] = {
-    val out = new ByteSink(64 + 20 * question.wanted.size)
+    val out = new ByteSink(64 + 36 * question.wanted.size)
     out.putByte(Version)
     out.putByte(Give)
     out.putString(question.stateRoot)
     StoreKey.put(out, question.store)
-    putShards(out, question.wanted)
+    putShards(out, question.wanted.map(w => w.shard -> w.lineage))
+    question.wanted.foreach(w => out.putUuid(w.have))
     out.toByteArray
   }
 
@@ -35,9 +46,10 @@ object ShardQuestion {
     val in = start(bytes, Give)
     val root = in.getString()
     val store = StoreKey.get(in)
-    val wanted = getShards(in)
+    val wanted = getShards(in).map { case (shard, lineage) => WantedShard(shard, lineage, ShardRefs.NeverWritten) }
+    val all = wanted.map(_.copy(have = in.getUuid()))
     in.expectEnd("shard")
-    ShardQuestion(root, store, wanted)
+    ShardQuestion(root, store, all)
   }
 
   /** Whether it is an offer. */
@@ -76,13 +88,21 @@ object AnsweredShard {
   /** It is held, and there was no room for it in this answer. */
   case object Later extends AnsweredShard
 
+  /** Something of it follows. */
+  sealed trait Follows extends AnsweredShard {
+
+    /** In bytes. */
+    def length: Int
+  }
+
   /**
    * Its image follows.
    *
    * @param deltas
    *   change sets since the last snapshot, and their bytes
-   * @param length
-   *   of the image
    */
-  final case class Held(deltas: Int, deltaBytes: Long, length: Int) extends AnsweredShard
+  final case class Held(deltas: Int, deltaBytes: Long, length: Int) extends Follows
+
+  /** The change set follows that leads to it from what who asked has. */
+  final case class Changed(length: Int) extends Follows
 }

@@ -7,23 +7,26 @@ import org.scalacheck.{Gen, Prop}
 import org.scalatest.funsuite.AnyFunSuite
 
 class ShardQuestionSuite extends AnyFunSuite with PropertyChecks {
+  private def uuids = Gen.zip(Gen.long, Gen.long).map(l => new UUID(l._1, l._2))
+
   private val questions = for {
     root <- Gen.asciiPrintableStr
     operator <- Gen.choose(0L, 9L)
     name <- Gen.asciiPrintableStr
-    wanted <- Gen.listOf(Gen.zip(Gen.choose(0, 5000), Gen.zip(Gen.long, Gen.long).map(l => new UUID(l._1, l._2))))
+    wanted <- Gen.listOf(Gen.zip(Gen.choose(0, 5000), uuids, uuids).map(w => WantedShard(w._1, w._2, w._3)))
   } yield ShardQuestion(root, StoreKey(operator, name), wanted)
 
   private val images = Gen.listOf(Gen.option(Gen.listOf(Gen.choose(Byte.MinValue, Byte.MaxValue)).map(_.toArray)))
 
   private def answer(of: Seq[Option[Array[Byte]]]): Array[Byte] = {
     val shards = of.zipWithIndex.map {
+      case (Some(part), i) if i % 3 == 0 => AnsweredShard.Changed(part.length)
       case (Some(image), i) => AnsweredShard.Held(i, 10L * i, image.length)
       case (None, i) => if (i % 2 == 0) AnsweredShard.NotHeld else AnsweredShard.Later
     }
     val out = new ByteSink
     out.put(ShardAnswer.head(shards), 0, ShardAnswer.head(shards).length)
-    of.flatten.foreach(image => ShardAnswer.writeImage(out)(_.put(image, 0, image.length)))
+    of.flatten.foreach(image => ShardAnswer.writePart(out)(_.put(image, 0, image.length)))
     assert(out.size == ShardAnswer.bytes(ShardAnswer.head(shards), shards))
     out.toByteArray
   }
@@ -42,8 +45,9 @@ class ShardQuestionSuite extends AnyFunSuite with PropertyChecks {
   /** The images of an answer about so many shards. */
   private def read(bytes: Array[Byte], shards: Int): Seq[Option[Seq[Byte]]] = {
     val found = scala.collection.mutable.ArrayBuffer[Option[Seq[Byte]]]()
-    ShardAnswer.read(new Arrived(bytes), shards)(_.takeAll().toSeq) { (i, shard, image) =>
-      assert(i == found.size && image.isDefined == shard.isInstanceOf[AnsweredShard.Held])
+    ShardAnswer.read(new Arrived(bytes), shards)((_, in) => in.takeAll().toSeq) { (i, shard, image) =>
+      assert(i == found.size && image.isDefined == shard.isInstanceOf[AnsweredShard.Follows])
+      assert(image.isEmpty || shard.isInstanceOf[AnsweredShard.Changed] == (i % 3 == 0))
       found += image
     }
     found.toSeq
@@ -68,7 +72,7 @@ class ShardQuestionSuite extends AnyFunSuite with PropertyChecks {
       executor <- Gen.asciiPrintableStr
       addresses <- Gen.mapOf(Gen.zip(Gen.alphaStr, Gen.asciiPrintableStr))
       version <- Gen.choose(0L, Long.MaxValue)
-      more <- Gen.listOf(Gen.const(q.wanted))
+      more <- Gen.listOf(Gen.const(q.wanted.map(w => w.shard -> w.lineage)))
     } yield ShardOffer(q.stateRoot, home, executor, addresses, more.map(OfferedStore(q.store, version, _)))
     check(Prop.forAll(offers) { offer =>
       val bytes = ShardOffer.encode(offer)

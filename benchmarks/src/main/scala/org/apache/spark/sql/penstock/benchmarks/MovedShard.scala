@@ -28,7 +28,8 @@ final class MovedShard(bytes: Int, directory: Path) {
     made.open(lineage, 0L)(ShardSlot.Loaded(state, 1, 1L)): Unit
     made
   }
-  private val question = ShardQuestion.encode(ShardQuestion(root, store, Seq(0 -> lineage)))
+  private val question =
+    ShardQuestion.encode(ShardQuestion(root, store, Seq(WantedShard(0, lineage, ShardRefs.NeverWritten))))
 
   /** What gives it. */
   val giver: ShardGiver.type = ShardGiver
@@ -40,7 +41,9 @@ final class MovedShard(bytes: Int, directory: Path) {
   def travel(by: CourierProcess, to: Map[String, String]): ShardState =
     by.ask(to, question, MovedShard.LimitMs) { (answer, _) =>
       var found: ShardState = null
-      ShardAnswer.read(new AnswerBytes(answer), 1)(ShardImage.read)((_, _, content) => found = content.orNull)
+      ShardAnswer.read(new AnswerBytes(answer), 1)((_, in) => ShardImage.read(in))((_, _, content) =>
+        found = content.orNull
+      )
       found
     } match {
       case Outcome.Here(found) => found

@@ -39,6 +39,9 @@ object StoreCommit {
 
   /** Shards that were read from the checkpoint. */
   val Checkpoint = "checkpoint"
+
+  /** Shards that an earlier batch had left here: only later changes were read from the checkpoint. */
+  val Changes = "changes"
 }
 
 /**

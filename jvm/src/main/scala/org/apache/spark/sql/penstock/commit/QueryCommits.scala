@@ -49,6 +49,9 @@ final class QueryCommits(
    */
   private lazy val earlier: Map[Long, Long] = directory.newestGenerations()
   private val owners = mutable.Map[Long, Array[String]]()
+
+  /** Executors that have a second copy of shards, as the batch before the last that they told of had left them. */
+  private val replicas = mutable.Map[Long, Array[String]]()
   private val couriers = mutable.Map[String, Map[String, String]]()
   private val loads = new StateLoads
   private val moved = mutable.Map[Long, MovedState]()
@@ -68,7 +71,7 @@ final class QueryCommits(
     if (batch == null || batch.spec.batchId != spec.batchId) {
       val base = if (spec.batchId == 0L) firstBatch() else stateBefore(spec)
       spec.regions.foreach(verifyStores(spec, _, base))
-      val holding = owners.valuesIterator.flatten.toSet
+      val holding = (owners.valuesIterator ++ replicas.valuesIterator).flatten.toSet
       couriers.filterInPlace((executor, _) => holding(executor))
       moved.clear()
       batch = new OpenBatch(spec, layouts, base, earlier.getOrElse(spec.batchId, -1L))
@@ -101,7 +104,7 @@ final class QueryCommits(
         sum + MovedState(bytesFromOthers(of, s, c.executor), s.loadNs, s.brought)
       )
       stores.foreach { s =>
-        s.shards.foreach(of(_) = c.executor)
+        s.shards.foreach(own(r, of, _, c.executor))
         loads.told(r, s)
       }
       owners(r) = of
@@ -136,13 +139,13 @@ final class QueryCommits(
   }
 
   /**
-   * What executors are to be told so that shards come to them ahead of the batch that is open: from each that has some of
+   * What executors are to be told so that shards come to them while the batch that is open begins: from each that has some of
    * them to each that is to have them.
    *
    * @param to
    *   shards in the order in which they matter, each with the executor that is to have it, as a task location
    */
-  def ahead(region: Long, to: Seq[(Int, String)]): Seq[HandOver] = synchronized {
+  def offers(region: Long, to: Seq[(Int, String)]): Seq[HandOver] = synchronized {
     val of = owners.getOrElse(region, Array.empty[String])
     val ways = to.filter { case (s, executor) => s < of.length && of(s) != executor && couriers.contains(of(s)) }
       .groupMap { case (s, executor) => (of(s), executor) }(_._1)
@@ -177,9 +180,38 @@ final class QueryCommits(
       val bytes = loads.of(region).of(of.length).bytes
       // Who has committed a shard since has more of it.
       val known = shards.filter { case (s, _) => s < of.length && of(s) != executor && batch.isUntouched(region, s) }
-      known.foreach { case (s, _) => of(s) = executor }
+      known.foreach { case (s, _) => own(region, of, s, executor) }
       moved(region) = movedOf(region) + MovedState(known.map(s => bytes(s._1)).sum, 0L, ahead = known.size)
     }
+  }
+
+  /**
+   * Takes note of shards that executors have a copy of, besides their owners.
+   *
+   * @param asked
+   *   what the executor was told to take
+   * @param shards
+   *   what it has of that
+   */
+  def copied(region: Long, executor: String, asked: Seq[Int], shards: Seq[Int]): Unit = synchronized {
+    val known = replicas.getOrElse(region, Array.empty[String])
+    val least = (asked :+ -1).max + 1
+    val of = if (known.length >= least) known else java.util.Arrays.copyOf(known, least)
+    val has = shards.toSet
+    asked.foreach(s => if (has(s)) of(s) = executor else if (of(s) == executor) of(s) = null)
+    replicas(region) = of
+  }
+
+  /** Executor that has a copy of each shard besides its owner, as a task location; null, or no entry, where none has. */
+  def replicasOf(region: Long): Array[String] = synchronized {
+    replicas.get(region).fold(Array.empty[String])(_.clone())
+  }
+
+  /** An executor has a shard now; who had it keeps what it had for a while. */
+  private def own(region: Long, owners: Array[String], shard: Int, executor: String): Unit = {
+    val before = owners(shard)
+    owners(shard) = executor
+    if (before != null && before != executor) copied(region, before, Seq(shard), Seq(shard))
   }
 
   /** Size of what a commit's task had to bring from other executors. */
@@ -317,7 +349,7 @@ final class QueryCommits(
       key -> BaseStore(layout, packed)
     }
     val from = BaseState(base.generation, stores.toMap)
-    val holders = owners.get(region.region).fold(Holders.Unknown)(Holders.of(_, couriers))
+    val holders = owners.get(region.region).fold(Holders.Unknown)(Holders.of(_, replicasOf(region.region), couriers))
     RegionLease(runId, stateRoot, spec.batchId, batch.layout(region.region), region, from, holders)
   }
 

@@ -20,7 +20,7 @@ import org.apache.spark.{SparkConf, SparkContext, SparkEnv}
 import io.penstock.conf.{ApplicationSetup, Settings}
 import io.penstock.errors.PenstockException
 import io.penstock.sharding.Layout
-import io.penstock.state.format.StoreKey
+import io.penstock.state.format.{ShardOffer, StoreKey}
 import io.penstock.telemetry.{MovedState, StateLoad}
 
 /** All query runs of this driver, and the way to them from the executors. */
@@ -65,13 +65,28 @@ object StateCommits extends Logging {
         .open(batch)(layouts)
     }
 
-    override def bring(runId: UUID, region: Long, to: Seq[(Int, String)]): Unit = Option(runs.get(runId)).foreach {
-      run =>
-        val batchId = run.commits.batchId
-        run.commits.ahead(region, to).foreach { h =>
-          WorkerOrders.take(h.to.executor, h.offer)(run.commits.cameAhead(batchId, region, h.to.executor, _))
-        }
+    override def bring(runId: UUID, region: Long, to: Seq[(Int, String)]): Unit =
+      order(runId, region, to)((commits, executor, _, taken, batchId) =>
+        commits.cameAhead(batchId, region, executor, taken)
+      )
+
+    override def copy(runId: UUID, region: Long, to: Seq[(Int, String)]): Unit =
+      order(runId, region, to)((commits, executor, asked, taken, _) =>
+        commits.copied(region, executor, asked, taken.map(_._1))
+      )
+
+    private def order(runId: UUID, region: Long, to: Seq[(Int, String)])(
+        taken: (QueryCommits, String, Seq[Int], Seq[(Int, String)], Long) => Unit
+    ): Unit = Option(runs.get(runId)).map(_.commits).foreach { commits =>
+      val batchId = commits.batchId
+      commits.offers(region, to).foreach { h =>
+        val asked = ShardOffer.decode(h.offer).stores.flatMap(_.shards.map(_._1)).distinct
+        WorkerOrders.take(h.to.executor, h.offer)(taken(commits, h.to.executor, asked, _, batchId))
+      }
     }
+
+    override def replicas(runId: UUID, region: Long): Array[String] =
+      Option(runs.get(runId)).map(_.commits.replicasOf(region)).getOrElse(Array.empty)
 
     override def owners(runId: UUID, region: Long): Array[String] =
       Option(runs.get(runId)).map(_.commits.ownersOf(region)).getOrElse(Array.empty)

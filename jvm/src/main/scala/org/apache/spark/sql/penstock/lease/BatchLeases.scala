@@ -29,6 +29,12 @@ trait BatchLeases {
    */
   def bring(runId: java.util.UUID, region: Long, to: Seq[(Int, String)]): Unit
 
+  /** The same for a second copy: their owners stay what they are. */
+  def copy(runId: java.util.UUID, region: Long, to: Seq[(Int, String)]): Unit
+
+  /** Executor that has a second copy of each shard of a region; null, or no entry, where none has. */
+  def replicas(runId: java.util.UUID, region: Long): Array[String]
+
   /** Executor (`ExecutorCacheTaskLocation` string) that last committed each shard of a region; null where unknown. */
   def owners(runId: java.util.UUID, region: Long): Array[String]
 

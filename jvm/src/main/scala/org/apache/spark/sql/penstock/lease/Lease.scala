@@ -104,26 +104,38 @@ final case class Holder(executor: String, addresses: Map[String, String]) extend
  *   the executors that can be asked
  * @param byShard
  *   number of each shard's executor in `all`, -1 where there is none
+ * @param replicas
+ *   number of the executor that has a replica of each shard, -1 where none has
  */
-final case class Holders(all: Array[Holder], byShard: Array[Short]) extends Serializable {
-  def of(shard: Int): Option[Holder] = byShard.lift(shard).filter(_ >= 0).map(all(_))
+final case class Holders(all: Array[Holder], byShard: Array[Short], replicas: Array[Short]) extends Serializable {
+
+  /** In the order in which they are to be asked. */
+  def of(shard: Int): Seq[Holder] =
+    Seq(byShard, replicas).flatMap(_.lift(shard)).filter(_ >= 0).distinct.map(all(_))
 }
 
 object Holders {
-  val Unknown: Holders = Holders(Array.empty, Array.empty)
+  val Unknown: Holders = Holders(Array.empty, Array.empty, Array.empty)
 
   /**
    * @param owners
    *   executor of each shard, as a task location; null where unknown
+   * @param replicas
+   *   executor that has a replica of each shard; null where none has
    * @param addresses
    *   of executors' sidecars
    */
-  def of(owners: Array[String], addresses: collection.Map[String, Map[String, String]]): Holders = {
-    val all = owners.filter(o => o != null && addresses.contains(o)).distinct
+  def of(
+      owners: Array[String],
+      replicas: Array[String],
+      addresses: collection.Map[String, Map[String, String]]
+  ): Holders = {
+    val all = (owners ++ replicas).filter(o => o != null && addresses.contains(o)).distinct
     if (all.isEmpty) Unknown
     else {
       val numbers = all.zipWithIndex.toMap
-      Holders(all.map(e => Holder(e, addresses(e))), owners.map(o => numbers.getOrElse(o, -1).toShort))
+      def numbered(of: Array[String]) = of.map(numbers.getOrElse(_, -1).toShort)
+      Holders(all.map(e => Holder(e, addresses(e))), numbered(owners), numbered(replicas))
     }
   }
 }

@@ -8,8 +8,14 @@ import io.penstock.sharding.Layout
  *
  * @param choice
  *   where its shards are
+ * @param replica
+ *   worker that has a second copy of each shard, [[Workers.Unknown]] where none has
+ * @param orphaned
+ *   whether its owner is gone, and the copy takes its place
  * @param before
  *   the binding of the batch before in terms of `shares`: task of each shard, -1 where that says nothing
+ * @param load
+ *   of each shard in the batch before
  * @param msPerLoad
  *   what a unit of load took in the batch before; 0 where that is not known
  * @param stateBytes
@@ -19,7 +25,10 @@ final private[routing] class RegionWorkers private (
     val workers: Workers,
     shares: TaskShares,
     choice: HomeChoice,
+    replica: Array[Int],
+    orphaned: Array[Boolean],
     before: Array[Int],
+    load: Array[Long],
     msPerLoad: Double,
     stateBytes: Array[Long]
 ) {
@@ -33,13 +42,22 @@ final private[routing] class RegionWorkers private (
   /** How many of those that are to go stay for a batch. */
   def waiting: Int = choice.waiting
 
-  def binder(theta: Double): Binder = new TieredBinder(theta, shares, choice.home, stateBytes.map(moveCost), before)
+  /** Shards that are to have a second copy, in the order in which they matter, each with its executor. */
+  def copies(mostBytes: Long): Seq[(Int, String)] =
+    ReplicaChoice.of(choice.home, replica, load, stateBytes, mostBytes, workers.size)
+      .map { case (s, w) => s -> workers.executors(w) }
 
-  /** In units of load. Where it is not known what these take, nothing goes that has state. */
-  private def moveCost(stateBytes: Long): Double =
-    if (stateBytes <= 0L) 0.0
-    else if (msPerLoad <= 0.0) Double.PositiveInfinity
-    else MoveCost.Usual.ms(stateBytes) / msPerLoad
+  def binder(theta: Double): Binder =
+    new TieredBinder(theta, shares, choice.home, choice.home.indices.map(moveCost).toArray, before)
+
+  /**
+   * In units of load. Where it is not known what these take, nothing goes that has state. What has only a copy left is
+   * nowhere as the last batch left it, and gets there soonest where the copy is.
+   */
+  private def moveCost(shard: Int): Double =
+    if (stateBytes(shard) <= 0L) 0.0
+    else if (msPerLoad <= 0.0 || orphaned(shard)) Double.PositiveInfinity
+    else MoveCost.Usual.ms(stateBytes(shard)) / msPerLoad
 }
 
 private[routing] object RegionWorkers {
@@ -51,6 +69,8 @@ private[routing] object RegionWorkers {
    *   of the region by the end of the batch before, in the terms of that batch's layout
    * @param owners
    *   executor that has each of that layout's shards, as a task location; null, or no entry, where unknown
+   * @param replicas
+   *   executor that has a second copy, likewise: where the owner is gone it takes its place
    * @param policy
    *   where shards are to be
    * @param mostBytes
@@ -62,12 +82,16 @@ private[routing] object RegionWorkers {
       layout: Layout,
       known: Option[KnownRegion],
       owners: Array[String],
+      replicas: Array[String],
       policy: HomePolicy,
       stateBytes: Array[Long],
       mostBytes: Long
   ): Option[RegionWorkers] = workers.shares(tasks).map { shares =>
     val from = known.fold((0 until layout.shards).toArray)(k => layout.inherited(k.layout))
-    val owner = workers.of(from.map(s => owners.lift(s).orNull))
+    val replica = workers.of(from.map(s => replicas.lift(s).orNull))
+    val first = workers.of(from.map(s => owners.lift(s).orNull))
+    val orphaned = first.zip(replica).map { case (f, r) => f == Workers.Unknown && r != Workers.Unknown }
+    val owner = first.indices.map(s => if (orphaned(s)) replica(s) else first(s)).toArray
     val now = known.map(_.in(layout))
     val planned = policy.homes(from, workers)
     val load = now.fold(new Array[Long](layout.shards))(_.load)
@@ -75,6 +99,6 @@ private[routing] object RegionWorkers {
     val before = now.fold(Array.fill(layout.shards)(-1)) { k =>
       TieredBinder.before(k.taskOf, k.executorOf, workers, shares, choice.home)
     }
-    new RegionWorkers(workers, shares, choice, before, now.fold(0.0)(_.msPerLoad), stateBytes)
+    new RegionWorkers(workers, shares, choice, replica, orphaned, before, load, now.fold(0.0)(_.msPerLoad), stateBytes)
   }
 }

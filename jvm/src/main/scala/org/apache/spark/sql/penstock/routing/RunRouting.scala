@@ -135,6 +135,7 @@ final private[routing] class RunRouting(
         layout,
         known.get(id),
         ownersOf(id),
+        if (settings.replicas > 1) leases.replicas(runId, id) else Array.empty,
         policy,
         stateOf(id, layout).bytes,
         settings.moveMaxBytesPerBatch
@@ -171,7 +172,10 @@ final private[routing] class RunRouting(
       settings.mode == Mode.Observe
     )
     // While the map side runs.
-    workers.map(_.ahead).filter(_.nonEmpty).foreach(leases.bring(runId, id, _))
+    if (settings.mode == Mode.On) workers.foreach { w =>
+      leases.bring(runId, id, w.ahead)
+      if (settings.replicas > 1) leases.copy(runId, id, w.copies(settings.moveMaxBytesPerBatch))
+    }
     val load = new RegionLoad(
       layout,
       if (settings.mode == Mode.Observe) batch.spec.shardCount else tasks,

@@ -11,7 +11,7 @@ object ExecutorMetrics {
     override def getCount: Long = super.getCount / 1000000L
   }
 
-  private val shardsInMemory, shardsFolded, shardsTravelled, shardsLoaded, committedBytes = new Counter
+  private val shardsInMemory, shardsFolded, shardsTravelled, shardsLoaded, shardsCaughtUp, committedBytes = new Counter
   private val travelledBy = Metrics.ShardsTravelledBy.map { case (transport, _) => transport -> new Counter }
   private val foldTime, loadTime, commitTime = new NanosecondCounter
   private val snapshotFiles, snapshotShards, snapshotBytes, snapshotFailures = new Counter
@@ -25,6 +25,7 @@ object ExecutorMetrics {
     Metrics.ShardsFolded -> shardsFolded,
     Metrics.ShardsTravelled -> shardsTravelled,
     Metrics.ShardsLoaded -> shardsLoaded,
+    Metrics.ShardsCaughtUp -> shardsCaughtUp,
     Metrics.FoldTime -> foldTime,
     Metrics.LoadTime -> loadTime,
     Metrics.CommitTime -> commitTime,
@@ -44,6 +45,7 @@ object ExecutorMetrics {
     shardsTravelled.inc(timings.travelledShards.toLong)
     timings.travelled.foreach { case (transport, shards) => travelledBy.get(transport).foreach(_.inc(shards.toLong)) }
     shardsLoaded.inc(timings.loadedShards.toLong)
+    shardsCaughtUp.inc(timings.caughtUpShards.toLong)
     foldTime.inc(timings.foldNs)
     loadTime.inc(timings.loadNs)
   }

@@ -3,7 +3,6 @@ package org.apache.spark.sql.penstock.state
 import scala.collection.mutable
 
 import io.penstock.courier.{Giver, Message, MessageOut}
-import io.penstock.state.engine.ShardImage
 import io.penstock.state.format._
 
 /** Gives other executors the shards that this one has in memory, and takes those of one that ends. */
@@ -22,31 +21,42 @@ object ShardGiver extends Giver {
 
   private def answer(asked: ShardQuestion): Message = {
     val store = ShardStores.find(asked.stateRoot, asked.store)
-    val images = mutable.ArrayBuffer[ShardImage]()
-    var imageBytes = 0L
-    val answered = asked.wanted.map { case (shard, lineage) =>
-      store.filter(_.has(shard)).map(_.slot(shard)) match {
-        case Some(slot) if imageBytes >= AnswerBytes && slot.has(lineage) => AnsweredShard.Later
+    val parts = mutable.ArrayBuffer[Part]()
+    var bytes = 0L
+    val answered = asked.wanted.map { wanted =>
+      store.filter(_.has(wanted.shard)).map(_.slot(wanted.shard)) match {
+        case Some(slot) if bytes >= AnswerBytes && slot.has(wanted.lineage) => AnsweredShard.Later
         case Some(slot) if slot.contentBytes <= MostShardBytes =>
-          slot.give(lineage).fold[AnsweredShard](AnsweredShard.NotHeld) { given =>
-            images += given.image
-            imageBytes += given.image.bytes
-            AnsweredShard.Held(given.deltas, given.deltaBytes, given.image.bytes.toInt)
+          slot.give(wanted.lineage, wanted.have).fold[AnsweredShard](AnsweredShard.NotHeld) { given =>
+            val part = partOf(given)
+            parts += part
+            bytes += part.follows.length
+            part.follows
           }
         case _ => AnsweredShard.NotHeld
       }
     }
-    new Answer(answered, images.toSeq)
+    new Answer(answered, parts.toSeq)
   }
 
-  final private class Answer(answered: Seq[AnsweredShard], images: Seq[ShardImage]) extends Message {
+  /** What follows of a shard. */
+  final private class Part(val follows: AnsweredShard.Follows, val writeTo: BytesOut => Unit)
+
+  private def partOf(what: ShardSlot.Given): Part = what match {
+    case ShardSlot.GivenImage(image, deltas, deltaBytes) =>
+      new Part(AnsweredShard.Held(deltas, deltaBytes, image.bytes.toInt), image.writeTo(_): Unit)
+    case ShardSlot.GivenChanges(array, offset, length) =>
+      new Part(AnsweredShard.Changed(length), _.put(array, offset, length))
+  }
+
+  final private class Answer(answered: Seq[AnsweredShard], parts: Seq[Part]) extends Message {
     private val head = ShardAnswer.head(answered)
 
     override def bytes: Long = ShardAnswer.bytes(head, answered)
 
     override def writeTo(out: MessageOut): Unit = {
       out.put(head)
-      images.foreach(image => ShardAnswer.writeImage(out.put(_, _, _))(image.writeTo))
+      parts.foreach(part => ShardAnswer.writePart(out.put(_, _, _))(part.writeTo))
     }
   }
 }

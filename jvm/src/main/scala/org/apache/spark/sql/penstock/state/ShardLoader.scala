@@ -46,6 +46,21 @@ final class ShardLoader(directory: StateDirectory) extends Logging {
     one
   }
 
+  /**
+   * Reads change sets of shards.
+   *
+   * @param wanted
+   *   of each shard, in the order in which they apply
+   * @return
+   *   of the same shards; nothing where a file cannot be read, of which the shards themselves may be independent
+   */
+  def changes(manifest: Manifest, store: StoreKey, wanted: Seq[(Int, Vector[DeltaRef])]): Map[Int, Seq[Array[Byte]]] =
+    try {
+      val of = wanted.map { case (shard, deltas) => shard -> ShardRefs(None, deltas) }
+      val parts = read(of, ShardLoader.needing(manifest, store, _))
+      of.map { case (shard, refs) => shard -> refs.deltas.map(d => parts.changes(d.section)) }.toMap
+    } catch { case e: PenstockException if isDamage(e) => Map.empty }
+
   private def read(shards: Seq[(Int, ShardRefs)], needing: Seq[Int] => String): ShardLoader.Parts = {
     def from[A](sections: Seq[(Int, SectionRef)])(read: SectionBytes => A): Map[SectionRef, A] =
       sections.groupBy(_._2.container).flatMap { case (container, wanted) =>

@@ -30,6 +30,10 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
   private var countedBytes = 0L
   private var openedFor = -1L
 
+  /** What was folded last, and until which batch that is kept: an executor that has a replica wants no more than that. */
+  private var last: Option[(UUID, Prepared)] = None
+  private var keptUntil = -1L
+
   /** Open while content is on its way here. */
   @volatile private var arrival: CountDownLatch = _
 
@@ -69,11 +73,10 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
     else {
       prepared.get(wanted) match {
         case Some(p) if p.base == at =>
-          at = ShardSlot.Unknown // until all of it is applied
-          content(p.changes.array, p.offset, p.length)
-          deltas += 1
-          deltaBytes += p.length
+          fold(p.changes.array, p.offset, p.length)
+          p.changes.retain()
           settle(wanted)
+          if (keptUntil >= openedFor) last = Some(wanted -> p) else p.changes.release()
           Opened(content, Folded)
         case _ =>
           val loaded = load
@@ -84,6 +87,14 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
           Opened(content, Brought)
       }
     }
+
+  /** The content has no lineage until all of it is applied. */
+  private def fold(changes: Array[Byte], offset: Int, length: Int): Unit = {
+    at = ShardSlot.Unknown
+    content(changes, offset, length)
+    deltas += 1
+    deltaBytes += length
+  }
 
   /**
    * What is empty is nobody else's: where a place that a pinned hash had is for another, one task begins with nothing while
@@ -122,13 +133,33 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
    *   whether memory has it now; not where a later batch has been here
    */
   def adopt(lineage: UUID, version: Long, loaded: => Loaded): Boolean = synchronized {
-    if (!has(lineage) && openedFor <= version) {
+    if (openedFor <= version) {
       try bring(lineage, loaded)
       finally count()
+      openedFor = version
     }
-    if (has(lineage)) openedFor = math.max(openedFor, version)
     has(lineage)
   }
+
+  /**
+   * Goes on to a lineage by change sets, oldest first.
+   *
+   * @return
+   *   whether the content is what they start from
+   */
+  def goOn(from: UUID, lineage: UUID, changes: Seq[Array[Byte]]): Boolean = synchronized {
+    val starts = at == from
+    if (starts) {
+      try {
+        changes.foreach(set => fold(set, 0, set.length))
+        settle(lineage)
+      } finally count()
+    }
+    starts
+  }
+
+  /** Lineage of the content. */
+  def lineage: UUID = at
 
   /** Lets go of everything; who opens the shard next loads it. */
   def forget(): Unit = synchronized {
@@ -144,14 +175,18 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
     synchronized(Option.when(deltas > 0)(SnapshotPlan.Candidate(shard, deltas, deltaBytes, countedBytes)))
 
   /**
-   * The content at a lineage, for another executor; None where memory does not have what leads to it. What is given stays here
-   * as well.
+   * The content at a lineage, for another executor, or what leads to it from what the other has; None where memory does not
+   * have what leads to it. What is given stays here as well.
    */
-  def give(wanted: UUID): Option[Given] = synchronized {
+  def give(wanted: UUID, have: UUID): Option[Given] = synchronized {
     Option.when(wanted != ShardRefs.NeverWritten && has(wanted)) {
+      keptUntil = openedFor + KeptBatches
       try bring(wanted, throw new IllegalStateException("it is held"))
       finally count()
-      Given(content.image, deltas, deltaBytes)
+      last.collect { case (lineage, p) if lineage == wanted && p.base == have => p }
+        .fold[Given](GivenImage(content.image, deltas, deltaBytes))(p =>
+          GivenChanges(p.changes.array, p.offset, p.length)
+        )
     }
   }
 
@@ -186,6 +221,8 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
     at = lineage
     prepared.valuesIterator.foreach(_.changes.release())
     prepared = mutable.LinkedHashMap()
+    last.foreach(_._2.changes.release())
+    last = None
   }
 
   private def count(): Unit = {
@@ -203,11 +240,20 @@ object ShardSlot {
   /** Attempts of one batch whose deltas are kept: more than that have lost for certain. */
   private val MaxPrepared = 4
 
+  /** Who asks in every batch may ask before this executor's tasks, or after them. */
+  private val KeptBatches = 2
+
   /** Content from the checkpoint, with the number and bytes of the deltas that were applied to its snapshot. */
   final case class Loaded(content: ShardState, deltas: Int, deltaBytes: Long)
 
-  /** A shard that is given, and what it has of change sets since the last snapshot, and their bytes. */
-  final case class Given(image: ShardImage, deltas: Int, deltaBytes: Long)
+  /** What is given of a shard. */
+  sealed trait Given
+
+  /** All of it, and what it has of change sets since the last snapshot, and their bytes. */
+  final case class GivenImage(image: ShardImage, deltas: Int, deltaBytes: Long) extends Given
+
+  /** A change set: a part of an array that does not change. */
+  final case class GivenChanges(array: Array[Byte], offset: Int, length: Int) extends Given
 
   final case class Opened(content: ShardState, source: Source)
 

@@ -4,7 +4,8 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.penstock.lease.Holder
 
-import io.penstock.state.format.{OfferedStore, ShardOffer}
+import io.penstock.state.format.{OfferedStore, ShardOffer, ShardRefs, WantedShard}
+import io.penstock.state.memory.SharedBytes
 
 /**
  * Takes shards that another executor has in memory: it ends and hands them over, or they are to be here in the next batch.
@@ -42,9 +43,18 @@ object ShardTaker {
       store.slot(shard).adopt(lineage, of.version, throw new IllegalStateException("it is held"))
     }
     val refused = mutable.Set[Int]()
-    val left = new ShardTravel(offer.stateRoot, of.store).bring(elsewhere, _ => Some(from)) { (shard, loaded, by) =>
+    val wanted = elsewhere.map { case (shard, lineage) => WantedShard(shard, lineage, store.slot(shard).lineage) }
+    val left = new ShardTravel(offer.stateRoot, of.store).bring(wanted, _ => Seq(from)) { (shard, what, by) =>
       val slot = store.slot(shard)
-      if (slot.adopt(lineages(shard), of.version, loaded)) came(shard, by) else refused += shard
+      val lineage = lineages(shard)
+      val here = what match {
+        case ShardTravel.Content(loaded) => slot.adopt(lineage, of.version, loaded)
+        case ShardTravel.Changes(bytes) =>
+          val base = wanted.find(_.shard == shard).fold(ShardRefs.NeverWritten)(_.have)
+          slot.prepare(lineage, base, new SharedBytes(bytes, store.memory), 0, bytes.length)
+          slot.has(lineage) && slot.adopt(lineage, of.version, throw new IllegalStateException("it is held"))
+      }
+      if (here) came(shard, by) else refused += shard
       slot.expected()
       // Where there is no room it is not taken; the checkpoint has it.
       try StateMemory.bound.verify()

@@ -1,6 +1,5 @@
 package org.apache.spark.sql.penstock.state
 
-import java.util.UUID
 import java.util.concurrent.atomic.AtomicLong
 
 import scala.collection.mutable
@@ -24,17 +23,29 @@ final class ShardTravel(stateRoot: String, store: StoreKey) extends Logging {
    *
    * @param wanted
    *   each with the lineage that it must have
+   * @param holdersOf
+   *   who may have a shard, in the order in which they are asked
    * @param use
    *   gets each that came, and the transport by which it did
    * @return
    *   those that did not come
    */
-  def bring(
-      wanted: Seq[(Int, UUID)],
-      holderOf: Int => Option[Holder]
-  )(use: (Int, ShardSlot.Loaded, String) => Unit): Seq[Int] = {
+  def bring(wanted: Seq[WantedShard], holdersOf: Int => Seq[Holder])(
+      use: (Int, ShardTravel.Came, String) => Unit
+  ): Seq[Int] = {
+    val most = wanted.map(w => holdersOf(w.shard).size).maxOption.getOrElse(0)
+    val left = (0 until most).foldLeft(wanted) { (left, turn) =>
+      val missing = bringFrom(left, shard => holdersOf(shard).lift(turn))(use).toSet
+      left.filter(w => missing(w.shard))
+    }
+    left.map(_.shard)
+  }
+
+  private def bringFrom(wanted: Seq[WantedShard], holderOf: Int => Option[Holder])(
+      use: (Int, ShardTravel.Came, String) => Unit
+  ): Seq[Int] = {
     val came = mutable.Set[Int]()
-    val byHolder = wanted.flatMap(w => holderOf(w._1).map(_ -> w)).groupMap(_._1)(_._2)
+    val byHolder = wanted.flatMap(w => holderOf(w.shard).map(_ -> w)).groupMap(_._1)(_._2)
     byHolder.foreach { case (holder, shards) =>
       try fromOne(holder, shards) { (shard, loaded, by) =>
           use(shard, loaded, by)
@@ -46,22 +57,21 @@ final class ShardTravel(stateRoot: String, store: StoreKey) extends Logging {
         case NonFatal(e) => ShardTravel.tell(s"shards of ${holder.executor} could not be taken: $e")
       }
     }
-    wanted.map(_._1).filterNot(came)
+    wanted.map(_.shard).filterNot(came)
   }
 
-  private def fromOne(holder: Holder, wanted: Seq[(Int, UUID)])(
-      use: (Int, ShardSlot.Loaded, String) => Unit
+  private def fromOne(holder: Holder, wanted: Seq[WantedShard])(
+      use: (Int, ShardTravel.Came, String) => Unit
   ): Unit = {
     var left = wanted
     while (left.nonEmpty) {
       val asked = left
       left = Nil
-      val later = mutable.ArrayBuffer[(Int, UUID)]()
+      val later = mutable.ArrayBuffer[WantedShard]()
       val question = ShardQuestion.encode(ShardQuestion(stateRoot, store, asked))
       ExecutorCourier.ask(holder.addresses, question, ShardTravel.LimitMs) { (answer, by) =>
-        ShardAnswer.read(new AnswerBytes(answer), asked.size)(ShardImage.read) {
-          case (i, held: AnsweredShard.Held, Some(content)) =>
-            use(asked(i)._1, ShardSlot.Loaded(content, held.deltas, held.deltaBytes), by)
+        ShardAnswer.read(new AnswerBytes(answer), asked.size)(ShardTravel.read) {
+          case (i, _: AnsweredShard.Follows, Some(came)) => use(asked(i).shard, came, by)
           case (i, AnsweredShard.Later, _) => later += asked(i)
           case _ => ()
         }
@@ -90,6 +100,20 @@ final private[penstock] class AnswerBytes(in: MessageIn) extends SectionBytes {
 }
 
 object ShardTravel extends Logging {
+
+  /** What came of a shard. */
+  sealed trait Came
+
+  /** All of it. */
+  final case class Content(loaded: ShardSlot.Loaded) extends Came
+
+  /** What leads to it from what is here. */
+  final case class Changes(bytes: Array[Byte]) extends Came
+
+  private def read(part: AnsweredShard.Follows, in: SectionBytes): Came = part match {
+    case held: AnsweredShard.Held => Content(ShardSlot.Loaded(ShardImage.read(in), held.deltas, held.deltaBytes))
+    case _: AnsweredShard.Changed => Changes(in.takeAll())
+  }
 
   /** In which an executor has to answer. */
   val LimitMs = 10000

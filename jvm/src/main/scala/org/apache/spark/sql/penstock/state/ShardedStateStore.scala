@@ -246,6 +246,7 @@ final class ShardedStateStore(
         Metrics.ShardsFolded -> timings.foldedShards.toLong,
         Metrics.ShardsTravelled -> timings.travelledShards.toLong,
         Metrics.ShardsLoaded -> timings.loadedShards.toLong,
+        Metrics.ShardsCaughtUp -> timings.caughtUpShards.toLong,
         Metrics.FoldTime -> timings.foldNs / 1000000L,
         Metrics.LoadTime -> timings.loadNs / 1000000L,
         Metrics.CommitTime -> commitNs / 1000000L,

@@ -64,6 +64,9 @@ final class StoreTimings {
   val travelled: mutable.Map[String, Int] = mutable.Map.empty.withDefaultValue(0)
   def travelledShards: Int = travelled.values.sum
   var loadedShards: Int = 0
+
+  /** Shards of which only later changes were read. */
+  var caughtUpShards: Int = 0
   var foldedShards: Int = 0
   var loadNs: Long = 0L
   var foldNs: Long = 0L
@@ -130,8 +133,9 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
     try bring(out, timings)
     finally {
       loadNs += timings.loadNs
-      brought =
-        timings.travelled.toMap ++ Option.when(timings.loadedShards > 0)(StoreCommit.Checkpoint -> timings.loadedShards)
+      val ways = timings.travelled.toSeq :+
+        (StoreCommit.Checkpoint -> timings.loadedShards) :+ (StoreCommit.Changes -> timings.caughtUpShards)
+      brought = ways.filter(_._2 > 0).toMap
       ExecutorMetrics.opened(timings)
     }
     requestSnapshots()
@@ -149,17 +153,12 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
   private def bring(out: Array[ShardState], timings: StoreTimings): Unit = {
     val start = System.nanoTime()
     val brought = mutable.ArrayBuffer[ShardSlot]()
-    def take(shard: Int, load: => ShardSlot.Loaded, travelledBy: Option[String] = None): Unit = {
+    def take(shard: Int, load: => ShardSlot.Loaded)(count: ShardSlot.Source => Unit): Unit = {
       val slot = store.slot(shard)
       val opened = slot.open(base(shard), region.batchId)(load)
       out(shard) = opened.content
-      opened.source match {
-        case ShardSlot.Folded => timings.foldedShards += 1
-        case ShardSlot.Brought =>
-          travelledBy.fold(timings.loadedShards += 1)(timings.travelled(_) += 1)
-          brought += slot
-        case ShardSlot.InMemory => timings.inMemoryShards += 1
-      }
+      count(opened.source)
+      if (opened.source == ShardSlot.Brought) brought += slot
       try StateMemory.bound.verify()
       catch {
         // Refused, or killed while it waited: what it brought in must not fail the tasks of other queries as well.
@@ -168,16 +167,31 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
           throw e
       }
     }
+    def takeHere(shard: Int): Unit = take(shard, loadOne(shard)) {
+      case ShardSlot.Folded => timings.foldedShards += 1
+      case ShardSlot.Brought => timings.loadedShards += 1
+      case ShardSlot.InMemory => timings.inMemoryShards += 1
+    }
     val (here, missing) = shards.partition(s => store.slot(s).has(base(s)))
-    here.foreach(s => take(s, loadOne(s)))
+    here.foreach(takeHere)
     timings.foldNs = System.nanoTime() - start
     if (missing.nonEmpty) {
       try {
         awaitArrivals(missing)
         val (arrived, elsewhere) = missing.partition(s => store.slot(s).has(base(s)))
-        arrived.foreach(s => take(s, loadOne(s)))
-        val left = travel(elsewhere)((s, loaded, by) => take(s, loaded, Some(by)))
-        if (left.nonEmpty) new ShardLoader(directory).load(manifest, key, left)((s, loaded) => take(s, loaded))
+        arrived.foreach(takeHere)
+        val left = travel(elsewhere) { (shard, came, by) =>
+          came match {
+            case ShardTravel.Content(loaded) => take(shard, loaded)(_ => timings.travelled(by) += 1)
+            case ShardTravel.Changes(bytes) =>
+              prepareOnTop(shard, bytes)
+              take(shard, loadOne(shard))(_ => timings.travelled(by) += 1)
+          }
+        }
+        val (caughtUp, gone) = left.partition(catchUp(left))
+        caughtUp.foreach(s => take(s, loadOne(s))(_ => timings.caughtUpShards += 1))
+        if (gone.nonEmpty)
+          new ShardLoader(directory).load(manifest, key, gone)((s, l) => take(s, l)(_ => timings.loadedShards += 1))
       } finally timings.loadNs = System.nanoTime() - start - timings.foldNs
     }
   }
@@ -189,12 +203,36 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
   }
 
   /** Asks the executors that have shards in memory; gives those that did not come. */
-  private def travel(wanted: Array[Int])(use: (Int, ShardSlot.Loaded, String) => Unit): Seq[Int] = {
+  private def travel(shards: Array[Int])(use: (Int, ShardTravel.Came, String) => Unit): Seq[Int] = {
     lazy val here = TaskCommits.here
     // A place that a pinned hash had may be for another by now.
-    def holderOf(shard: Int) =
-      region.holders.of(shard).filter(h => layout.continues(shard, before.layout) && h.executor != here)
-    new ShardTravel(region.stateRoot, key).bring(wanted.toSeq.map(s => s -> base(s)), holderOf)(use)
+    def holdersOf(shard: Int) =
+      if (layout.continues(shard, before.layout)) region.holders.of(shard).filter(_.executor != here) else Nil
+    val wanted = shards.toSeq.map(s => WantedShard(s, base(s), store.slot(s).lineage))
+    new ShardTravel(region.stateRoot, key).bring(wanted, holdersOf)(use)
+  }
+
+  private def prepareOnTop(shard: Int, changes: Array[Byte]): Unit = {
+    val slot = store.slot(shard)
+    slot.prepare(base(shard), slot.lineage, new SharedBytes(changes, store.memory), 0, changes.length)
+  }
+
+  /**
+   * Goes on with shards that are here as some batch before left them: no more than the changes since is read of the
+   * checkpoint. Gives those that could.
+   */
+  private def catchUp(shards: Seq[Int]): Set[Int] = {
+    val held = shards.filter(store.slot(_).isHeld)
+    if (held.isEmpty) Set.empty
+    else {
+      val refs = ShardLoader.refs(manifest, key, held, directory)
+      val since = for (s <- held; lineage = store.slot(s).lineage; deltas <- refs(s).since(lineage))
+        yield (s, lineage, deltas)
+      val changes = new ShardLoader(directory).changes(manifest, key, since.map { case (s, _, deltas) => s -> deltas })
+      val could =
+        for ((s, lineage, _) <- since; sets <- changes.get(s) if store.slot(s).goOn(lineage, base(s), sets)) yield s
+      could.toSet
+    }
   }
 
   /** Between `has` and `open` another attempt may have moved the shard on: then it is loaded by itself. */

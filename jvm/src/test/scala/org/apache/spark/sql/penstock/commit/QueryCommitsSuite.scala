@@ -64,15 +64,20 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     commit(c, 0, Seq(0, 1), "first")
     commit(c, 0, Seq(2, 3), "other")
     val holders = open(c, 1).holders
-    def first = Holder("executor_h_first", Map("tcp" -> "first"))
-    assert((0 until 5).map(holders.of) == Seq(
-      Some(first),
-      Some(first),
-      Some(Holder("executor_h_other", Map("tcp" -> "other"))),
-      Some(Holder("executor_h_other", Map("tcp" -> "other"))),
-      None
-    ))
-    assert(Holders.of(Array("a", null, "b"), Map("b" -> Map.empty[String, String])).byShard.toSeq == Seq(-1, -1, 0))
+    val (first, other) =
+      (Holder("executor_h_first", Map("tcp" -> "first")), Holder("executor_h_other", Map("tcp" -> "other")))
+    assert((0 until 5).map(holders.of) == Seq(Seq(first), Seq(first), Seq(other), Seq(other), Nil))
+    val some = Holders.of(Array("a", null, "b"), Array("b", "b"), Map("b" -> Map.empty[String, String]))
+    assert(some.byShard.toSeq == Seq(-1, -1, 0) && some.replicas.toSeq == Seq(0, 0))
+    // A copy is asked after the owner.
+    c.copied(0L, "executor_h_other", Seq(0, 1, 2), Seq(0, 2))
+    commit(c, 1, Seq(0, 1), "first")
+    commit(c, 1, Seq(2, 3), "other")
+    val copies = open(c, 2).holders
+    assert((0 until 3).map(copies.of) == Seq(Seq(first, other), Seq(first), Seq(other)))
+    // What did not come again is not there any more.
+    c.copied(0L, "executor_h_other", Seq(0), Nil)
+    assert(c.replicasOf(0L).toSeq == Seq(null, null, "executor_h_other"))
   }
 
   test("an executor that ends hands what it has to the others, at the lineage that the next batch wants") {
@@ -114,7 +119,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     val (first, third) = (commit(c, 0, Seq(0, 1, 2), "first"), commit(c, 0, Seq(3), "third"))
     open(c, 1)
     val told =
-      c.ahead(0L, Seq(3 -> "executor_h_new", 1 -> "executor_h_new", 0 -> "executor_h_third", 2 -> "executor_h_first"))
+      c.offers(0L, Seq(3 -> "executor_h_new", 1 -> "executor_h_new", 0 -> "executor_h_third", 2 -> "executor_h_first"))
     assert(told.map(_.to.executor) == Seq("executor_h_new", "executor_h_new", "executor_h_third"))
     val offers = told.map(h => ShardOffer.decode(h.offer))
     assert(offers.map(_.executor) == Seq("executor_h_third", "executor_h_first", "executor_h_first"))
@@ -123,7 +128,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
       Seq((1L, (1, first))),
       Seq((1L, (0, first)))
     ))
-    assert(c.ahead(7L, Seq(3 -> "executor_h_new")).isEmpty)
+    assert(c.offers(7L, Seq(3 -> "executor_h_new")).isEmpty)
     c.cameAhead(1L, 0L, "executor_h_new", Seq(3 -> "local", 1 -> "local"))
     assert(c.ownersOf(0L).toSeq == Seq("first", "new", "first", "new").map("executor_h_" + _))
     assert(c.movedOf(0L).ahead == 2 && c.movedOf(0L).bytes == "third".length + "first".length)

@@ -31,6 +31,10 @@ final class NoState extends BatchLeases {
 
   override def bring(runId: UUID, region: Long, to: Seq[(Int, String)]): Unit = ()
 
+  override def copy(runId: UUID, region: Long, to: Seq[(Int, String)]): Unit = ()
+
+  override def replicas(runId: UUID, region: Long): Array[String] = Array.empty
+
   override def owners(runId: UUID, region: Long): Array[String] = executors
 
   override def stateLoad(runId: UUID, region: Long): StateLoad = StateLoad.Empty

@@ -114,4 +114,60 @@ class ShardSlotSuite extends AnyFunSuite {
     comes.join()
     slot.expected()
   }
+
+  private val lineages = (1L to 9L).map(new UUID(2, _))
+
+  /** Commits batches, each a key, up to a lineage; batch i opens `lineages(i - 1)` and prepares `lineages(i)`. */
+  private def commit(slot: ShardSlot, batches: Range): Unit = batches.foreach { i =>
+    slot.open(lineages(i - 1), i.toLong)(loaded("0"))
+    prepare(slot, lineages(i), lineages(i - 1), s"key $i")
+  }
+
+  private def asked(slot: ShardSlot, i: Int, have: Int): ShardSlot.Given = slot.give(lineages(i), lineages(have)).get
+
+  test("who asks in every batch gets what is new, before tasks open the shard and after") {
+    val slot = new ShardSlot(8, account)
+    commit(slot, 1 to 1)
+    slot.open(lineages(1), 2L)(never)
+    assert(asked(slot, 1, 0).isInstanceOf[ShardSlot.GivenImage], "nothing is kept for who never asked")
+    prepare(slot, lineages(2), lineages(1), "key 2")
+    def changes(of: ShardSlot.Given) = of match {
+      case ShardSlot.GivenChanges(array, offset, length) =>
+        val state = new ShardState
+        state(array, offset, length)
+        keys(state)
+      case other => fail(other.toString)
+    }
+    assert(changes(asked(slot, 2, 1)) == 1, "before")
+    commit(slot, 3 to 3)
+    slot.open(lineages(3), 4L)(never)
+    assert(changes(asked(slot, 3, 2)) == 1, "after")
+    assert(asked(slot, 3, 1).isInstanceOf[ShardSlot.GivenImage], "who is further behind gets all")
+    prepare(slot, lineages(4), lineages(3), "key 4")
+    commit(slot, 5 to 7)
+    slot.open(lineages(7), 8L)(never)
+    assert(asked(slot, 7, 6).isInstanceOf[ShardSlot.GivenImage], "who stopped asking is forgotten")
+    assert(slot.give(lineages(8), lineages(7)).isEmpty && slot.give(ShardRefs.NeverWritten, lineages(7)).isEmpty)
+  }
+
+  test("what is kept for others is given back with the shard") {
+    val own = new MemoryAccount()
+    val slot = new ShardSlot(8, own)
+    slot.open(first, 1L)(loaded("a"))
+    val bytes = { val c = changes("b"); new SharedBytes(c.array, own) }
+    slot.prepare(second, first, bytes, 0, bytes.array.length)
+    slot.give(second, first)
+    slot.forget()
+    assert(own.bytes == new ShardState().memoryBytes)
+  }
+
+  test("a shard that is some batches behind goes on by the changes since, from where it is only") {
+    val slot = new ShardSlot(8, account)
+    slot.open(first, 1L)(loaded("a"))
+    val sets = Seq("b", "c").map(changes(_).array)
+    assert(!slot.goOn(second, lineages(3), sets) && slot.lineage == first)
+    assert(slot.goOn(first, lineages(3), sets) && slot.lineage == lineages(3))
+    val opened = slot.open(lineages(3), 4L)(never)
+    assert(keys(opened.content) == 3 && slot.snapshotCandidate.exists(_.changes == 3))
+  }
 }

@@ -76,12 +76,16 @@ object Engine {
     isPenstock = false
   )
 
-  /** Penstock with a number of tasks, a binding and pinned keys that change at random in every batch and in every run. */
+  /**
+   * Penstock with a number of tasks, a binding, homes of shards and pinned keys that change at random in every batch and in
+   * every run, and with second copies of shards in every other run.
+   */
   def penstock(shards: Int, seed: Long): Engine = penstock(
     shards,
     run => {
       val chaos = s"chaos(${(seed + run) & 0xffff})"
-      Map("penstock.policy" -> chaos, "penstock.tasks" -> chaos)
+      val replicas = 1 + ((seed + run) & 1)
+      Map("penstock.policy" -> chaos, "penstock.tasks" -> chaos, "penstock.replicas" -> replicas.toString)
     }
   )
 
