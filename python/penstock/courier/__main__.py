@@ -104,6 +104,9 @@ def main(folder: Path) -> int:
             print(f"ready {json.dumps(_introduction(offers))}", flush=True)
             lanes = _open(server, start)
         # From here on nothing of this process has a name, so that nothing is left however it ends.
+    except (TransportError, OSError) as error:
+        print(f"penstock: this host has no room or no address for a sidecar: {error}", file=sys.stderr)
+        return 1
     finally:
         remove(name)
     for role, lane in lanes:

@@ -109,11 +109,18 @@ class Peers:
         try:
             return self._offers.transports[way[0]].connect(way[1], limit)
         except TransportError:
-            with self._lock:
-                now = time.monotonic()
-                self._avoid_until = {w: until for w, until in self._avoid_until.items() if until > now}
-                self._avoid_until[way] = now + AVOID_S
+            self._avoid(way)
             raise
+        except OSError as error:
+            # This process has no room: for shared memory, or for another descriptor.
+            self._avoid(way)
+            raise PeerLostError(f"no connection can be made: {error}") from None
+
+    def _avoid(self, way: tuple[str, str]) -> None:
+        with self._lock:
+            now = time.monotonic()
+            self._avoid_until = {w: until for w, until in self._avoid_until.items() if until > now}
+            self._avoid_until[way] = now + AVOID_S
 
     def _ask_over(
         self, way: tuple[str, str], channel: Channel, request: bytes, deadline: Deadline, landing: _Begun

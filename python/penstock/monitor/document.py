@@ -44,6 +44,10 @@ class Region:
     decision_micros: int | None
     heavy_keys: tuple[HeavyKey, ...]
     decision: str
+    executors: int | None = None
+    """That its tasks are divided among."""
+    homes: str | None = None
+    """Why its shards are on these."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,8 @@ class Batch:
     reason: str | None
     """Why Penstock leaves the query alone."""
     regions: tuple[Region, ...]
+    scaling: str | None = None
+    """Why there are so many executors."""
 
 
 @dataclass(frozen=True)
@@ -209,6 +215,7 @@ def _batch(progress: dict[str, Any]) -> Batch:
         state_bytes=sum(operator["memoryUsedBytes"] for operator in state),
         reason=report.get("reason"),
         regions=tuple(map(_region, report.get("regions") or [])),
+        scaling=report.get("scaling"),
     )
 
 
@@ -228,6 +235,8 @@ def _region(told: dict[str, Any]) -> Region:
         decision_micros=told.get("decisionMicros"),
         heavy_keys=tuple(keys),
         decision=told.get("decision") or told.get("reason") or "",
+        executors=told.get("executors"),
+        homes=told.get("homes"),
     )
 
 

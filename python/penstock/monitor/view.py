@@ -54,6 +54,8 @@ def _lines(query: Query) -> Iterator[RenderableType]:
     yield _throughput(query.batches)
     if newest.reason:
         yield Text(f"Penstock leaves it alone: {newest.reason}")
+    if newest.scaling:
+        yield Text(f"executors: {newest.scaling}", style="dim")
     of_region = {shards.region: shards for shards in query.shards}
     for region in newest.regions:
         yield from _region(region, of_region.get(region.region), newest.batch)
@@ -86,6 +88,8 @@ def _region(region: Region, shards: Shards | None, batch: int) -> Iterator[Rende
     yield Text(region.decision)
     if region.tasks_reason:
         yield Text(region.tasks_reason, style="dim")
+    if region.executors and region.homes:
+        yield Text(f"on {region.executors} executors: {region.homes}", style="dim")
     if region.heavy_keys:
         keys = (f"{k.key} {k.busy_share:.1%} (shard {k.shard})" for k in region.heavy_keys)
         yield Text("heavy keys by time: " + ", ".join(keys))

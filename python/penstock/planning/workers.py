@@ -123,7 +123,7 @@ def place(worker: Placement, load: Loads, state_bytes: Loads, cores: Loads, wort
         np.stack((moved, worker[moved].astype(np.int64), placed[moved].astype(np.int64)), axis=1),
         before / mean if mean > 0 else 1.0,
         after / mean if mean > 0 else 1.0,
-        before - after,
+        _batch(start, load, cores) - _batch(placed, load, cores),
         float(cost_ms[placed != start].sum()),
         above,
         reason,
@@ -151,10 +151,10 @@ def _weighed(start: Placement, load: Loads, cost_ms: Loads, cores: Loads, worth:
     if len(steps) == 0:
         return start, _why_nothing(start, load, cores, limit)
     best, best_worth, placed = start, 0.0, start.copy()
-    longest = _longest(start, load, cores)
+    longest = _batch(start, load, cores)
     for shard, to in steps:
         placed[shard] = to
-        gained = (longest - _longest(placed, load, cores)) * worth.horizon
+        gained = (longest - _batch(placed, load, cores)) * worth.horizon
         net = gained - float(cost_ms[placed != start].sum())
         if net > best_worth:
             best, best_worth = placed.copy(), net
@@ -167,15 +167,24 @@ def _why_nothing(start: Placement, load: Loads, cores: Loads, limit: float) -> s
     """Tell a shard that no worker has room for from moves that are not worth it: those would be made for nothing."""
     work = loads(start, load, len(cores))
     busiest = int(np.argmax(work / cores))
+    if load.max() >= work[busiest] / cores[busiest]:
+        return _limit(int(np.argmax(load)), load)
     if len(_steps(start.copy(), load, np.zeros(len(load)), cores, work, limit, 1.0, 1)):
         return "cost exceeds gain"
-    heaviest = int(np.argmax(np.where(start == busiest, load, -1.0)))
-    share = load[heaviest] / float(load.sum())
-    return f"one shard is the limit: {heaviest} has {share:.0%} of the work"
+    return _limit(int(np.argmax(np.where(start == busiest, load, -1.0))), load)
+
+
+def _limit(shard: int, load: Loads) -> str:
+    return f"one shard is the limit: {shard} has {load[shard] / float(load.sum()):.0%} of the work"
 
 
 def _longest(placed: Placement, load: Loads, cores: Loads) -> float:
     return float((loads(placed, load, len(cores)) / cores).max())
+
+
+def _batch(placed: Placement, load: Loads, cores: Loads) -> float:
+    """Give what a batch takes, which is never shorter than its heaviest shard, wherever that is."""
+    return max(_longest(placed, load, cores), float(load.max()))
 
 
 @compiled
@@ -192,13 +201,14 @@ def _steps(
     """Give the moves one after the other, as rows of shard and worker; `placed` and `work` are changed."""
     made = np.empty((most, 2), dtype=np.int64)
     count = 0
+    heaviest = load.max()
     while count < most:
         busiest = 0
         for worker in range(1, len(cores)):
             if work[worker] / cores[worker] > work[busiest] / cores[busiest]:
                 busiest = worker
         longest = work[busiest] / cores[busiest]
-        if longest <= limit:
+        if longest <= max(limit, heaviest):
             break
         best, best_shard, best_worker = 0.0, -1, -1
         for shard in range(len(placed)):
@@ -208,7 +218,7 @@ def _steps(
             for worker in range(len(cores)):
                 if worker == busiest:
                     continue
-                shorter = longest - max(left, (work[worker] + load[shard]) / cores[worker])
+                shorter = longest - max(left, (work[worker] + load[shard]) / cores[worker], heaviest)
                 net = horizon * shorter - cost_ms[shard]
                 if shorter > 0 and net > best:
                     best, best_shard, best_worker = net, shard, worker

@@ -25,6 +25,8 @@ class Kind(IntEnum):
     MEASURED = 3
     PLANNED = 4
     REFUSED = 5
+    DEMAND = 6
+    SCALED = 7
 
 
 class BrokenFrameError(Exception):

@@ -12,6 +12,7 @@ from penstock.planning.load import Loads, Placement
 from penstock.planning.shard_policies import POLICIES
 from penstock.planning.spark_hash import Hashes
 from penstock.planning.workers import LOST
+from penstock.sidecar.fields import RefusedError, a_list, a_number, a_truth, a_uuid, a_whole
 from penstock.sidecar.frame import BrokenFrameError, Frame
 from penstock.state.layout import MOST_PLACES, Places
 
@@ -23,10 +24,6 @@ MOST_THETA = 10.0
 TASK_MS = 30.0
 """What a task takes besides its rows, at most: beyond it, time is taken for work until batches show otherwise."""
 _NS_PER_MS = 1e6
-
-
-class RefusedError(Exception):
-    """A question that cannot be answered."""
 
 
 @dataclass(frozen=True)
@@ -215,25 +212,25 @@ def of_frame(frame: Frame) -> Measured:
         A field is missing, or has a value that cannot be.
     """
     head = frame.head
-    shards = _whole(head, "shards", 1, MOST_SHARDS)
-    tasks_ms = np.array([_number(value, "tasks_ms") for value in _list(head, "tasks_ms")])
+    shards = a_whole(head, "shards", 1, MOST_SHARDS)
+    tasks_ms = np.array([a_number(value, "tasks_ms") for value in a_list(head, "tasks_ms", MOST_TASKS)])
     names = ["rows", "busy_ns"]
     names += ["task"] if "placing" in head else []
-    names += ["ran_on"] if _truth(head, "attributes") else []
+    names += ["ran_on"] if a_truth(head, "attributes") else []
     names += ["home"] if "homing" in head else []
     names += ["state_bytes"] if head.keys() & {"placing", "pinning", "homing"} else []
     columns = dict(zip(names, _columns(frame.body, shards, *names), strict=True))
     return Measured(
-        _uuid(head),
-        _whole(head, "region", 0, 1 << 62),
-        _whole(head, "batch", 0, 1 << 62),
-        _whole(head, "tasks", 1, MOST_TASKS),
-        _whole(head, "most", 1, MOST_TASKS),
-        _number(head.get("stage_ms"), "stage_ms"),
+        a_uuid(head),
+        a_whole(head, "region", 0, 1 << 62),
+        a_whole(head, "batch", 0, 1 << 62),
+        a_whole(head, "tasks", 1, MOST_TASKS),
+        a_whole(head, "most", 1, MOST_TASKS),
+        a_number(head.get("stage_ms"), "stage_ms"),
         tasks_ms,
         columns["rows"],
         columns["busy_ns"],
-        _truth(head, "plans_tasks"),
+        a_truth(head, "plans_tasks"),
         _placing(head["placing"], columns["task"], columns["state_bytes"]) if "placing" in head else None,
         _pinning(head["pinning"], columns["state_bytes"]) if "pinning" in head else None,
         _ran_on(columns["ran_on"], len(tasks_ms)) if "ran_on" in columns else None,
@@ -253,7 +250,7 @@ def _placing(told: Any, task: NDArray[np.int64], state_bytes: NDArray[np.int64])
     policy, theta = told.get("policy"), _theta(told)
     if policy not in POLICIES:
         raise RefusedError(f"policy must be one of {', '.join(POLICIES)}, found {policy!r}")
-    tasks = _whole(told, "tasks", 1, MOST_TASKS)
+    tasks = a_whole(told, "tasks", 1, MOST_TASKS)
     if task.max() >= tasks:
         raise RefusedError(f"column task has {task.max()}, and there are {tasks} tasks")
     return Placing(policy, theta, tasks, task.astype(np.int32), state_bytes.astype(np.float64))
@@ -262,23 +259,23 @@ def _placing(told: Any, task: NDArray[np.int64], state_bytes: NDArray[np.int64])
 def _pinning(told: Any, state_bytes: NDArray[np.int64]) -> Pinning:
     if not isinstance(told, dict):
         raise RefusedError(f"pinning must be an object, found {told!r}")
-    places = tuple(None if h is None else _hash(h, "places") for h in _list(told, "places", MOST_PLACES))
-    home = _whole(told, "home", 1, MOST_SHARDS)
+    places = tuple(None if h is None else _hash(h, "places") for h in a_list(told, "places", MOST_PLACES))
+    home = a_whole(told, "home", 1, MOST_SHARDS)
     if home + len(places) != len(state_bytes):
         raise RefusedError(f"{home} home shards and {len(places)} places are not {len(state_bytes)} shards")
-    hashes = [_hash(h, "hashes") for h in _list(told, "hashes", MOST_KEYS)]
+    hashes = [_hash(h, "hashes") for h in a_list(told, "hashes", MOST_KEYS)]
     if len(set(hashes)) != len(hashes):
         raise RefusedError("hashes has one twice")
     numbers = {}
     for name in ("rows", "busy_ns"):
-        values = [_number(n, name) for n in _list(told, name, MOST_KEYS)]
+        values = [a_number(n, name) for n in a_list(told, name, MOST_KEYS)]
         if len(values) != len(hashes):
             raise RefusedError(f"{name} must have {len(hashes)} numbers, one for each of hashes, found {len(values)}")
         numbers[name] = np.array(values, dtype=np.float64).astype(np.int64)
     return Pinning(
         _theta(told),
-        _whole(told, "most", 0, MOST_PLACES),
-        _whole(told, "tasks", 1, MOST_TASKS),
+        a_whole(told, "most", 0, MOST_PLACES),
+        a_whole(told, "tasks", 1, MOST_TASKS),
         home,
         places,
         np.array(hashes, dtype=np.int32),
@@ -291,19 +288,19 @@ def _pinning(told: Any, state_bytes: NDArray[np.int64]) -> Pinning:
 def _homing(told: Any, home: NDArray[np.int64], state_bytes: NDArray[np.int64]) -> Homing:
     if not isinstance(told, dict):
         raise RefusedError(f"homing must be an object, found {told!r}")
-    cores = np.array([_number(n, "cores") for n in _list(told, "cores", MOST_WORKERS)], dtype=np.float64)
-    bytes_per_ms, move_ms = _number(told.get("bytes_per_ms"), "bytes_per_ms"), _number(told.get("move_ms"), "move_ms")
+    cores = np.array([a_number(n, "cores") for n in a_list(told, "cores", MOST_WORKERS)], dtype=np.float64)
+    bytes_per_ms, move_ms = a_number(told.get("bytes_per_ms"), "bytes_per_ms"), a_number(told.get("move_ms"), "move_ms")
     if not len(cores) or cores.min() < 1 or bytes_per_ms <= 0:
         raise RefusedError(f"cores must be 1 at least, and bytes_per_ms above 0, found {cores} and {bytes_per_ms}")
     if home.max() > len(cores):
         raise RefusedError(f"column home has {home.max()}, and there are {len(cores)} workers")
     worker = np.where(home == len(cores), LOST, home).astype(np.int32)
-    changed = _truth(told, "changed")
+    changed = a_truth(told, "changed")
     return Homing(_theta(told), changed, bytes_per_ms, move_ms, cores, worker, state_bytes.astype(np.float64))
 
 
 def _theta(told: dict[str, Any]) -> float:
-    theta = _number(told.get("theta"), "theta")
+    theta = a_number(told.get("theta"), "theta")
     if not 1.0 < theta <= MOST_THETA:
         raise RefusedError(f"theta must be above 1 and at most {MOST_THETA:.0f}, found {theta}")
     return theta
@@ -334,39 +331,3 @@ def _columns(body: bytes, shards: int, *names: str) -> list[NDArray[np.int64]]:
             raise RefusedError(f"column {name} has a negative number")
         columns.append(values)
     return columns
-
-
-def _uuid(head: dict[str, Any]) -> UUID:
-    try:
-        return UUID(head["run"])
-    except (KeyError, ValueError, AttributeError, TypeError):
-        raise RefusedError(f"run must be a uuid, found {head.get('run')!r}") from None
-
-
-def _whole(head: dict[str, Any], name: str, least: int, most: int) -> int:
-    value = head.get(name)
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise RefusedError(f"{name} must be a whole number from {least} to {most}, found {value!r}")
-    return value
-
-
-def _number(value: Any, name: str) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1e15:  # noqa: PLR2004
-        raise RefusedError(f"{name} must be a number from 0 to 10^15, found {value!r}")
-    return float(value)
-
-
-def _truth(head: dict[str, Any], name: str) -> bool:
-    value = head.get(name)
-    if not isinstance(value, bool):
-        raise RefusedError(f"{name} must be true or false, found {value!r}")
-    return value
-
-
-def _list(head: dict[str, Any], name: str, most: int = MOST_TASKS) -> list[Any]:
-    value = head.get(name)
-    if not isinstance(value, list):
-        raise RefusedError(f"{name} must be a list, found {value!r}")
-    if len(value) > most:
-        raise RefusedError(f"{name} must have {most} elements at most, found {len(value)}")
-    return value

@@ -11,11 +11,14 @@ from penstock.planning.attributed import Attributed
 from penstock.planning.attribution import Batch
 from penstock.planning.forecast import Forecaster
 from penstock.planning.load import Loads, Placement
+from penstock.planning.scaling import Scale
+from penstock.planning.scaling import follow as follow_demand
 from penstock.planning.shard_pins import PinPlan, PinPlanner, ShardLoads
 from penstock.planning.shard_policies import ShardStatistics, place
 from penstock.planning.task_count import TaskCount, TaskOverhead, follow, learn
 from penstock.planning.workers import WorkerPlan, Worth
 from penstock.planning.workers import place as home
+from penstock.sidecar.demand import Demand
 from penstock.sidecar.measured import Measured
 from penstock.state.layout import Places
 
@@ -81,6 +84,7 @@ class Planner:
 
     def __init__(self) -> None:
         self._regions: OrderedDict[tuple[UUID, int], _Region] = OrderedDict()
+        self._scales: OrderedDict[UUID, Scale] = OrderedDict()
 
     def plan(self, measured: Measured) -> Plan:
         """Learn from a batch of a region, and plan its next."""
@@ -100,6 +104,17 @@ class Planner:
         pins = _pins(region, measured, load, row_ms, tasks)
         row_ns = None if row_ms is None else (row_ms * 1e6).astype(np.int64)
         return Plan(tasks, reason, task, pins, row_ns, _homes(region, measured))
+
+    def scale(self, demand: Demand) -> Scale:
+        """Learn from a batch of a query, and say how many executors it needs."""
+        known = self._scales.get(demand.run, Scale(demand.executors, "first batch"))
+        # What was decided may not have come to be, or not yet.
+        scale = follow_demand(replace(known, executors=demand.executors), demand.was, demand.bounds)
+        self._scales[demand.run] = scale
+        self._scales.move_to_end(demand.run)
+        while len(self._scales) > MOST_REGIONS:
+            self._scales.popitem(last=False)
+        return scale
 
     def _region(self, measured: Measured) -> _Region:
         key = (measured.run, measured.region)

@@ -10,8 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from penstock import __version__
+from penstock.sidecar.demand import demand_of
+from penstock.sidecar.fields import RefusedError
 from penstock.sidecar.frame import PREFIX_BYTES, BrokenFrameError, Frame, Kind, decode_prefix, decode_rest, encode
-from penstock.sidecar.measured import RefusedError, of_frame
+from penstock.sidecar.measured import of_frame
 from penstock.sidecar.planner import Planner
 
 
@@ -42,12 +44,30 @@ def serve(connection: socket.socket, token: str, planner: Planner) -> None:
 
 
 def _answer(frame: Frame, planner: Planner) -> Frame:
-    if frame.kind != Kind.MEASURED:
-        return Frame(Kind.REFUSED, frame.number, {"reason": f"a driver does not send {frame.kind.name.lower()}"})
     try:
-        measured = of_frame(frame)
+        if frame.kind == Kind.MEASURED:
+            return _planned(frame, planner)
+        if frame.kind == Kind.DEMAND:
+            return _scaled(frame, planner)
     except RefusedError as error:
         return Frame(Kind.REFUSED, frame.number, {"reason": str(error)})
+    return Frame(Kind.REFUSED, frame.number, {"reason": f"a driver does not send {frame.kind.name.lower()}"})
+
+
+def _scaled(frame: Frame, planner: Planner) -> Frame:
+    demand = demand_of(frame)
+    scale = planner.scale(demand)
+    head = {
+        "run": str(demand.run),
+        "batch": demand.batch,
+        "executors": scale.executors,
+        "reason": scale.reason,
+    }
+    return Frame(Kind.SCALED, frame.number, head)
+
+
+def _planned(frame: Frame, planner: Planner) -> Frame:
+    measured = of_frame(frame)
     plan = planner.plan(measured)
     head = {
         "run": str(measured.run),

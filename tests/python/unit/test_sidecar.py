@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from penstock.planning.shard_policies import POLICIES
+from penstock.sidecar.demand import demand_of
 from penstock.sidecar.frame import PREFIX_BYTES, BrokenFrameError, Frame, Kind, decode_prefix, decode_rest, encode
 from penstock.sidecar.measured import Measured, Pinning, of_frame
 from penstock.sidecar.planner import MOST_REGIONS, Planner
@@ -179,6 +180,67 @@ def test_workers_that_cannot_be_are_refused(served, change, home, reason):
     client, _ = served
     hello(client)
     answer = client.ask(measured(homing=HOMING | change, home=home))
+    assert answer.kind == Kind.REFUSED
+    assert reason in answer.head["reason"]
+
+
+DEMAND = {
+    "run": RUN,
+    "batch": 7,
+    "executors": 2,
+    "rows": 1000,
+    "batch_ms": 4000.0,
+    "interval_ms": 4000.0,
+    "work_ms": 7800.0,
+    "tasks": 2,
+    "target_ms": 1000.0,
+    "cores": 1,
+    "least": 1,
+    "most": 8,
+}
+
+
+def demand(**head):
+    return Frame(Kind.DEMAND, 6, {k: v for k, v in (DEMAND | head).items() if v is not None})
+
+
+def test_more_work_than_cores_asks_for_executors(served):
+    client, _ = served
+    hello(client)
+    answer = client.ask(demand())
+    assert (answer.kind, answer.number) == (Kind.SCALED, 6)
+    assert (answer.head["run"], answer.head["batch"], answer.head["executors"]) == (RUN, 7, 3)
+    assert "with 2 executors" in answer.head["reason"]
+    # What there is counts, and not what was asked for.
+    assert client.ask(demand(executors=1, tasks=1)).head["executors"] > 1
+
+
+def test_fewer_executors_are_a_matter_of_a_window():
+    planner, wanted = Planner(), []
+    for batch in range(12):
+        wanted.append(
+            planner.scale(demand_of(demand(work_ms=100.0, batch_ms=150.0, interval_ms=150.0, batch=batch))).executors
+        )
+    assert wanted[:9] == [2] * 9
+    assert wanted[9] == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"interval_ms": 0}, "interval_ms and target_ms must be above 0"),
+        ({"target_ms": 0}, "interval_ms and target_ms must be above 0"),
+        ({"executors": 0}, "executors must be a whole number from 1"),
+        ({"most": 0}, "most must be a whole number from 1"),
+        ({"rows": -1}, "rows must be a whole number from 0"),
+        ({"run": None}, "run must be a uuid"),
+        ({"work_ms": "much"}, "work_ms must be a number"),
+    ],
+)
+def test_a_demand_that_cannot_be_is_refused(served, change, reason):
+    client, _ = served
+    hello(client)
+    answer = client.ask(demand(**change))
     assert answer.kind == Kind.REFUSED
     assert reason in answer.head["reason"]
 

@@ -103,6 +103,17 @@ def test_pinned_keys_are_counted(pinned: int, words: str | None) -> None:
     assert words in text if words else "pinned" not in text
 
 
+def test_executors_and_homes_of_shards_are_told_where_there_are_several() -> None:
+    told = json.loads(TOLD)
+    report = told["queries"][0]["batches"][-1]["observedMetrics"]["penstock"]
+    assert "executors" not in drawn(json.dumps(told))
+    report["scaling"] = "6000 ms with 2 executors, 429 ms with 3"
+    report["regions"][0] |= {"executors": 2, "homes": "within stabilisation window"}
+    text = drawn(json.dumps(told))
+    assert "executors: 6000 ms with 2 executors, 429 ms with 3" in text
+    assert "on 2 executors: within stabilisation window" in text
+
+
 def test_json_is_what_the_driver_told(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["top", driver.url, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(TOLD)

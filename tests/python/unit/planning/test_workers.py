@@ -20,7 +20,9 @@ def planned(worker, load, state=None, cores=(1.0, 1.0), worth=NOW, *, above=0):
 
 
 def longest(worker, load, cores):
-    return (loads(np.array(worker, dtype=np.int32), np.array(load, dtype=np.float64), len(cores)) / cores).max()
+    """What a batch takes: a shard is one core's."""
+    work = loads(np.array(worker, dtype=np.int32), np.array(load, dtype=np.float64), len(cores))
+    return max((work / cores).max(), *load)
 
 
 def test_what_is_balanced_stays():
@@ -50,6 +52,11 @@ def test_one_shard_may_be_the_limit():
     plan = planned([0, 1, 1], [9, 1, 1])
     assert plan.moves.tolist() == []
     assert plan.reason == "one shard is the limit: 0 has 82% of the work"
+
+    # Two cores, of which one has the shard whatever the other does.
+    plan = planned([0, 0, 0, 1], [60, 20, 20, 20], cores=(2.0, 2.0))
+    assert plan.moves.tolist() == []
+    assert plan.reason == "one shard is the limit: 0 has 50% of the work"
 
 
 def test_two_workers_that_are_busiest_are_both_relieved():

@@ -9,7 +9,7 @@ import org.apache.spark.sql.penstock.shims.RealTimeMode
 import org.apache.spark.sql.penstock.state.{ExecutorMetrics, TravelSettings}
 import org.apache.spark.sql.penstock.telemetry.QueryMetrics
 import org.apache.spark.sql.penstock.ui.PenstockTab
-import org.apache.spark.sql.penstock.workers.{WorkerArrived, WorkerOrders}
+import org.apache.spark.sql.penstock.workers.{ExecutorScaling, WorkerArrived, WorkerOrders}
 import org.apache.spark.{SPARK_VERSION, SparkContext}
 
 import io.penstock.conf.{ApplicationSetup, Mode, Settings, SparkVersions}
@@ -47,6 +47,11 @@ class PenstockDriverPlugin extends DriverPlugin {
     if (sc.isLocal) Collections.emptyMap()
     else {
       ExecutorStarts.watch(sc)
+      sc.addSparkListener(new ExecutorScaling(
+        sc,
+        Settings.application(Settings.ExecutorsMin, settings),
+        Settings.application(Settings.ExecutorsMax, settings)
+      ))
       Collections.singletonMap(TravelSettings.SecretKey, PythonProcess.newToken())
     }
   }

@@ -24,6 +24,7 @@ final class QuerySettings private (values: Map[String, QuerySettings.Resolved]) 
   def reportKeys: Boolean = apply(Settings.ReportKeys)
   def moveMaxBytesPerBatch: Long = apply(Settings.MoveMaxBytesPerBatch)
   def replicas: Int = apply(Settings.Replicas)
+  def latencyTargetMs: Int = apply(Settings.LatencyTargetMs)
   def tasks: TasksChoice = apply(Settings.Tasks)
 
   /**

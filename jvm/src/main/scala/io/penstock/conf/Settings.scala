@@ -171,6 +171,42 @@ object Settings {
       "with most load come first."
   )
 
+  val LatencyTargetMs: Setting[Int] = entry(
+    "latency.targetMs",
+    Kind.int(0, 3600000),
+    0,
+    Query,
+    NextBatch,
+    "ms",
+    "0.1.0",
+    "Mean time from a row's arrival to the end of its batch that is wanted. Spark is asked for as many executors as that takes, " +
+      "by what the query's batches have shown, and given back those that it does not take, between `executors.min` and " +
+      "`executors.max`. 0: executors are nobody's business but Spark's. With `spark.dynamicAllocation.enabled` Spark decides, " +
+      "and what would be asked for is only told."
+  )
+
+  val ExecutorsMin: Setting[Int] = entry(
+    "executors.min",
+    Kind.int(1, 16384),
+    1,
+    Application,
+    ApplicationStart,
+    "executors",
+    "0.1.0",
+    "Executors that there are at least, where `latency.targetMs` decides."
+  )
+
+  val ExecutorsMax: Setting[Int] = entry(
+    "executors.max",
+    Kind.int(0, 16384),
+    0,
+    Application,
+    ApplicationStart,
+    "executors",
+    "0.1.0",
+    "Executors that there are at most, where `latency.targetMs` decides. 0: as many as there were when it first did."
+  )
+
   val HandOverLimitMs: Setting[Int] = entry(
     "handOver.limitMs",
     Kind.int(0, 600000),

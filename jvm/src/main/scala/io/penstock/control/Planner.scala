@@ -10,12 +10,21 @@ trait Planner {
 
   /** The newest plan for a region, or why there is none. */
   def plan(run: UUID, region: Long): Either[String, Plan]
+
+  /**
+   * Finds out how many executors a query needs. Returns at once.
+   *
+   * @param use
+   *   gets the number, or why there is none, on another thread
+   */
+  def scale(demand: Demand)(use: Either[String, Scaled] => Unit): Unit
 }
 
 /** Where nothing plans. */
 final class NoPlanner(why: String) extends Planner {
   override def learn(measured: Measured): Unit = ()
   override def plan(run: UUID, region: Long): Either[String, Plan] = Left(why)
+  override def scale(demand: Demand)(use: Either[String, Scaled] => Unit): Unit = use(Left(why))
 }
 
 object Planner {

@@ -51,10 +51,15 @@ final private[routing] class WorkerBalance(
     most
   }
 
+  /** What the batch takes: no shorter than its heaviest shard, wherever that is. */
+  private def longest: Double = math.max(perTask(busiest), heaviest)
+
+  private lazy val heaviest = load.maxOption.getOrElse(0L).toDouble
+
   /** Makes moves, each the best by itself, and takes back those after the point at which all together gained most. */
   private def relieve(placed: Array[Int]): Unit = {
     val limit = theta * load.sum / counts.sum
-    val start = perTask(busiest)
+    val start = longest
     val made = scala.collection.mutable.ArrayBuffer[(Int, Int)]()
     var (spent, best, kept) = (0.0, 0.0, 0)
     var move = next(placed, limit)
@@ -65,7 +70,7 @@ final private[routing] class WorkerBalance(
       work(to) += load(shard)
       placed(shard) = to
       spent += moveCost(shard)
-      val gained = start - perTask(busiest) - spent
+      val gained = start - longest - spent
       if (gained > best) {
         best = gained
         kept = made.size
@@ -78,13 +83,14 @@ final private[routing] class WorkerBalance(
   /** The shard of the busiest worker that is worth most elsewhere, and where; None where all is well, or none pays. */
   private def next(placed: Array[Int], limit: Double): Option[(Int, Int)] = {
     val from = busiest
-    val longest = perTask(from)
+    val most = perTask(from)
     var (best, shard, target) = (0.0, -1, -1)
-    if (longest > limit) placed.indices.foreach { s =>
-      if (placed(s) == from && load(s) > 0L && moveCost(s) < longest) {
+    if (most > math.max(limit, heaviest)) placed.indices.foreach { s =>
+      if (placed(s) == from && load(s) > 0L && moveCost(s) < most) {
         val left = (work(from) - load(s)) / counts(from)
         counts.indices.foreach { w =>
-          val worth = longest - math.max(left, (work(w) + load(s)) / counts(w)) - moveCost(s)
+          val there = (work(w) + load(s)) / counts(w)
+          val worth = most - math.max(math.max(left, there), heaviest) - moveCost(s)
           if (w != from && worth > best) {
             best = worth
             shard = s

@@ -18,8 +18,10 @@ object FrameKind {
   case object Measured extends FrameKind(3, "measured")
   case object Planned extends FrameKind(4, "planned")
   case object Refused extends FrameKind(5, "refused")
+  case object Demand extends FrameKind(6, "demand")
+  case object Scaled extends FrameKind(7, "scaled")
 
-  val all: Seq[FrameKind] = Seq(Hello, Welcome, Measured, Planned, Refused)
+  val all: Seq[FrameKind] = Seq(Hello, Welcome, Measured, Planned, Refused, Demand, Scaled)
 }
 
 /** Bytes that are no frame: nothing that follows on the connection can be trusted. */

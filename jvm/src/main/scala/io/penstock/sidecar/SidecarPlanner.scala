@@ -2,7 +2,7 @@ package io.penstock.sidecar
 
 import java.util.UUID
 
-import io.penstock.control.{Measured, Plan, Planner}
+import io.penstock.control.{Demand, Measured, Plan, Planner, Scaled}
 
 /** Plans that the Python sidecar makes. */
 final class SidecarPlanner(sidecar: Sidecar) extends Planner with AutoCloseable {
@@ -26,6 +26,11 @@ final class SidecarPlanner(sidecar: Sidecar) extends Planner with AutoCloseable 
 
   override def plan(run: UUID, region: Long): Either[String, Plan] =
     newest.synchronized(Option(newest.get((run, region)))).getOrElse(Left("nothing measured yet"))
+
+  override def scale(demand: Demand)(use: Either[String, Scaled] => Unit): Unit =
+    sidecar.ask(FrameKind.Demand, ScalingMessages.head(demand), Array.emptyByteArray) { answer =>
+      use(answer.flatMap(ScalingMessages.scaled(_, demand)))
+    }
 
   override def close(): Unit = sidecar.close()
 }

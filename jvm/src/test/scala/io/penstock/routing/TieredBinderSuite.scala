@@ -42,6 +42,11 @@ class TieredBinderSuite extends AnyFunSuite with Checks {
     assert(taskOf.map(_ / 2) == Seq(0, 1, 0, 0, 1, 1))
   }
 
+  test("where one shard is what the batch takes, nothing goes for the sake of the rest") {
+    assert(bound(Seq(60, 20, 20, 20), Seq(0, 0, 0, 1), Seq.fill(4)(0.1)).map(_ / 2) == Seq(0, 0, 0, 1))
+    assert(bound(Seq(30, 30, 20, 20), Seq(0, 0, 0, 1), Seq.fill(4)(0.1)).map(_ / 2).count(_ == 1) == 2)
+  }
+
   test("shards without a home begin where there is room for them, by cores") {
     val taskOf = bound(Seq.fill(8)(1L), Seq.fill(8)(Workers.Unknown), Seq.fill(8)(never), cores = Seq(3, 1))
     assert(taskOf.count(_ < 3) == 6 && taskOf.count(_ == 3) == 2)

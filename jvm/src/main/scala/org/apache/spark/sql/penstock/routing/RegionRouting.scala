@@ -62,6 +62,17 @@ final class RegionRouting(
   /** Executor that has the state of a shard, as a task location; None where unknown. */
   def owner(shard: Int): Option[String] = owners.lift(shard).filter(_ != null)
 
+  /** Tasks that have committed their shards on another executor than the one that they were meant for. */
+  def elsewhere(decision: Decision): Int = {
+    val owners = this.owners
+    (0 until decision.binding.tasks).count { task =>
+      decision.binding.taskOf.indexOf(task) match {
+        case shard if shard < 0 || owners.lift(shard).forall(_ == null) => false
+        case shard => executorOf.lift(task).exists(_ != owners(shard))
+      }
+    }
+  }
+
   /** Reads, writes and scans of its state in the batch; None where no task has told. */
   def stateOperations: Option[Long] =
     Some(leases.stateLoad(batch.spec.runId, spec.region).operations).filter(_.nonEmpty).map(_.sum)

@@ -47,6 +47,12 @@ object ReportSchema {
     .add("executors", IntegerType, true, "executors that its tasks are divided among; none where that is left to Spark")
     .add("homes", StringType, true, "why its shards are on these executors")
     .add("shardsAhead", IntegerType, true, "shards that came to another executor before its tasks wanted them")
+    .add(
+      "tasksElsewhere",
+      IntegerType,
+      true,
+      "tasks that ran on another executor than the one that has their shards, since it was not free within `spark.locality.wait`"
+    )
     .add("shardsMoved", IntegerType, true, "shards that change task against the batch before")
     .add("bytesMoved", LongType, true, "size of the state that came to another executor than before")
     .add(
@@ -88,6 +94,7 @@ object ReportSchema {
     .add("regions", ArrayType(region), true, "parts of the plan that are routed alike")
     .add("stores", ArrayType(store), true, "state stores, in the checkpoint")
     .add("state", run, true, "state, since the query was started")
+    .add("scaling", StringType, true, "with `penstock.latency.targetMs`: why there are so many executors")
 
   private def metrics(start: StructType, place: Place): StructType =
     Metrics.at(place).foldLeft(start)((schema, metric) => schema.add(metric.field, LongType, true, metric.meaning))

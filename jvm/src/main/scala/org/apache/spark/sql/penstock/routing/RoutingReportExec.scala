@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericRowWithSchema
 import org.apache.spark.sql.execution.{CollectMetricsExec, SparkPlan}
 import org.apache.spark.sql.penstock.lease.StateReport
+import org.apache.spark.sql.penstock.workers.LatencyTargets
 import org.apache.spark.sql.streaming.StreamingQueryProgress
 import org.apache.spark.sql.types._
 
@@ -25,7 +26,7 @@ private[routing] trait RoutingReport {
 
 /** Penstock leaves the query alone. */
 final private[routing] class LeftAlone(reason: String) extends RoutingReport {
-  override def row: Row = RoutingReport.row("off", null, null, reason, Nil, None)
+  override def row: Row = RoutingReport.row("off", null, null, reason, Nil, None, None)
   override def planned: String = s"left alone: $reason"
 }
 
@@ -44,7 +45,8 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       batch.spec.shardCount,
       null,
       batch.regions.map(region),
-      Some(batch.state())
+      Some(batch.state()),
+      LatencyTargets.reason(batch.spec.runId)
     )
 
   private def region(r: RegionRouting): Row = {
@@ -75,6 +77,7 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       Option.when(r.executorOf.nonEmpty)(r.executorOf.distinct.size).orNull,
       r.plans.homes.orNull,
       r.moved.map(_.ahead).orNull,
+      decision.filter(d => r.executorOf.nonEmpty && (d.binding eq d.proposed)).map(r.elsewhere).orNull,
       decision.map(_.moved).orNull,
       r.moved.map(_.bytes).orNull,
       r.moved.map(_.loadNs / 1000000L).orNull,
@@ -113,9 +116,17 @@ private[routing] object RoutingReport {
    * @param state
    *   None for a query whose state is not Penstock's
    */
-  def row(mode: String, epoch: Any, shards: Any, reason: String, regions: Seq[Row], state: Option[StateReport]): Row = {
-    val values =
-      Array[Any](mode, epoch, shards, reason, regions, state.toSeq.flatMap(_.lags).map(store), state.map(run).orNull)
+  def row(
+      mode: String,
+      epoch: Any,
+      shards: Any,
+      reason: String,
+      regions: Seq[Row],
+      state: Option[StateReport],
+      scaling: Option[String]
+  ): Row = {
+    val stores = state.toSeq.flatMap(_.lags).map(store)
+    val values = Array[Any](mode, epoch, shards, reason, regions, stores, state.map(run).orNull, scaling.orNull)
     new GenericRowWithSchema(values, ReportSchema.report)
   }
 

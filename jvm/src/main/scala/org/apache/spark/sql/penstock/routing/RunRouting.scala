@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
 import org.apache.spark.sql.penstock.lease.{BatchLeases, BatchSpec, RegionLease, RegionSpec}
 import org.apache.spark.sql.penstock.telemetry.RegionLoad
-import org.apache.spark.sql.penstock.workers.LiveWorkers
+import org.apache.spark.sql.penstock.workers.{LatencyTargets, LiveWorkers}
 import org.apache.spark.sql.types.DataType
 
 import io.penstock.conf.{Mode, PolicyChoice, QuerySettings}
@@ -53,6 +53,7 @@ final private[routing] class RunRouting(
     current.filter(b => b.spec.batchId == batchId && b.spec.regions == regions.map(_.spec)).getOrElse {
       remember()
       settings = RunTimeSettings.of(runId, startedWith)
+      LatencyTargets.set(runId, settings.latencyTargetMs, settings.mode == Mode.On)
       keyTypes = regions.collect { case PlannedRegion(r, _, Route.Late(inputs)) =>
         r.region -> inputs.head.outputPartitioning.asInstanceOf[HashPartitioning].expressions.map(_.dataType)
       }.toMap

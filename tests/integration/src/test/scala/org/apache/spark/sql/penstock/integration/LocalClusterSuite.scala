@@ -10,10 +10,11 @@ import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions.{count, lit}
 import org.apache.spark.sql.penstock.integration.cases._
 import org.apache.spark.sql.penstock.integration.harness._
-import org.apache.spark.sql.streaming.{GroupState, StreamingQueryProgress}
+import org.apache.spark.sql.streaming.{GroupState, StreamingQuery, StreamingQueryProgress}
 import org.apache.spark.sql.{DataFrame, Encoders}
 import org.apache.spark.{SparkContext, SparkEnv}
 
+import io.penstock.Penstock
 import io.penstock.metrics.{Metric, Metrics, Place}
 
 /**
@@ -54,6 +55,10 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
 
   private def batchesOf(result: MemoryStream[Long] => DataFrame, rows: Long, options: (String, String)*)(
       enough: Seq[StreamingQueryProgress] => Boolean
+  ): Seq[StreamingQueryProgress] = batchesOfQuery(result, rows, options: _*)((_, sofar) => enough(sofar))
+
+  private def batchesOfQuery(result: MemoryStream[Long] => DataFrame, rows: Long, options: (String, String)*)(
+      enough: (StreamingQuery, Seq[StreamingQueryProgress]) => Boolean
   ): Seq[StreamingQueryProgress] = {
     val session = application.newSession()
     val source = MemoryStream[Long](Encoders.scalaLong, session)
@@ -69,7 +74,7 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
       do {
         source.addData(1L to rows)
         query.processAllAvailable()
-      } while (sofar.size < 6 || !enough(sofar) && System.nanoTime() < until)
+      } while (sofar.size < 6 || !enough(query, sofar) && System.nanoTime() < until)
     finally query.stop()
     sofar
   }
@@ -135,6 +140,8 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     val regions = ReportedRegion.of(found).flatten
     val homes = regions.map(_.homes)
     assert(regions.forall(_.homes._1.contains(2)), homes)
+    // Each executor has a core, and nobody else wants it.
+    assert(regions.count(_.elsewhere.contains(0)) > regions.size / 2, regions.map(_.elsewhere))
     assert(regions.exists(r => r.homes._3 > 0 && r.homes._2.exists(_.contains("gained over 20 batches"))), homes)
     // Two on one executor are one too many for whoever is left; what nobody has in memory is nowhere read twice.
     assert(metric(found, Metrics.ShardsLoaded).forall(_ == 0L), homes)
@@ -155,6 +162,25 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     assert(killedAt > 0 && metric(after, Metrics.ShardsLoaded).forall(_ == 0L), told)
     // What the last batch before it had changed comes from the checkpoint, and nothing else does.
     assert(metric(after, Metrics.ShardsCaughtUp).sum > 50L, told)
+  }
+
+  test("executors that a query does not need are given back, and asked for when it does") {
+    val context = application.sparkContext
+    var fewAt = -1
+    val found = batchesOfQuery(LocalClusterSuite.served, 400L, "penstock.latency.targetMs" -> "60000") { (query, of) =>
+      val executors = context.getExecutorIds().size
+      if (fewAt < 0 && executors == 1) {
+        fewAt = of.size
+        // Out of reach: as many as make a difference.
+        Penstock.setOption(query, "latency.targetMs", "1")
+      }
+      fewAt > 0 && executors == 2
+    }
+    val told = found.flatMap(p => Option(p.observedMetrics.get("penstock").getAs[String]("scaling"))).distinct
+    assert(fewAt > 10 && context.getExecutorIds().size == 2, told)
+    assert(told.exists(_.contains("within stabilisation window")) && told.exists(_.contains("out of reach")), told)
+    // What was given back was handed over before.
+    assert(metric(found, Metrics.ShardsLoaded).forall(_ == 0L))
   }
 
   // The last: sidecars that were killed so often are started again after a minute.

@@ -16,6 +16,8 @@ import org.apache.spark.sql.streaming.StreamingQueryProgress
  *   how many shards that was, by how they came
  * @param homes
  *   executors that its tasks are divided among, why its shards are on these, and shards that came ahead
+ * @param elsewhere
+ *   tasks that ran on another executor than was meant
  * @param reason
  *   why it is not routed
  */
@@ -28,6 +30,7 @@ final case class ReportedRegion(
     moved: (Long, Long),
     brought: Option[String],
     homes: (Option[Int], Option[String], Int),
+    elsewhere: Option[Int],
     reason: Option[String]
 )
 
@@ -40,7 +43,9 @@ object ReportedRegion {
   /** The regions of each batch that had state, in the order of the batches. */
   def of(progress: Seq[StreamingQueryProgress]): Seq[Seq[ReportedRegion]] =
     withState(progress).map { batch =>
-      Option(batch.observedMetrics.get("penstock")).toSeq.flatMap(_.getSeq[Row](4)).map(region)
+      Option(
+        batch.observedMetrics.get("penstock")
+      ).toSeq.flatMap(_.getAs[scala.collection.Seq[Row]]("regions")).map(region)
     }
 
   private def region(row: Row): ReportedRegion = ReportedRegion(
@@ -56,6 +61,7 @@ object ReportedRegion {
       Option(row.getAs[String]("homes")),
       Option(row.getAs[Any]("shardsAhead")).fold(0)(_.asInstanceOf[Int])
     ),
+    Option(row.getAs[Any]("tasksElsewhere")).map(_.asInstanceOf[Int]),
     Option(row.getAs[String]("reason"))
   )
 
