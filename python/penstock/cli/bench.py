@@ -155,7 +155,7 @@ def run(arguments: argparse.Namespace) -> int:
         machine.describe(),
         _own_command(arguments),
         report.cases(chosen.name, series),
-        _targets(chosen, arguments.op, series),
+        of_cases(arguments.cases, _targets(chosen, arguments.op, series)),
     )
     print(report.to_text(result))
     if arguments.json:
@@ -163,6 +163,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.markdown:
         arguments.markdown.write_text(report.to_markdown(result))
     return 1 if arguments.check and not result.met else 0
+
+
+def of_cases(cases: str | None, found: Sequence[Target]) -> list[Target]:
+    """Leave out targets of cases that were not to be measured; `cases` chooses, None where all were."""
+    return [t for t in found if cases is None or t.value is not None]
 
 
 def _batches(arguments: argparse.Namespace, chosen: Plan, spark: str) -> list[Series]:

@@ -7,7 +7,7 @@ from penstock.benchmarks import report, samples, targets
 from penstock.benchmarks.samples import Series
 from penstock.benchmarks.targets import Target
 from penstock.cli import main
-from penstock.cli.bench import plan
+from penstock.cli.bench import of_cases, plan
 
 
 def batch(ms, *, stage=0, rows=(1, 1), **more):
@@ -392,3 +392,9 @@ def test_core_and_shard_planners_are_measured(name, lines, tmp_path):
     written = json.loads(result.read_text())
     assert len(written["targets"]) == lines
     assert all(t["value"] is not None for t in written["targets"])
+
+
+def test_targets_of_cases_that_were_not_chosen_are_left_out():
+    found = [Target("one", 0.9, 0.95, at_least=True), Target("other", None, 0.95, at_least=True)]
+    assert of_cases("zipf.*", found) == found[:1]
+    assert of_cases(None, found) == found
