@@ -65,6 +65,7 @@ def main():
         query.processAllAvailable()
         metrics = query.lastProgress["stateOperators"][0]["customMetrics"]
         told = {name: metrics[name] for name in METRICS}
+        told["ahead"] = penstock.status(query)["regions"][0].get("shardsAhead") or 0
         print(json.dumps(told | {"counts": counts}), flush=True)
     query.stop()
     spark.stop()

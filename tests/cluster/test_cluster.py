@@ -14,6 +14,8 @@ pytestmark = pytest.mark.skipif(bool(can_be_made()), reason=can_be_made())
 SIDECAR, EXECUTOR = "-m penstock.courier", "CoarseGrainedExecutorBackend"
 TRAVELLED, LOADED = "penstockShardsTravelled", "penstockShardsLoaded"
 IN_MEMORY, FOLDED = "penstockShardsInMemory", "penstockShardsFolded"
+AHEAD = "ahead"
+"""Shards that were told to come before tasks wanted them, as the policy has it in every other batch."""
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +50,10 @@ def warm(application):
 
 def test_shards_travel_between_hosts(application):
     warm(application)
-    told = [application.batch() for _ in range(5)]
-    assert all(batch[TRAVELLED] > 10 for batch in told)
-    assert all(batch[LOADED] == 0 for batch in told)
+    told = [application.batch() for _ in range(8)]
+    assert all(batch[TRAVELLED] + batch[AHEAD] > 10 for batch in told), told
+    assert all(batch[LOADED] == 0 for batch in told), told
+    assert any(batch[AHEAD] > 10 for batch in told), told
 
 
 def test_executors_are_killed_and_come_again(application):

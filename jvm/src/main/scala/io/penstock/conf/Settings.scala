@@ -204,7 +204,7 @@ object Settings {
     ApplicationStart,
     "executors",
     "0.1.0",
-    "Executors that there are at most, where `latency.targetMs` decides. 0: as many as there were when it first did."
+    "Executors that there are at most, where `latency.targetMs` decides. 0: as many as there have been at once."
   )
 
   val HandOverLimitMs: Setting[Int] = entry(

@@ -18,4 +18,7 @@ object MoveCost {
 
   /** 100 MB a second, which a network of 1 Gbit has: less than any transport was measured to bring between two processes. */
   val Usual: MoveCost = MoveCost(bytesPerMs = 100000.0, moveMs = 1.0)
+
+  /** Where nothing travels, and the checkpoint is read: perhaps from a distant store, by the task that needs it. */
+  val FromCheckpoint: MoveCost = MoveCost(bytesPerMs = 20000.0, moveMs = 20.0)
 }

@@ -37,6 +37,8 @@ final case class PlanReasons(
  *   those that the batch was planned for
  * @param waiting
  *   shards that are to go to another by plan, and wait for later batches
+ * @param move
+ *   what it takes to bring a shard from one to another
  * @param now
  *   those that there are
  * @param owners
@@ -45,6 +47,7 @@ final case class PlanReasons(
 final private[routing] case class RegionExecutors(
     inBatch: Workers,
     waiting: Int,
+    move: MoveCost,
     now: () => Workers,
     owners: () => Array[String]
 )
@@ -146,7 +149,7 @@ final private[routing] class RegionPlanning private (
         stateBytes
       ))
     val homing = Option.when(hybrid && load.workMs > RegionPlanning.LittleMs)(executors.now()).filter(_.size > 1)
-      .map(now => Homing(theta, now, now != executors.inBatch, now.of(ownersOf(load)), MoveCost.Usual, stateBytes))
+      .map(now => Homing(theta, now, now != executors.inBatch, now.of(ownersOf(load)), executors.move, stateBytes))
     if (plansTasks || policy.nonEmpty || pinning.nonEmpty || attributing.nonEmpty || homing.nonEmpty)
       Planner.current.learn(measured(decision, load, pinning, attributing, homing))
   }

@@ -20,6 +20,8 @@ import io.penstock.sharding.Layout
  *   what a unit of load took in the batch before; 0 where that is not known
  * @param stateBytes
  *   of each shard
+ * @param move
+ *   what it takes to bring one to another executor
  */
 final private[routing] class RegionWorkers private (
     val workers: Workers,
@@ -30,7 +32,8 @@ final private[routing] class RegionWorkers private (
     before: Array[Int],
     load: Array[Long],
     msPerLoad: Double,
-    stateBytes: Array[Long]
+    stateBytes: Array[Long],
+    move: MoveCost
 ) {
 
   /** Executor that each task is meant for. */
@@ -57,7 +60,7 @@ final private[routing] class RegionWorkers private (
   private def moveCost(shard: Int): Double =
     if (stateBytes(shard) <= 0L) 0.0
     else if (msPerLoad <= 0.0 || orphaned(shard)) Double.PositiveInfinity
-    else MoveCost.Usual.ms(stateBytes(shard)) / msPerLoad
+    else move.ms(stateBytes(shard)) / msPerLoad
 }
 
 private[routing] object RegionWorkers {
@@ -75,6 +78,8 @@ private[routing] object RegionWorkers {
    *   where shards are to be
    * @param mostBytes
    *   of state that goes by plan
+   * @param move
+   *   what it takes to bring a shard to another executor
    */
   def of(
       workers: Workers,
@@ -85,7 +90,8 @@ private[routing] object RegionWorkers {
       replicas: Array[String],
       policy: HomePolicy,
       stateBytes: Array[Long],
-      mostBytes: Long
+      mostBytes: Long,
+      move: MoveCost
   ): Option[RegionWorkers] = workers.shares(tasks).map { shares =>
     val from = known.fold((0 until layout.shards).toArray)(k => layout.inherited(k.layout))
     val replica = workers.of(from.map(s => replicas.lift(s).orNull))
@@ -99,6 +105,17 @@ private[routing] object RegionWorkers {
     val before = now.fold(Array.fill(layout.shards)(-1)) { k =>
       TieredBinder.before(k.taskOf, k.executorOf, workers, shares, choice.home)
     }
-    new RegionWorkers(workers, shares, choice, replica, orphaned, before, load, now.fold(0.0)(_.msPerLoad), stateBytes)
+    new RegionWorkers(
+      workers,
+      shares,
+      choice,
+      replica,
+      orphaned,
+      before,
+      load,
+      now.fold(0.0)(_.msPerLoad),
+      stateBytes,
+      move
+    )
   }
 }

@@ -129,6 +129,7 @@ final private[routing] class RunRouting(
         def planned = Planner.current.plan(runId, id).toOption.flatMap(_.homes).map(_.executorOf)
         HomePolicy.of(settings, batch.spec.batchId, id, planned)
       }
+    val move = if (opened(id).holders.all.isEmpty) MoveCost.FromCheckpoint else MoveCost.Usual
     val workers = homes.flatMap { policy =>
       RegionWorkers.of(
         LiveWorkers.of(session.sparkContext),
@@ -139,7 +140,8 @@ final private[routing] class RunRouting(
         if (settings.replicas > 1) leases.replicas(runId, id) else Array.empty,
         policy,
         stateOf(id, layout).bytes,
-        settings.moveMaxBytesPerBatch
+        settings.moveMaxBytesPerBatch,
+        move
       )
     }
     val planning =
@@ -149,6 +151,7 @@ final private[routing] class RunRouting(
         val executors = RegionExecutors(
           workers.fold(Workers.None)(_.workers),
           workers.fold(0)(_.waiting),
+          move,
           () => LiveWorkers.of(session.sparkContext),
           () => ownersOf(id)
         )

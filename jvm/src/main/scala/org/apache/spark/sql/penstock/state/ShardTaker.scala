@@ -4,7 +4,7 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.penstock.lease.Holder
 
-import io.penstock.state.format.{OfferedStore, ShardOffer, ShardRefs, WantedShard}
+import io.penstock.state.format.{OfferedStore, ShardOffer, WantedShard}
 import io.penstock.state.memory.SharedBytes
 
 /**
@@ -49,8 +49,7 @@ object ShardTaker {
       val lineage = lineages(shard)
       val here = what match {
         case ShardTravel.Content(loaded) => slot.adopt(lineage, of.version, loaded)
-        case ShardTravel.Changes(bytes) =>
-          val base = wanted.find(_.shard == shard).fold(ShardRefs.NeverWritten)(_.have)
+        case ShardTravel.Changes(base, bytes) =>
           slot.prepare(lineage, base, new SharedBytes(bytes, store.memory), 0, bytes.length)
           slot.has(lineage) && slot.adopt(lineage, of.version, throw new IllegalStateException("it is held"))
       }

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.penstock.state
 
+import java.util.UUID
 import java.util.concurrent.atomic.AtomicLong
 
 import scala.collection.mutable
@@ -71,7 +72,9 @@ final class ShardTravel(stateRoot: String, store: StoreKey) extends Logging {
       val question = ShardQuestion.encode(ShardQuestion(stateRoot, store, asked))
       ExecutorCourier.ask(holder.addresses, question, ShardTravel.LimitMs) { (answer, by) =>
         ShardAnswer.read(new AnswerBytes(answer), asked.size)(ShardTravel.read) {
-          case (i, _: AnsweredShard.Follows, Some(came)) => use(asked(i).shard, came, by)
+          case (i, _: AnsweredShard.Held, Some(Left(loaded))) => use(asked(i).shard, ShardTravel.Content(loaded), by)
+          case (i, _: AnsweredShard.Changed, Some(Right(bytes))) =>
+            use(asked(i).shard, ShardTravel.Changes(asked(i).have, bytes), by)
           case (i, AnsweredShard.Later, _) => later += asked(i)
           case _ => ()
         }
@@ -107,12 +110,17 @@ object ShardTravel extends Logging {
   /** All of it. */
   final case class Content(loaded: ShardSlot.Loaded) extends Came
 
-  /** What leads to it from what is here. */
-  final case class Changes(bytes: Array[Byte]) extends Came
+  /**
+   * What leads to it from what was here.
+   *
+   * @param base
+   *   lineage of what was here when it was asked for
+   */
+  final case class Changes(base: UUID, bytes: Array[Byte]) extends Came
 
-  private def read(part: AnsweredShard.Follows, in: SectionBytes): Came = part match {
-    case held: AnsweredShard.Held => Content(ShardSlot.Loaded(ShardImage.read(in), held.deltas, held.deltaBytes))
-    case _: AnsweredShard.Changed => Changes(in.takeAll())
+  private def read(part: AnsweredShard.Follows, in: SectionBytes): Either[ShardSlot.Loaded, Array[Byte]] = part match {
+    case held: AnsweredShard.Held => Left(ShardSlot.Loaded(ShardImage.read(in), held.deltas, held.deltaBytes))
+    case _: AnsweredShard.Changed => Right(in.takeAll())
   }
 
   /** In which an executor has to answer. */

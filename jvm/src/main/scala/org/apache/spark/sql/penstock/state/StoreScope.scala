@@ -183,8 +183,8 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
         val left = travel(elsewhere) { (shard, came, by) =>
           came match {
             case ShardTravel.Content(loaded) => take(shard, loaded)(_ => timings.travelled(by) += 1)
-            case ShardTravel.Changes(bytes) =>
-              prepareOnTop(shard, bytes)
+            case ShardTravel.Changes(from, bytes) =>
+              store.slot(shard).prepare(base(shard), from, new SharedBytes(bytes, store.memory), 0, bytes.length)
               take(shard, loadOne(shard))(_ => timings.travelled(by) += 1)
           }
         }
@@ -210,11 +210,6 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
       if (layout.continues(shard, before.layout)) region.holders.of(shard).filter(_.executor != here) else Nil
     val wanted = shards.toSeq.map(s => WantedShard(s, base(s), store.slot(s).lineage))
     new ShardTravel(region.stateRoot, key).bring(wanted, holdersOf)(use)
-  }
-
-  private def prepareOnTop(shard: Int, changes: Array[Byte]): Unit = {
-    val slot = store.slot(shard)
-    slot.prepare(base(shard), slot.lineage, new SharedBytes(changes, store.memory), 0, changes.length)
   }
 
   /**

@@ -25,14 +25,14 @@ import io.penstock.control.{Demand, Planner, Scaled}
  * @param least
  *   executors
  * @param most
- *   executors; 0: as many as there are at first
+ *   executors; 0: as many as there have been at once
  */
 final class ExecutorScaling(context: SparkContext, least: Int, most: Int) extends SparkListener with Logging {
   private val thread = ThreadUtils.newDaemonSingleThreadExecutor("penstock-scaling")
 
   // Of Spark's listener thread alone.
   private val startMs = mutable.Map.empty[UUID, Long]
-  private var mostAtFirst = 0
+  private var mostSeen = 0
 
   // Of this class's thread alone.
   private val wanted = mutable.Map.empty[UUID, Int]
@@ -62,7 +62,8 @@ final class ExecutorScaling(context: SparkContext, least: Int, most: Int) extend
       val workers = LiveWorkers.of(context)
       if (workers.size == 0) LatencyTargets.tell(run, "no executors to ask for: Spark runs in local mode")
       else {
-        if (mostAtFirst == 0) mostAtFirst = workers.size
+        // They may still be on their way when the first batch is over.
+        mostSeen = math.max(mostSeen, workers.size)
         val work =
           RoutingReportExec.regions(report).flatMap(r => Option(r.getAs[Any]("busyMs"))).map(_.asInstanceOf[Long])
         val demand = Demand(
@@ -77,7 +78,7 @@ final class ExecutorScaling(context: SparkContext, least: Int, most: Int) extend
           target.targetMs,
           workers.cores.max,
           least,
-          math.max(least, if (most > 0) most else mostAtFirst)
+          math.max(least, if (most > 0) most else mostSeen)
         )
         Planner.current.scale(demand)(answer => thread.execute(() => decide(run, target.acts, demand, answer)))
       }
@@ -92,8 +93,9 @@ final class ExecutorScaling(context: SparkContext, least: Int, most: Int) extend
     case Right(scaled) =>
       LatencyTargets.tell(run, scaled.reason)
       wanted(run) = scaled.executors
-      // Each query needs its own: their batches run side by side.
-      spark.foreach(follow(_, math.min(demand.most, wanted.values.sum)))
+      wanted.filterInPlace((other, _) => LatencyTargets.of(other).exists(_.acts))
+      // What each needs was measured beside the others.
+      for (client <- spark; total <- wanted.values.maxOption) follow(client, total)
   }
 
   private def follow(spark: ExecutorAllocationClient, total: Int): Unit =

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.penstock.workers
 
+import java.util.concurrent.{ArrayBlockingQueue, RejectedExecutionException, ThreadPoolExecutor, TimeUnit}
+
 import scala.util.control.NonFatal
 
 import org.apache.spark.SparkEnv
@@ -18,14 +20,26 @@ import io.penstock.state.format.ShardOffer
  */
 final class WorkerEndpoint private (override val rpcEnv: RpcEnv) extends ThreadSafeRpcEndpoint {
 
-  /** One: shards come in the order in which they matter, and tasks want the lanes as well. */
-  private val taking = ThreadUtils.newDaemonSingleThreadExecutor("penstock-take")
+  /**
+   * One thread: shards come in the order in which they matter, and tasks want the lanes as well. What waits for long is of
+   * batches that are over.
+   */
+  private val taking = new ThreadPoolExecutor(
+    1,
+    1,
+    0L,
+    TimeUnit.MILLISECONDS,
+    new ArrayBlockingQueue[Runnable](WorkerEndpoint.MostWaiting),
+    ThreadUtils.namedThreadFactory("penstock-take")
+  )
 
   override def receiveAndReply(context: RpcCallContext): PartialFunction[Any, Unit] = { case offer: Array[Byte] =>
-    taking.execute { () =>
-      try context.reply(ShardTaker.take(ShardOffer.decode(offer)).toList)
-      catch { case NonFatal(e) => context.sendFailure(e) }
-    }
+    try
+      taking.execute { () =>
+        try context.reply(ShardTaker.take(ShardOffer.decode(offer)).toList)
+        catch { case NonFatal(e) => context.sendFailure(e) }
+      }
+    catch { case e: RejectedExecutionException => context.sendFailure(e) }
   }
 
   override def onStop(): Unit = taking.shutdownNow(): Unit
@@ -33,6 +47,9 @@ final class WorkerEndpoint private (override val rpcEnv: RpcEnv) extends ThreadS
 
 object WorkerEndpoint {
   private val Name = "penstock-worker"
+
+  /** Offers. */
+  private val MostWaiting = 64
 
   /** Starts it in this executor; gives what the driver is to know of it. */
   def start(): WorkerArrived = {

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.penstock.workers
 
-import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.{ConcurrentHashMap, RejectedExecutionException, TimeoutException}
 
 import scala.concurrent.ExecutionContext
 import scala.util.{Failure, Success}
@@ -19,9 +19,6 @@ object WorkerOrders extends Logging {
 
   def arrived(worker: WorkerArrived): Unit = endpoints.put(worker.executor, worker.endpoint): Unit
 
-  /** Whether a worker can be told anything. */
-  def knows(executor: String): Boolean = endpoints.containsKey(executor)
-
   /** Forgets all, when the application ends. */
   def clear(): Unit = endpoints.clear()
 
@@ -37,6 +34,8 @@ object WorkerOrders extends Logging {
     Option(endpoints.get(executor)).foreach { endpoint =>
       endpoint.ask[List[(Int, String)]](offer).onComplete {
         case Success(shards) => taken(shards)
+        case Failure(e @ (_: TimeoutException | _: RejectedExecutionException)) =>
+          logInfo(s"Penstock: $executor is too busy to take shards ahead of a batch: $e")
         case Failure(e) =>
           // A worker that went away does not come back under its name.
           endpoints.remove(executor, endpoint)
