@@ -27,5 +27,5 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _line(judgement: Judgement) -> str:
-    line = f"{judgement.state.value:<5}  {judgement.what:<12}  {judgement.found}"
-    return f"{line}\n{'':21}{judgement.remedy}" if judgement.remedy else line
+    line = f"{judgement.state.value:<5}  {judgement.what:<17}  {judgement.found}"
+    return f"{line}\n{'':26}{judgement.remedy}" if judgement.remedy else line

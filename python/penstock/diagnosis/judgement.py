@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from enum import Enum
 
 from penstock.api.settings import settings
-from penstock.diagnosis.machine import Machine
+from penstock.diagnosis.machine import PYTHON_KEY, Machine
 
 PLUGIN = "io.penstock.PenstockPlugin"
 PROVIDER_KEY = "spark.sql.streaming.stateStore.providerClass"
@@ -59,6 +59,7 @@ def judge(machine: Machine) -> list[Judgement]:
         *_settings(machine),
         _planning(machine),
         _sockets(machine),
+        *_sidecars(machine),
         *_transports(machine),
     ]
 
@@ -153,6 +154,20 @@ def _sockets(machine: Machine) -> Judgement:
         remedy = "Let TMPDIR name a folder on a local disk, with a short path."
         return Judgement("Unix sockets", State.OFF, machine.socket_error, remedy)
     return Judgement("Unix sockets", State.OK, "can be made")
+
+
+def _sidecars(machine: Machine) -> Iterator[Judgement]:
+    """Whether the Pythons that sidecars are started with have this package: without it batches go on without them."""
+    for sidecar in machine.sidecars:
+        what = f"{sidecar.beside}'s Python" if sidecar.beside == "driver" else "executors' Python"
+        if sidecar.penstock is None:
+            remedy = f"Install the package penstock for this Python, or let {PYTHON_KEY} name one that has it."
+            yield Judgement(what, State.OFF, f"{sidecar.program}: {sidecar.error}", remedy)
+        elif sidecar.penstock != machine.penstock:
+            remedy = f"Install penstock {machine.penstock} there: the jar uses no sidecar of another version."
+            yield Judgement(what, State.OFF, f"{sidecar.program} has penstock {sidecar.penstock}", remedy)
+        else:
+            yield Judgement(what, State.OK, sidecar.program)
 
 
 def _transports(machine: Machine) -> Iterator[Judgement]:

@@ -7,17 +7,41 @@ import re
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
+from penstock import __version__
 from penstock.api.jars import INSTALLED
 
 _SURVEY_S = 60.0
+PYTHON_KEY = "spark.penstock.python"
 PACKAGES = ("pyspark", "numpy", "numba", "pyarrow", "pandas", "google-crc32c")
+
+
+@dataclass(frozen=True)
+class SidecarPython:
+    """The Python that a sidecar is started with.
+
+    Parameters
+    ----------
+    beside
+        Whom the sidecar is beside: ``driver`` or ``executors``.
+    program
+        As settings and environment name it.
+    penstock
+        Version of the package there; None where it cannot be imported.
+    error
+        Why it cannot; empty where it can.
+    """
+
+    beside: str
+    program: str
+    penstock: str | None
+    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,6 +72,10 @@ class Machine:
         Why no Unix socket can be made in the temporary folder; None where one can.
     transports
         Between executors' sidecars, and why one cannot be used; empty where it can.
+    penstock
+        Version of this package.
+    sidecars
+        What sidecars are started with.
     """
 
     python: str
@@ -61,6 +89,8 @@ class Machine:
     defaults_file: str | None = None
     socket_error: str | None = None
     transports: dict[str, str] = field(default_factory=dict)
+    penstock: str = __version__
+    sidecars: tuple[SidecarPython, ...] = ()
 
 
 def look() -> Machine:
@@ -68,6 +98,8 @@ def look() -> Machine:
     packages = {name: _version(name) for name in PACKAGES}
     home = _spark_home()
     file = _defaults_file(home)
+    defaults = {} if file is None else read_defaults(file.read_text(encoding="utf-8", errors="replace"))
+    programs = sidecar_programs(defaults, os.environ)
     return Machine(
         platform.python_version(),
         _java(),
@@ -76,11 +108,32 @@ def look() -> Machine:
         None if home is None else _spark_version(home, packages["pyspark"]),
         tuple(sorted(path.name for path in INSTALLED.glob("penstock-*.jar"))),
         home is not None and any((home / "jars").glob("penstock-bridge-*.jar")),
-        {} if file is None else read_defaults(file.read_text(encoding="utf-8", errors="replace")),
+        defaults,
         None if file is None else str(file),
         _socket_error(),
-        _transports(),
+        _transports(programs["executors"]),
+        sidecars=tuple(_sidecar(beside, program) for beside, program in programs.items()),
     )
+
+
+def sidecar_programs(defaults: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    """Name the Python that the driver's sidecar, and those of executors, are started with, as the JVM finds it."""
+    named = [] if defaults.get(PYTHON_KEY, "auto") == "auto" else [defaults[PYTHON_KEY]]
+    everywhere = [defaults.get("spark.pyspark.python"), environment.get("PYSPARK_PYTHON")]
+    driver = [defaults.get("spark.pyspark.driver.python"), everywhere[0], environment.get("PYSPARK_DRIVER_PYTHON")]
+    found = {"driver": [*named, *driver, everywhere[1]], "executors": [*named, *everywhere]}
+    return {beside: next(filter(None, programs), "python3") for beside, programs in found.items()}
+
+
+def _sidecar(beside: str, program: str) -> SidecarPython:
+    code = "import penstock; print(penstock.__version__)"
+    try:
+        done = subprocess.run([program, "-c", code], capture_output=True, text=True, check=False, timeout=_SURVEY_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return SidecarPython(beside, program, None, str(error))
+    if done.returncode:
+        return SidecarPython(beside, program, None, _last_line(done.stderr))
+    return SidecarPython(beside, program, done.stdout.strip())
 
 
 def read_defaults(text: str) -> dict[str, str]:
@@ -131,17 +184,21 @@ def _defaults_file(home: Path | None) -> Path | None:
     return next((place / "spark-defaults.conf" for place in places if (place / "spark-defaults.conf").is_file()), None)
 
 
-def _transports() -> dict[str, str]:
+def _transports(program: str) -> dict[str, str]:
     # In a process of its own: what libraries of transports start is not stopped.
     code = "import json; from penstock.courier.offers import survey; print(json.dumps(survey()))"
     try:
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=_SURVEY_S
-        )
-        found: dict[str, str] = json.loads(done.stdout)
-    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+        done = subprocess.run([program, "-c", code], capture_output=True, text=True, check=False, timeout=_SURVEY_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
         return {"tcp": f"the sidecars' program does not run: {error}"}
+    if done.returncode:
+        return {"tcp": f"the sidecars' program does not run: {_last_line(done.stderr)}"}
+    found: dict[str, str] = json.loads(done.stdout)
     return found
+
+
+def _last_line(text: str) -> str:
+    return text.strip().rpartition("\n")[2]
 
 
 def _socket_error() -> str | None:

@@ -1,12 +1,13 @@
 """What is judged of a machine: `penstock doctor`."""
 
 import json
+import sys
 from dataclasses import replace
 
 import pytest
 from penstock import cli
 from penstock.diagnosis.judgement import PLUGIN, PROVIDER_KEY, TRANSPORT_KEY, State, judge
-from penstock.diagnosis.machine import Machine, look, read_defaults
+from penstock.diagnosis.machine import Machine, SidecarPython, look, read_defaults, sidecar_programs
 
 WELL = Machine(
     python="3.11.7",
@@ -19,6 +20,8 @@ WELL = Machine(
     defaults={"spark.plugins": PLUGIN, "spark.penstock.theta": "1.1"},
     defaults_file="/spark/conf/spark-defaults.conf",
     transports={"local": "", "tcp": ""},
+    penstock="0.1.0",
+    sidecars=(SidecarPython("driver", "python3", "0.1.0"), SidecarPython("executors", "/opt/python", "0.1.0")),
 )
 
 
@@ -49,6 +52,18 @@ def test_all_is_well():
         ({"packages": {**WELL.packages, "numba": None}}, "planning", State.OFF, "pip install numba"),
         ({"defaults": {**WELL.defaults, TRANSPORT_KEY: "off"}}, "transports", State.OFF, "Set it to `auto`"),
         ({"transports": {"tcp": "", "verbs": "no device: plug one in"}}, "verbs", State.OFF, "plug one in"),
+        (
+            {"sidecars": (SidecarPython("driver", "/a/python", None, "No module named 'penstock'"),)},
+            "driver's Python",
+            State.OFF,
+            "let spark.penstock.python name one",
+        ),
+        (
+            {"sidecars": (SidecarPython("executors", "/a/python", "0.0.9"),)},
+            "executors' Python",
+            State.OFF,
+            "Install penstock 0.1.0 there",
+        ),
         ({"socket_error": "AF_UNIX path too long"}, "Unix sockets", State.OFF, "TMPDIR"),
     ],
 )
@@ -63,7 +78,40 @@ def test_defaults_are_read_as_spark_reads_them():
     assert read_defaults(text) == {"spark.plugins": PLUGIN, "spark.a": "b c", "spark.d": "e=f", "spark.g": ""}
 
 
+@pytest.mark.parametrize(
+    ("defaults", "environment", "driver", "executors"),
+    [
+        ({}, {}, "python3", "python3"),
+        ({"spark.penstock.python": "auto"}, {"PYSPARK_PYTHON": "p"}, "p", "p"),
+        ({}, {"PYSPARK_DRIVER_PYTHON": "d", "PYSPARK_PYTHON": "p"}, "d", "p"),
+        ({"spark.pyspark.python": "s"}, {"PYSPARK_DRIVER_PYTHON": "d", "PYSPARK_PYTHON": "p"}, "s", "s"),
+        ({"spark.pyspark.driver.python": "t", "spark.pyspark.python": "s"}, {}, "t", "s"),
+        ({"spark.penstock.python": "own", "spark.pyspark.python": "s"}, {"PYSPARK_PYTHON": "p"}, "own", "own"),
+    ],
+)
+def test_the_pythons_of_sidecars_are_found_as_the_jvm_finds_them(defaults, environment, driver, executors):
+    assert sidecar_programs(defaults, environment) == {"driver": driver, "executors": executors}
+
+
+def test_a_python_without_the_package_is_found_out(monkeypatch, tmp_path):
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    (tmp_path / "spark-defaults.conf").write_text("spark.pyspark.python /no/such/python\n")
+    found = look()
+    assert [(s.beside, s.penstock) for s in found.sidecars] == [("driver", None), ("executors", None)]
+    assert "No such file" in found.sidecars[0].error
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    bare.chmod(0o755)
+    (tmp_path / "spark-defaults.conf").write_text(f"spark.penstock.python {bare}\n")
+    found = look()
+    assert {s.error for s in found.sidecars} == {"ModuleNotFoundError: No module named 'penstock'"}
+    assert found.transports == {
+        "tcp": "the sidecars' program does not run: ModuleNotFoundError: No module named 'penstock'"
+    }
+
+
 def test_this_machine_can_run_the_tests(monkeypatch, tmp_path):
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     (tmp_path / "spark-defaults.conf").write_text("spark.penstock.shards 16\n")
     found = look()
