@@ -2,7 +2,7 @@ package io.penstock.control
 
 import java.util.UUID
 
-import io.penstock.routing.{MoveCost, Workers}
+import io.penstock.routing.{Homes, MoveCost, Workers}
 import io.penstock.sharding.Layout
 
 /**
@@ -125,16 +125,6 @@ final case class Homing(
 )
 
 /**
- * Where shards are to be.
- *
- * @param executorOf
- *   of each shard, as a task location
- * @param reason
- *   why there
- */
-final case class Homes(executorOf: Array[String], reason: String)
-
-/**
  * A key, by its hash, that had much of a batch.
  *
  * @param busyNs
@@ -169,7 +159,20 @@ final case class Plan(
     pinsReason: Option[String] = None,
     rowTimes: Option[RowTimes] = None,
     homes: Option[Homes] = None
-)
+) {
+
+  /**
+   * Whether it knows a batch so shortly before this one that shards may go where it has them: what moved them since knew
+   * more than an older one.
+   */
+  def isFresh(forBatch: Long): Boolean = batch >= forBatch - Plan.FreshBatches
+}
+
+object Plan {
+
+  /** A plan may be a batch late. */
+  private val FreshBatches = 2
+}
 
 /**
  * What a row of each shard takes.

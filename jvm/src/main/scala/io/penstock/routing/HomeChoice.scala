@@ -19,8 +19,8 @@ object HomeChoice {
    *
    * @param owner
    *   worker that has each shard's state, [[Workers.Unknown]] where none has
-   * @param planned
-   *   worker that it is to be on, [[Workers.Unknown]] where that one is gone; None without a plan
+   * @param wanted
+   *   worker that it is to be on, [[Workers.Unknown]] where it stays
    * @param load
    *   of each shard, as the batch before had it
    * @param stateBytes
@@ -30,12 +30,11 @@ object HomeChoice {
    */
   def of(
       owner: Array[Int],
-      planned: Option[Array[Int]],
+      wanted: Array[Int],
       load: Array[Long],
       stateBytes: Array[Long],
       mostBytes: Long
   ): HomeChoice = {
-    val wanted = planned.getOrElse(owner)
     val (begin, go) = owner.indices.filter(s => wanted(s) != Workers.Unknown && wanted(s) != owner(s))
       .partition(owner(_) == Workers.Unknown)
     val inOrder = go.sortBy(s => (-load(s), s))

@@ -8,10 +8,12 @@ trait HomePolicy {
   /**
    * @param from
    *   for each shard of the batch, which one of the batch before has its keys
+   * @param owner
+   *   worker that has each shard, [[Workers.Unknown]] where none has
    * @return
-   *   worker of each shard of the batch, [[Workers.Unknown]] where that is gone; None where shards stay where they are
+   *   worker that each shard of the batch is to be on, [[Workers.Unknown]] where it stays where it is
    */
-  def homes(from: Array[Int], workers: Workers): Option[Array[Int]]
+  def homes(from: Array[Int], owner: Array[Int], workers: Workers): Array[Int]
 }
 
 object HomePolicy {
@@ -20,9 +22,9 @@ object HomePolicy {
    * The policy that a query's settings name, for one region of one batch; None where tasks are not divided among workers.
    *
    * @param planned
-   *   executor of each shard of the batch before, as a task location, where that was planned
+   *   where shards of the batch before are to go, where that was planned
    */
-  def of(settings: QuerySettings, batch: Long, region: Long, planned: => Option[Array[String]]): Option[HomePolicy] =
+  def of(settings: QuerySettings, batch: Long, region: Long, planned: => Option[Homes]): Option[HomePolicy] =
     settings.policy match {
       case PolicyChoice.Hybrid => Some(new PlannedHomes(planned.filter(_ => settings.mode == Mode.On)))
       // In every other batch, so that shards also come to tasks that did not expect them.
@@ -32,16 +34,20 @@ object HomePolicy {
     }
 }
 
-/** As planned before the batch. */
-final class PlannedHomes(planned: Option[Array[String]]) extends HomePolicy {
-  override def homes(from: Array[Int], workers: Workers): Option[Array[Int]] =
-    planned.filter(p => from.forall(_ < p.length)).map(p => workers.of(from.map(p(_))))
+/** As planned before the batch, as far as shards still are where the plan has them. */
+final class PlannedHomes(planned: Option[Homes]) extends HomePolicy {
+  override def homes(from: Array[Int], owner: Array[Int], workers: Workers): Array[Int] =
+    planned.filter(p => from.forall(_ < p.to.length)).fold(Array.fill(from.length)(Workers.Unknown)) { p =>
+      from.zip(owner).map { case (s, now) =>
+        if (workers.indexOf(p.from(s)) == now) workers.indexOf(p.to(s)) else Workers.Unknown
+      }
+    }
 }
 
 /** At random, for tests: others in every batch and region, the same for the same seed. */
 final class ChaosHomes(seed: Long, batch: Long, region: Long) extends HomePolicy {
-  override def homes(from: Array[Int], workers: Workers): Option[Array[Int]] = {
+  override def homes(from: Array[Int], owner: Array[Int], workers: Workers): Array[Int] = {
     val random = Chaos.random(seed ^ 2L, batch, region)
-    Some(Array.fill(from.length)(random.nextInt(workers.size)))
+    Array.fill(from.length)(random.nextInt(workers.size))
   }
 }

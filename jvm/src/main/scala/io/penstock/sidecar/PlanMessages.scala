@@ -4,8 +4,8 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
-import io.penstock.control.{Homes, Homing, Measured, Pinning, Plan, RowTimes}
-import io.penstock.routing.Workers
+import io.penstock.control.{Homing, Measured, Pinning, Plan, RowTimes}
+import io.penstock.routing.{Homes, Workers}
 
 /** What is measured to a frame, and a frame to a plan: docs/PROTOCOL.md, section 9. */
 object PlanMessages {
@@ -115,7 +115,11 @@ object PlanMessages {
       home <- ShardColumns.decode(answer.body, "home", asked.home.length)
       _ <- home.find(w => w < 0L || w >= workers.size)
         .toLeft(()).left.map(w => s"a shard is to be on worker $w, and there are ${workers.size}")
-    } yield Homes(home.map(w => workers.executors(w.toInt)), reason.take(MostReasonChars))
+    } yield Homes(
+      home.zip(asked.home).map { case (w, before) => if (w == before) null else workers.executors(w.toInt) },
+      asked.home.map(w => workers.executors.lift(w).orNull),
+      reason.take(MostReasonChars)
+    )
   }
 
   private def placed(body: Array[Byte], shards: Int, tasks: Int): Either[String, Array[Int]] =

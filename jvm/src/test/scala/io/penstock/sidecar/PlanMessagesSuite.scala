@@ -204,10 +204,16 @@ class PlanMessagesSuite extends AnyFunSuite {
     PlanMessages.plan(SidecarFrame(FrameKind.Planned, 1, head, body), asked.copy(homing = Some(homing)))
   }
 
-  test("a plan for workers names executors") {
-    val homes = homed(Seq(1, 0, 0)).map(_.homes.get)
-    assert(homes.map(_.executorOf.toSeq) == Right(Seq("executor_h_2", "executor_h_1", "executor_h_1")))
+  test("a plan for workers names executors, of shards that go") {
+    val homes = homed(Seq(1, 0, 1)).map(_.homes.get)
+    assert(homes.map(_.to.toSeq) == Right(Seq(null, "executor_h_1", "executor_h_2")))
+    assert(homes.map(_.from.toSeq) == Right(Seq("executor_h_2", null, "executor_h_1")))
     assert(homes.map(_.reason) == Right("balanced") && answer(_ => ()).map(_.homes) == Right(None))
+  }
+
+  test("a plan for workers may be a batch late, and no later") {
+    val plan = homed(Seq(1, 0, 0)).toOption.get
+    assert(plan.batch == 9L && Seq(10L, 11L).forall(plan.isFresh) && !plan.isFresh(12L))
   }
 
   Seq[(String, Either[String, Plan], String)](

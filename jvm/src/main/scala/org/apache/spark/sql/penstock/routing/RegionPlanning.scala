@@ -110,9 +110,9 @@ final private[routing] class RegionPlanning private (
       Option.when(executors.inBatch.size > 1)(homes)
     )
 
-  private def homes: String = plan.map(_.homes) match {
+  private def homes: String = plan.map(p => p.homes.filter(_ => p.isFresh(batch))) match {
     case Left(why) => s"shards stay where they are: $why"
-    case Right(None) => "shards stay where they are: nothing planned yet"
+    case Right(None) => "shards stay where they are: nothing was planned of late"
     case Right(Some(h)) =>
       val later =
         Option.when(executors.waiting > 0)(s"${executors.waiting} shards wait: spark.penstock.move.maxBytesPerBatch")
@@ -149,7 +149,16 @@ final private[routing] class RegionPlanning private (
         stateBytes
       ))
     val homing = Option.when(hybrid && load.workMs > RegionPlanning.LittleMs)(executors.now()).filter(_.size > 1)
-      .map(now => Homing(theta, now, now != executors.inBatch, now.of(ownersOf(load)), executors.move, stateBytes))
+      .map(now =>
+        Homing(
+          math.max(theta, RegionPlanning.WorkerTheta),
+          now,
+          now != executors.inBatch,
+          now.of(ownersOf(load)),
+          executors.move,
+          stateBytes
+        )
+      )
     if (plansTasks || policy.nonEmpty || pinning.nonEmpty || attributing.nonEmpty || homing.nonEmpty)
       Planner.current.learn(measured(decision, load, pinning, attributing, homing))
   }
@@ -197,6 +206,9 @@ private[routing] object RegionPlanning {
 
   /** The first batches of a run tell more of the compiler than of the load. */
   private val ColdBatches = 3
+
+  /** Executors differ by as much from batch to batch without reason: state is not sent after that. */
+  private val WorkerTheta = 1.05
 
   /** To divide a shard that takes less is not worth a process. */
   private val LittleMs = 50.0

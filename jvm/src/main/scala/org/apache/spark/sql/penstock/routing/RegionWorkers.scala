@@ -99,9 +99,9 @@ private[routing] object RegionWorkers {
     val orphaned = first.zip(replica).map { case (f, r) => f == Workers.Unknown && r != Workers.Unknown }
     val owner = first.indices.map(s => if (orphaned(s)) replica(s) else first(s)).toArray
     val now = known.map(_.in(layout))
-    val planned = policy.homes(from, workers)
+    val wanted = policy.homes(from, owner, workers)
     val load = now.fold(new Array[Long](layout.shards))(_.load)
-    val choice = HomeChoice.of(owner, planned, load, stateBytes, mostBytes)
+    val choice = HomeChoice.of(owner, wanted, load, stateBytes, mostBytes)
     val before = now.fold(Array.fill(layout.shards)(-1)) { k =>
       TieredBinder.before(k.taskOf, k.executorOf, workers, shares, choice.home)
     }

@@ -126,7 +126,8 @@ final private[routing] class RunRouting(
     val homes =
       if (reason.nonEmpty) None
       else {
-        def planned = Planner.current.plan(runId, id).toOption.flatMap(_.homes).map(_.executorOf)
+        def planned = Planner.current.plan(runId, id).toOption
+          .filter(_.isFresh(batch.spec.batchId)).flatMap(_.homes)
         HomePolicy.of(settings, batch.spec.batchId, id, planned)
       }
     val move = if (opened(id).holders.all.isEmpty) MoveCost.FromCheckpoint else MoveCost.Usual

@@ -1,0 +1,13 @@
+package io.penstock.routing
+
+/**
+ * Shards that are to go to other executors.
+ *
+ * @param to
+ *   executor that each shard is to go to, as a task location; null where it stays, wherever that is by now
+ * @param from
+ *   executor that it was on, null where it was on none: what has moved since is not moved by this plan
+ * @param reason
+ *   why
+ */
+final case class Homes(to: Array[String], from: Array[String], reason: String)
