@@ -103,7 +103,10 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
   }
 
   test("state travels from one executor's memory to the other's, and how long tasks waited for it is told") {
-    val found = batches("penstock.policy" -> "chaos(7)", "penstock.tasks" -> "2")(travel)
+    // In every other batch they have homes at random, to which they come ahead of the tasks.
+    def ahead(of: Seq[StreamingQueryProgress]) = ReportedRegion.of(of).flatten.exists(_.homes._3 > 50)
+    val found = batches("penstock.policy" -> "chaos(7)", "penstock.tasks" -> "2")(of => travel(of) && ahead(of))
+    assert(ahead(found), ReportedRegion.of(found).flatten.map(_.homes))
     def told = s"travelled ${metric(found, Metrics.ShardsTravelled)}, loaded ${metric(found, Metrics.ShardsLoaded)}"
     assert(travel(found), told)
     val moved = ReportedRegion.of(found).flatten.map(_.moved)
@@ -128,21 +131,21 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     assert(loaded.nonEmpty && loaded.forall(_ == 0L), s"shards loaded after an executor was given back: $loaded")
   }
 
-  test("an executor that came gets its share by plan, and has it before its tasks want it") {
+  test("an executor that came gets its share, by plan or at the barrier") {
     var cameAt = -1
-    val found = batchesOf(LocalClusterSuite.served, 400L) { of =>
+    def balanced(region: ReportedRegion) = region.elsewhere.contains(0) &&
+      region.homes._2.exists(why => why.contains("gained over 20 batches") || why == "balanced")
+    // On a machine that is not busy a shard has less to do in a batch than a move takes, and more in twenty.
+    val found = batchesOf(LocalClusterSuite.served(100000L), 600L) { of =>
       if (cameAt < 0 && of.size >= 6) {
         cameAt = of.size
         replaceOneExecutor(application.sparkContext)
       }
-      cameAt > 0 && ReportedRegion.of(of.drop(cameAt)).flatten.exists(_.homes._3 > 0)
+      cameAt > 0 && ReportedRegion.of(of.drop(cameAt)).flatten.exists(balanced)
     }
     val regions = ReportedRegion.of(found).flatten
-    val homes = regions.map(_.homes)
-    assert(regions.forall(_.homes._1.contains(2)), homes)
-    // Each executor has a core, and nobody else wants it.
-    assert(regions.count(_.elsewhere.contains(0)) > regions.size / 2, regions.map(_.elsewhere))
-    assert(regions.exists(r => r.homes._3 > 0 && r.homes._2.exists(_.contains("gained over 20 batches"))), homes)
+    val homes = regions.map(r => (r.homes, r.elsewhere))
+    assert(regions.forall(_.homes._1.contains(2)) && regions.drop(cameAt).exists(balanced), homes)
     // Two on one executor are one too many for whoever is left; what nobody has in memory is nowhere read twice.
     assert(metric(found, Metrics.ShardsLoaded).forall(_ == 0L), homes)
   }
@@ -167,15 +170,16 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
   test("executors that a query does not need are given back, and asked for when it does") {
     val context = application.sparkContext
     var fewAt = -1
-    val found = batchesOfQuery(LocalClusterSuite.served, 400L, "penstock.latency.targetMs" -> "60000") { (query, of) =>
-      val executors = context.getExecutorIds().size
-      if (fewAt < 0 && executors == 1) {
-        fewAt = of.size
-        // Out of reach: as many as make a difference.
-        Penstock.setOption(query, "latency.targetMs", "1")
+    val found =
+      batchesOfQuery(LocalClusterSuite.served(300000L), 400L, "penstock.latency.targetMs" -> "60000") { (query, of) =>
+        val executors = context.getExecutorIds().size
+        if (fewAt < 0 && executors == 1) {
+          fewAt = of.size
+          // Out of reach: as many as make a difference.
+          Penstock.setOption(query, "latency.targetMs", "1")
+        }
+        fewAt > 0 && executors == 2
       }
-      fewAt > 0 && executors == 2
-    }
     val told = found.flatMap(p => Option(p.observedMetrics.get("penstock").getAs[String]("scaling"))).distinct
     assert(fewAt > 10 && context.getExecutorIds().size == 2, told)
     assert(told.exists(_.contains("within stabilisation window")) && told.exists(_.contains("out of reach")), told)
@@ -237,11 +241,11 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
 
 object LocalClusterSuite {
 
-  /** Counts each value, which takes 0.3 ms a row: a shard has less in a batch than a move takes, and more in twenty. */
-  def served(source: MemoryStream[Long]): DataFrame =
+  /** Counts each value, which takes so long a row. */
+  def served(rowNs: Long)(source: MemoryStream[Long]): DataFrame =
     source.toDS().groupByKey(identity[Long] _)(Encoders.scalaLong).mapGroupsWithState(
       (value: Long, rows: Iterator[Long], state: GroupState[Long]) => {
-        rows.foreach(_ => LockSupport.parkNanos(300000L))
+        rows.foreach(_ => LockSupport.parkNanos(rowNs))
         state.update(state.getOption.getOrElse(0L) + 1L)
         (value, state.get)
       }
