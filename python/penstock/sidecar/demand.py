@@ -43,10 +43,8 @@ def demand_of(frame: Frame) -> Demand:
         A field is missing, or has a value that cannot be.
     """
     head = frame.head
-    interval_ms, target_ms = (
-        a_number(head.get("interval_ms"), "interval_ms"),
-        a_number(head.get("target_ms"), "target_ms"),
-    )
+    interval_ms = a_number(head.get("interval_ms"), "interval_ms")
+    target_ms = a_number(head.get("target_ms"), "target_ms")
     if interval_ms <= 0 or target_ms <= 0:
         raise RefusedError(f"interval_ms and target_ms must be above 0, found {interval_ms} and {target_ms}")
     least = a_whole(head, "least", 1, MOST_EXECUTORS)

@@ -36,8 +36,7 @@ object ReplicaChoice {
         else (home(s) + 1 + s % (workers - 1)) % workers
       val wanted =
         home.indices.filter(s => home(s) != Workers.Unknown && stateBytes(s) > 0L).sortBy(s => (-load(s), s))
-      val (known, first) = wanted.map(s => s -> next(s)).partition { case (s, w) => replica(s) == w }
-      val until = first.scanLeft(0L)((sum, sw) => sum + stateBytes(sw._1)).tail.indexWhere(_ > mostBytes)
-      known ++ (if (until < 0) first else first.take(math.max(1, until)))
+      val (known, first) = wanted.partition(s => replica(s) == next(s))
+      (known ++ ByteBudget.fitting(first, stateBytes, mostBytes)).map(s => s -> next(s))
     }
 }

@@ -20,7 +20,11 @@ final case class ShardOffer(
     executor: String,
     addresses: Map[String, String],
     stores: Seq[OfferedStore]
-)
+) {
+
+  /** Of all stores, each once. */
+  def shards: Seq[Int] = stores.flatMap(_.shards.map(_._1)).distinct
+}
 
 /**
  * Shards of a store.

@@ -144,8 +144,10 @@ final class QueryCommits(
    *
    * @param to
    *   shards in the order in which they matter, each with the executor that is to have it, as a task location
+   * @return
+   *   offers in that order, each with the executor that is to be told
    */
-  def offers(region: Long, to: Seq[(Int, String)]): Seq[HandOver] = synchronized {
+  def offers(region: Long, to: Seq[(Int, String)]): Seq[(String, ShardOffer)] = synchronized {
     val of = owners.getOrElse(region, Array.empty[String])
     val ways = to.filter { case (s, executor) => s < of.length && of(s) != executor && couriers.contains(of(s)) }
       .groupMap { case (s, executor) => (of(s), executor) }(_._1)
@@ -154,10 +156,7 @@ final class QueryCommits(
       r <- batch.spec.regions.find(_.region == region).toSeq
       stores = r.stores.flatMap(key => batch.held(key, shards))
       if stores.nonEmpty
-    } yield {
-      val offer = ShardOffer(stateRoot, batch.layout(region).home, from, couriers(from), stores)
-      HandOver(runId, region, Holder(executor, couriers.getOrElse(executor, Map.empty)), ShardOffer.encode(offer))
-    }
+    } yield executor -> ShardOffer(stateRoot, batch.layout(region).home, from, couriers(from), stores)
   }
 
   /** Takes note of who has shards in memory now that another had. */
@@ -194,12 +193,16 @@ final class QueryCommits(
    *   what it has of that
    */
   def copied(region: Long, executor: String, asked: Seq[Int], shards: Seq[Int]): Unit = synchronized {
-    val known = replicas.getOrElse(region, Array.empty[String])
-    val least = (asked :+ -1).max + 1
-    val of = if (known.length >= least) known else java.util.Arrays.copyOf(known, least)
+    val of = replicasFor(region, asked.maxOption.getOrElse(-1))
     val has = shards.toSet
     asked.foreach(s => if (has(s)) of(s) = executor else if (of(s) == executor) of(s) = null)
-    replicas(region) = of
+  }
+
+  /** What there is to be written to, with room for a shard. */
+  private def replicasFor(region: Long, shard: Int): Array[String] = {
+    val known = replicas.getOrElse(region, Array.empty[String])
+    if (shard >= known.length) replicas(region) = java.util.Arrays.copyOf(known, shard + 1)
+    replicas.getOrElse(region, known)
   }
 
   /** Executor that has a copy of each shard besides its owner, as a task location; null, or no entry, where none has. */
@@ -211,7 +214,7 @@ final class QueryCommits(
   private def own(region: Long, owners: Array[String], shard: Int, executor: String): Unit = {
     val before = owners(shard)
     owners(shard) = executor
-    if (before != null && before != executor) copied(region, before, Seq(shard), Seq(shard))
+    if (before != null && before != executor) replicasFor(region, shard)(shard) = before
   }
 
   /** Size of what a commit's task had to bring from other executors. */

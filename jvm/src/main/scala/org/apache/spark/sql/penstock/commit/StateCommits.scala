@@ -79,9 +79,8 @@ object StateCommits extends Logging {
         taken: (QueryCommits, String, Seq[Int], Seq[(Int, String)], Long) => Unit
     ): Unit = Option(runs.get(runId)).map(_.commits).foreach { commits =>
       val batchId = commits.batchId
-      commits.offers(region, to).foreach { h =>
-        val asked = ShardOffer.decode(h.offer).stores.flatMap(_.shards.map(_._1)).distinct
-        WorkerOrders.take(h.to.executor, h.offer)(taken(commits, h.to.executor, asked, _, batchId))
+      commits.offers(region, to).foreach { case (executor, offer) =>
+        WorkerOrders.take(executor, ShardOffer.encode(offer))(taken(commits, executor, offer.shards, _, batchId))
       }
     }
 

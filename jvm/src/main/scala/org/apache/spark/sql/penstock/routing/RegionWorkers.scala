@@ -86,22 +86,24 @@ private[routing] object RegionWorkers {
       tasks: Int,
       layout: Layout,
       known: Option[KnownRegion],
-      owners: Array[String],
-      replicas: Array[String],
+      owners: => Array[String],
+      replicas: => Array[String],
       policy: HomePolicy,
-      stateBytes: Array[Long],
+      stateBytes: => Array[Long],
       mostBytes: Long,
       move: MoveCost
   ): Option[RegionWorkers] = workers.shares(tasks).map { shares =>
     val from = known.fold((0 until layout.shards).toArray)(k => layout.inherited(k.layout))
-    val replica = workers.of(from.map(s => replicas.lift(s).orNull))
-    val first = workers.of(from.map(s => owners.lift(s).orNull))
+    // Asked for here: most applications run in one JVM, and need none of it.
+    val (owned, copied, bytes) = (owners, replicas, stateBytes)
+    val replica = workers.of(from.map(s => copied.lift(s).orNull))
+    val first = workers.of(from.map(s => owned.lift(s).orNull))
     val orphaned = first.zip(replica).map { case (f, r) => f == Workers.Unknown && r != Workers.Unknown }
     val owner = first.indices.map(s => if (orphaned(s)) replica(s) else first(s)).toArray
     val now = known.map(_.in(layout))
     val wanted = policy.homes(from, owner, workers)
     val load = now.fold(new Array[Long](layout.shards))(_.load)
-    val choice = HomeChoice.of(owner, wanted, load, stateBytes, mostBytes)
+    val choice = HomeChoice.of(owner, wanted, load, bytes, mostBytes)
     val before = now.fold(Array.fill(layout.shards)(-1)) { k =>
       TieredBinder.before(k.taskOf, k.executorOf, workers, shares, choice.home)
     }
@@ -114,7 +116,7 @@ private[routing] object RegionWorkers {
       before,
       load,
       now.fold(0.0)(_.msPerLoad),
-      stateBytes,
+      bytes,
       move
     )
   }

@@ -24,8 +24,7 @@ object ShardTaker {
     slots.foreach(_.expect())
     try {
       val missing = offer.stores.flatMap(take(offer, _, from)(ways(_) = _)).toSet
-      val all = offer.stores.flatMap(_.shards.map(_._1)).distinct
-      all.filterNot(missing).map(shard => shard -> ways.getOrElse(shard, Here))
+      offer.shards.filterNot(missing).map(shard => shard -> ways.getOrElse(shard, Here))
     } finally slots.foreach(_.expected())
   }
 

@@ -120,8 +120,8 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     open(c, 1)
     val told =
       c.offers(0L, Seq(3 -> "executor_h_new", 1 -> "executor_h_new", 0 -> "executor_h_third", 2 -> "executor_h_first"))
-    assert(told.map(_.to.executor) == Seq("executor_h_new", "executor_h_new", "executor_h_third"))
-    val offers = told.map(h => ShardOffer.decode(h.offer))
+    assert(told.map(_._1) == Seq("executor_h_new", "executor_h_new", "executor_h_third"))
+    val offers = told.map(_._2)
     assert(offers.map(_.executor) == Seq("executor_h_third", "executor_h_first", "executor_h_first"))
     assert(offers.map(_.stores.flatMap(s => s.shards.map((s.version, _)))) == Seq(
       Seq((1L, (3, third))),
