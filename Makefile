@@ -1,6 +1,6 @@
 # Penstock. `make demo` shows what it does, `make test` runs every test; both set everything up themselves.
 # SPARK=4.3 does the same for Spark 4.3 (default: 4.2). BRIEF=1 leaves out what takes minutes and hardly depends on Spark:
-# continuous integration runs the second Spark like that, `make nightly` runs everything on both.
+# continuous integration runs the second Spark and the cluster like that, `make nightly` runs everything on both.
 
 SPARK ?= 4.2
 SPARK_VERSION_4.2 := 4.2.0
@@ -85,7 +85,7 @@ test-vm: setup ## RDMA verbs between sidecars, on Soft-RoCE in a virtual machine
 	tests/vm/run.sh $(PYTHON) $(ARGS)
 
 test-cluster: setup ## a standalone cluster in network namespaces: executors and sidecars killed, links cut; needs root
-	$(PYTEST)/cluster.xml tests/cluster
+	$(if $(BRIEF),PENSTOCK_TEST_BRIEF=1) $(PYTEST)/cluster.xml tests/cluster
 
 check: lint test-scala ## lint and unit tests: a few minutes
 	$(PYTEST)/unit.xml tests/python/unit
@@ -130,6 +130,8 @@ NIGHT ?= $(shell date -u +%Y%m%d)
 nightly: ## every test on both Sparks, 1,000 chaos runs on each, the soak, all of Spark's suites: a night and more
 	$(MAKE) test
 	$(MAKE) test SPARK=4.3
+	$(MAKE) test-cluster
+	$(MAKE) test-vm
 	$(MAKE) chaos RUNS=1000 SEED=$(NIGHT)
 	$(MAKE) chaos RUNS=1000 SEED=$(NIGHT) SPARK=4.3
 	$(MAKE) soak

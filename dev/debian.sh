@@ -9,13 +9,13 @@ missing_packages() { # packages: these and what they need, as far as it is not i
   apt-get install -s --no-install-recommends "$@" | awk '/^Inst/ {print $2}'
 }
 
-fetch() { # folder, packages: unpacks them there, once
+fetch() { # folder, packages: unpacks them there, once; fails where they cannot be had
   local folder=$1
   shift
   [[ -e $folder/complete ]] && return
   rm -rf "$folder" "$folder.debs"
   mkdir -p "$folder" "$folder.debs"
-  (cd "$folder.debs" && apt-get download -q "$@" >/dev/null)
+  (cd "$folder.debs" && apt-get download -q "$@" >/dev/null) || return 1
   for deb in "$folder.debs"/*.deb; do dpkg-deb -x "$deb" "$folder"; done
   rm -rf "$folder.debs"
   touch "$folder/complete"

@@ -14,6 +14,8 @@ pytestmark = pytest.mark.skipif(bool(can_be_made()), reason=can_be_made())
 SIDECAR, EXECUTOR = "-m penstock.courier", "CoarseGrainedExecutorBackend"
 TRAVELLED, LOADED = "penstockShardsTravelled", "penstockShardsLoaded"
 IN_MEMORY, FOLDED = "penstockShardsInMemory", "penstockShardsFolded"
+KILLS_S = 20 if os.environ.get("PENSTOCK_TEST_BRIEF") else 300
+"""For which sidecars are killed, every second."""
 AHEAD = "ahead"
 """Shards that were told to come before tasks wanted them, as the policy has it in every other batch."""
 
@@ -88,7 +90,7 @@ def test_sidecars_are_killed_all_the_time(application):
 
     killer = threading.Thread(target=strike)
     killer.start()
-    until = time.monotonic() + 20
+    until = time.monotonic() + KILLS_S
     while time.monotonic() < until:
         application.batch()
     over.set()

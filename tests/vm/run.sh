@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Boots a virtual machine with a Soft-RoCE device and runs the conformance tests of the transport `verbs` in it.
 # usage: tests/vm/run.sh PYTHON [PYTEST ARGUMENTS]
+# Exit status 77 where Debian's packages cannot be had: nothing was tested.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 python=$PWD/$1
@@ -8,20 +9,22 @@ shift
 work=$PWD/.work/vm
 LIMIT_S=900
 
+cannot() {
+  echo "$*: run 'apt-get update' first" >&2
+  exit 77
+}
+
 . dev/debian.sh
 kernel=$(apt-cache depends linux-image-amd64 | awk '/Depends: linux-image-/ {print $2; exit}')
-[[ -n $kernel ]] || {
-  echo "apt knows no kernel: run 'apt-get update' first" >&2
-  exit 2
-}
-fetch "$work/kernel" "$kernel" busybox-static
+[[ -n $kernel ]] || cannot "apt knows no kernel"
+fetch "$work/kernel" "$kernel" busybox-static || cannot "apt has no kernel"
 fetch "$work/guest" python3-pyverbs libibverbs1 ibverbs-providers librdmacm1 libnl-3-200 libnl-route-3-200 iproute2 libbpf1 \
-  libelf1 libmnl0 libcap2
+  libelf1 libmnl0 libcap2 || cannot "apt has no pyverbs"
 qemu=qemu-system-x86_64
 firmware=()
 if ! command -v $qemu >/dev/null; then
   mapfile -t packages < <(missing_packages qemu-system-x86)
-  fetch "$work/qemu" "${packages[@]}"
+  fetch "$work/qemu" "${packages[@]}" || cannot "apt has no QEMU"
   qemu=$work/qemu/usr/bin/$qemu
   libraries=$work/qemu/usr/lib/x86_64-linux-gnu
   export QEMU_MODULE_DIR=$libraries/qemu

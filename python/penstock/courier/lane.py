@@ -11,19 +11,19 @@ import os
 import socket
 from collections.abc import Iterator
 
-from penstock.courier.records import RECORD, BrokenLaneError, Kind, Record, decode, encode
-from penstock.transport import slices, sockets
+from penstock.courier.bell import COUNTERS_BYTES, Bell
+from penstock.courier.records import BrokenLaneError, Kind, Record
+from penstock.transport import slices
 from penstock.transport.channel import MOST_BYTES
 from penstock.transport.deadline import Deadline
-from penstock.transport.errors import TransportError
 
 SLOTS = 16
 """Slices of a way that may be there and not taken."""
 RING_BYTES = SLOTS * slices.SLICE_BYTES
-MEMORY_BYTES = 2 * RING_BYTES
-"""What the executor sends is in the first half."""
+MEMORY_BYTES = 2 * RING_BYTES + COUNTERS_BYTES
+"""What the executor sends, what it receives, and how many records were said."""
 LANDING_BYTES = 4096 + RING_BYTES
-"""Behind both halves, where the executor asks: what executors of this host answer may be put there by them."""
+"""Behind these, where the executor asks: what executors of this host answer may be put there by them."""
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 _CREDIT_EVERY = SLOTS // 4
 
@@ -75,10 +75,9 @@ class Lane:
         self, connection: socket.socket, memory: memoryview, *, is_executor: bool = False, descriptor: int = 0
     ) -> None:
         self.descriptor = descriptor
-        halves = [memory[:RING_BYTES], memory[RING_BYTES:MEMORY_BYTES]]
-        self._out, self._in = halves if is_executor else reversed(halves)
-        self._connection = connection
-        self._records = sockets.Collecting(connection, RECORD.size)
+        rings = [memory[:RING_BYTES], memory[RING_BYTES : 2 * RING_BYTES]]
+        self._out, self._in = rings if is_executor else reversed(rings)
+        self._bell = Bell(connection, memory[2 * RING_BYTES : MEMORY_BYTES], is_executor=is_executor)
         self._sent = 0
         self._taken = 0
         self._received = 0
@@ -108,7 +107,7 @@ class Lane:
     def part(self, length: int, deadline: Deadline) -> memoryview:
         """Give the slot for the next slice, when there is one."""
         while self._sent - self._taken >= SLOTS:
-            record = self._next(deadline)
+            record = self._bell.next(deadline)
             if record.kind != Kind.TAKEN:
                 raise BrokenLaneError(f"a record of kind {record.kind.name} in the middle of a message to it")
             self._credit(record)
@@ -116,12 +115,12 @@ class Lane:
 
     def landed(self, length: int) -> None:
         """Say that the slice is there."""
-        self._say(Record(Kind.SLICE, self._sent, self._size, length))
+        self._bell.say(Record(Kind.SLICE, self._sent, self._size, length))
         self._sent += 1
 
     def give_up(self) -> None:
         """Say that the rest of the message does not come."""
-        self._say(Record(Kind.GIVEN_UP, self._sent))
+        self._bell.say(Record(Kind.GIVEN_UP, self._sent))
 
     def message(self, deadline: Deadline, most: int) -> bytes:
         """Wait for a message, and copy it.
@@ -160,11 +159,11 @@ class Lane:
             yield self._slot(self._in, self._received, length)
             self._received += 1
             if self._received % _CREDIT_EVERY == 0:
-                self._say(Record(Kind.TAKEN, self._received))
+                self._bell.say(Record(Kind.TAKEN, self._received))
 
     def _slice(self, deadline: Deadline) -> Record:
         while True:
-            record = self._next(deadline)
+            record = self._bell.next(deadline)
             if record.kind == Kind.SLICE:
                 return record
             if record.kind == Kind.GIVEN_UP:
@@ -177,16 +176,6 @@ class Lane:
         if not self._taken < record.number <= self._sent:
             raise BrokenLaneError(f"{record.number} slices were taken, of {self._sent}")
         self._taken = record.number
-
-    def _next(self, deadline: Deadline) -> Record:
-        return decode(self._records.next(deadline, "the other side of a lane"))
-
-    def _say(self, record: Record) -> None:
-        # As many records as there are slots fit into the socket's buffer: it does not wait.
-        try:
-            self._connection.sendall(encode(record))
-        except OSError as error:
-            raise TransportError("PENSTOCK_LANE_LOST", f"the other side of a lane is gone: {error}") from None
 
     @staticmethod
     def _slot(ring: memoryview, number: int, length: int) -> memoryview:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 import google_crc32c
 
-VERSION = 2
+VERSION = 3
 MAGIC = b"PSTL"
 RECORD = struct.Struct("<4sBBHQQII")
 _CHECKED_BYTES = RECORD.size - 4
@@ -31,8 +31,7 @@ class BrokenLaneError(Exception):
     """What came is nothing that the other side sends: nothing that follows can be trusted."""
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """Of 32 bytes.
 
     Parameters

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from penstock.state.framing import Cursor, MalformedDataError
 
-_ORDERED, _MULTI_VALUED, _REMOVED, _MOVED = 1, 2, 4, 8
+ORDERED, _MULTI_VALUED, _REMOVED, _MOVED = 1, 2, 4, 8
 _PUT, _REMOVE, _APPEND = 0, 1, 2
 
 
@@ -25,7 +25,7 @@ class Family(dict[bytes, bytes]):
     @property
     def ordered(self) -> bool:
         """Whether its keys are in order."""
-        return bool(self.flags & _ORDERED)
+        return bool(self.flags & ORDERED)
 
 
 Content = dict[str, Family]
@@ -125,7 +125,7 @@ def read_flags(cursor: Cursor, more: int = 0) -> int:
     """Read a family's flags: its traits, or one of `more`."""
     at = cursor.position
     flags = cursor.byte()
-    if flags & ~(_ORDERED | _MULTI_VALUED | more):
+    if flags & ~(ORDERED | _MULTI_VALUED | more):
         raise MalformedDataError(f"unknown family flags {flags}", at)
     return flags
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from penstock.courier.__main__ import read_start
 from penstock.courier.courier import TRANSPORTS, Outcome, Question, What, read_question, write_question
-from penstock.courier.lane import LANDING_BYTES, MEMORY_BYTES, SLOTS, GivenUpError, Lane, LaneMemory
+from penstock.courier.lane import LANDING_BYTES, MEMORY_BYTES, RING_BYTES, SLOTS, GivenUpError, Lane, LaneMemory
 from penstock.courier.offers import HOST, Offers
 from penstock.courier.peers import MOST_IDLE, Peers
 from penstock.courier.records import RECORD, BrokenLaneError, Kind, Record, decode, encode
@@ -331,6 +331,25 @@ def lane_ends():
     one, other = socket.socketpair()
     memory = LaneMemory()
     yield Lane(one, memory.bytes), Lane(other, memory.bytes, is_executor=True), other
+    one.close()
+    other.close()
+
+
+@pytest.mark.parametrize("said", [0, 1, 2**64 - 1])
+def test_whatever_the_counters_of_records_say_they_are_heard(said):
+    one, other = socket.socketpair()
+    memory = LaneMemory()
+    sidecar, executor = Lane(one, memory.bytes), Lane(other, memory.bytes, is_executor=True)
+    counters = memory.bytes[2 * RING_BYTES : MEMORY_BYTES]
+    for n in range(3):
+        for at in (0, 64):
+            counters[at : at + 8] = said.to_bytes(8, sys.byteorder)
+        executor.send(b"question %d" % n, soon())
+        assert sidecar.message(soon(), 20) == b"question %d" % n
+        sidecar.send(b"answer", soon())
+        assert executor.message(soon(), 20) == b"answer"
+    with pytest.raises(PeerLateError):
+        executor.message(soon(0.1), 20)
     one.close()
     other.close()
 

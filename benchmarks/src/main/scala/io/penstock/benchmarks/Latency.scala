@@ -61,7 +61,10 @@ object Latency {
 
     /** From the arrival of rows to the end of their batch, in ms. */
     def latencies(lane: Lane, rate: Double): Seq[Double] = {
-      val numbers = lane.arriving(lane.session(spark), MapTasks)
+      val session = lane.session(spark)
+      // The first batch is looked at when all are over.
+      session.conf.set("spark.sql.streaming.minBatchesToRetain", "100000")
+      val numbers = lane.arriving(session, MapTasks)
       val query = lane.query(ServedKeys.of(numbers, zipf, RowCost(of.spread), lane.gate, Shards), OutputMode.Update())
       try {
         val arrivals = Arrivals.start(lane.gate, rate, (rate * args.int("seconds", 180)).toLong)

@@ -10,6 +10,7 @@ import org.apache.spark.sql.SparkSession
 
 import io.penstock.courier.Lane
 import io.penstock.sidecar.PythonProcess
+import io.penstock.state.engine.Arena
 
 /**
  * A lane between the JVM and Python by itself: slices from one to the other and back, and how long a process takes to answer
@@ -51,7 +52,8 @@ object Ring {
       }
       measure("64 MiB from Python", Bytes) {
         ask(send, Bytes.toLong)
-        lane.receive(in => while (in.remaining > 0) in.take(Lane.SliceBytes): Unit)
+        // In pages, as shards are.
+        lane.receive(in => while (in.remaining > 0) in.take(Arena.PageBytes): Unit)
       }
       measure("a byte and back", 1) {
         ask(send, 1L)

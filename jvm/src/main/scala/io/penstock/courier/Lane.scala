@@ -16,12 +16,12 @@ final class GivenUp extends Exception("the sidecar could not finish its answer: 
  * (docs/PROTOCOL.md, section 12). One side speaks at a time; data are copied once on each side. For one thread at a time.
  *
  * @param memory
- *   first what the executor sends, then what it receives
+ *   what the executor sends, what it receives, and the counters of records
  */
 final class Lane(connection: SocketChannel, memory: ByteBuffer) extends AutoCloseable {
-  private val read = ByteBuffer.allocate(LaneRecord.Bytes)
+  private val bell = new Bell(connection, memory.slice(2 * Lane.RingBytes, Bell.CountersBytes))
 
-  /** Behind both rings, where this side asks. */
+  /** Behind rings and counters, where this side asks. */
   private[courier] lazy val landing = new Landing(memory.slice(Lane.MemoryBytes, Landing.Bytes))
 
   /**
@@ -43,7 +43,7 @@ final class Lane(connection: SocketChannel, memory: ByteBuffer) extends AutoClos
     } catch {
       case e: IOException => throw e
       case NonFatal(e) =>
-        say(LaneRecord(LaneRecordKind.GivenUp, Out.sent))
+        bell.say(LaneRecord(LaneRecordKind.GivenUp, Out.sent))
         throw e
     }
   }
@@ -74,23 +74,12 @@ final class Lane(connection: SocketChannel, memory: ByteBuffer) extends AutoClos
     try connection.close()
     catch { case _: IOException => () }
 
-  private def next(): LaneRecord = {
-    read.clear()
-    while (read.hasRemaining) if (connection.read(read) < 0) throw new EOFException("the sidecar closed a lane")
-    LaneRecord.decode(read.array)
-  }
-
-  private def say(record: LaneRecord): Unit = {
-    val bytes = LaneRecord.encode(record)
-    while (bytes.hasRemaining) connection.write(bytes)
-  }
-
   private object Out extends FreeSlots {
     var sent = 0L
     private var taken = 0L
 
     override def next(length: Int): ByteBuffer = {
-      while (sent - taken >= Lane.Slots) Lane.this.next() match {
+      while (sent - taken >= Lane.Slots) bell.next() match {
         case LaneRecord(LaneRecordKind.Taken, number, _, _) => credit(number)
         case other => throw new BrokenLane(s"$other in the middle of a message to it")
       }
@@ -98,7 +87,7 @@ final class Lane(connection: SocketChannel, memory: ByteBuffer) extends AutoClos
     }
 
     override def filled(messageBytes: Long, length: Int): Unit = {
-      say(LaneRecord(LaneRecordKind.Slice, sent, messageBytes, length))
+      bell.say(LaneRecord(LaneRecordKind.Slice, sent, messageBytes, length))
       sent += 1
     }
 
@@ -130,14 +119,14 @@ final class Lane(connection: SocketChannel, memory: ByteBuffer) extends AutoClos
 
     override def emptied(): Unit = {
       received += 1
-      if (received % Lane.CreditEvery == 0) say(LaneRecord(LaneRecordKind.Taken, received))
+      if (received % Lane.CreditEvery == 0) bell.say(LaneRecord(LaneRecordKind.Taken, received))
     }
 
     private def record(): LaneRecord = {
-      var record = Lane.this.next()
+      var record = bell.next()
       while (record.kind == LaneRecordKind.Taken) {
         Out.credit(record.number)
-        record = Lane.this.next()
+        record = bell.next()
       }
       record.kind match {
         case LaneRecordKind.Slice => record
@@ -152,7 +141,7 @@ object Lane {
   val SliceBytes: Int = 256 << 10
   val Slots = 16
   val RingBytes: Int = Slots * SliceBytes
-  val MemoryBytes: Int = 2 * RingBytes
+  val MemoryBytes: Int = 2 * RingBytes + Bell.CountersBytes
 
   /** Of a lane on which the executor asks, with its landing. */
   val AskingBytes: Int = MemoryBytes + Landing.Bytes

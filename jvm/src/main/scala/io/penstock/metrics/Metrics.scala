@@ -72,6 +72,13 @@ object Metrics {
   val SnapshotFailures: Metric = entry("SnapshotFailures", Count, grows = true, Executor)(
     "times that writing snapshots failed; it costs a longer chain of changes"
   )
+  val StoreKeys: Metric = entry("StoreKeys", Count, grows = false, Store)(
+    "entries of all column families but Spark's own, over all shards, before the changes of the batch"
+  )
+  val StoreBytes: Metric = entry("StoreBytes", Bytes, grows = false, Store)("heap that these take")
+  val StoreOperations: Metric = entry("StoreOperations", Count, grows = false, Store)(
+    "reads, writes and scans in the batch, over all shards"
+  )
   val SnapshotAge: Metric = entry("SnapshotAgeBatches", Batches, grows = false, Store, Driver)(
     "batches since the oldest change that is in no snapshot, the largest of all shards"
   )

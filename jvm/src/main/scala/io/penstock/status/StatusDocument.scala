@@ -1,6 +1,7 @@
 package io.penstock.status
 
-import io.penstock.telemetry.ShardsMeasured
+import io.penstock.state.format.StoreKey
+import io.penstock.telemetry.{ShardsMeasured, StateLoad}
 import org.json4s.JsonAST._
 import org.json4s.JsonDSL._
 import org.json4s.jackson.JsonMethods
@@ -43,7 +44,8 @@ final case class StatusDocument(
       ("batches" -> run.batches.takeRight(batches).map(progress => JsonMethods.parse(progress.json))) ~
       ("regions" -> run.regions.values.map(shards))
 
-  private def shards(s: ShardsMeasured): JObject =
+  private def shards(s: ShardsMeasured): JObject = {
+    val state = s.state
     ("region" -> s.region) ~
       ("batch" -> s.batchId) ~
       ("tasks" -> s.tasks) ~
@@ -52,9 +54,18 @@ final case class StatusDocument(
       ("busyNs" -> s.busyNs.toSeq) ~
       ("tasksBusyNs" -> s.tasksBusyNs.toSeq) ~
       ("tasksWaitNs" -> s.tasksWaitNs.toSeq) ~
-      ("stateBytes" -> s.state.bytes.toSeq) ~
-      ("keys" -> s.state.keys.toSeq) ~
-      ("operations" -> s.state.operations.toSeq)
+      ("stateBytes" -> state.bytes.toSeq) ~
+      ("keys" -> state.keys.toSeq) ~
+      ("operations" -> state.operations.toSeq) ~
+      ("stores" -> s.stores.toSeq.sortBy { case (key, _) => (key.operatorId, key.storeName) }.map(store))
+  }
+
+  private def store(of: (StoreKey, StateLoad)): JObject =
+    ("operator" -> of._1.operatorId) ~
+      ("store" -> of._1.storeName) ~
+      ("stateBytes" -> of._2.bytes.toSeq) ~
+      ("keys" -> of._2.keys.toSeq) ~
+      ("operations" -> of._2.operations.toSeq)
 
   // A field without a value is left out by json4s, and one of another type is not null.
   private def orNull(text: Option[String]): JValue = text.fold[JValue](JNull)(JString(_))

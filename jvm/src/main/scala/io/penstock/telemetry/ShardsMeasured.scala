@@ -4,6 +4,8 @@ import java.util.UUID
 
 import org.apache.spark.scheduler.SparkListenerEvent
 
+import io.penstock.state.format.StoreKey
+
 /**
  * Posted on Spark's listener bus when the tasks of a region have ended that a batch bound at the barrier: any
  * `SparkListener` gets it in `onOtherEvent`. Event logs leave it out. The arrays are shared: listeners must not change them.
@@ -22,8 +24,8 @@ import org.apache.spark.scheduler.SparkListenerEvent
  *   time of each task, waiting for input left out
  * @param tasksWaitNs
  *   time in which each task waited for input of others
- * @param state
- *   of each shard: size before the changes of the batch, and operations in it
+ * @param stores
+ *   of each store of the region's operators and of each shard: size before the changes of the batch, and operations in it
  */
 final case class ShardsMeasured(
     runId: UUID,
@@ -35,7 +37,11 @@ final case class ShardsMeasured(
     busyNs: Array[Long],
     tasksBusyNs: Array[Long],
     tasksWaitNs: Array[Long],
-    state: StateLoad
+    stores: Map[StoreKey, StateLoad]
 ) extends SparkListenerEvent {
+
+  /** Of each shard, over all stores. */
+  def state: StateLoad = StateLoad.sum(stores.values).of(rows.length)
+
   override def logEvent: Boolean = false
 }

@@ -32,6 +32,9 @@ object StateLoad {
   /** Of no shard. */
   val Empty: StateLoad = StateLoad(Array.emptyLongArray, Array.emptyLongArray, Array.emptyLongArray)
 
+  /** Of several stores of one region. */
+  def sum(of: Iterable[StateLoad]): StateLoad = of.foldLeft(Empty)(_ + _)
+
   private def sum(a: Array[Long], b: Array[Long]): Array[Long] = {
     val out = java.util.Arrays.copyOf(a, math.max(a.length, b.length))
     b.indices.foreach(i => out(i) += b(i))

@@ -14,6 +14,8 @@ final class Arena {
   import Arena._
 
   private var pages = new Array[Array[Byte]](2)
+  // Of all pages but the last.
+  private var fullTo = new Array[Int](2)
   private var pageCount = 0
   private var position = 0
   private var capacity = 0L
@@ -57,6 +59,13 @@ final class Arena {
   /** The pages that are there now: what is written in them stays, whatever comes later. */
   private[engine] def heldPages: Array[Array[Byte]] = java.util.Arrays.copyOf(pages, pageCount)
 
+  /** How much of each of these pages has records. */
+  private[engine] def heldBytes: Array[Int] = {
+    val bytes = java.util.Arrays.copyOf(fullTo, pageCount)
+    if (pageCount > 0) bytes(pageCount - 1) = position
+    bytes
+  }
+
   /** Bytes of all pages, used or not. */
   def capacityBytes: Long = capacity
 
@@ -74,7 +83,11 @@ final class Arena {
           "start a new checkpoint with a larger spark.penstock.shards"
       )
     }
-    if (pageCount == pages.length) pages = java.util.Arrays.copyOf(pages, pageCount * 2)
+    if (pageCount == pages.length) {
+      pages = java.util.Arrays.copyOf(pages, pageCount * 2)
+      fullTo = java.util.Arrays.copyOf(fullTo, pageCount * 2)
+    }
+    if (pageCount > 0) fullTo(pageCount - 1) = position
     pages(pageCount) = page
     pageCount += 1
     capacity += page.length

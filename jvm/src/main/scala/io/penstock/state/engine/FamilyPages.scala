@@ -1,95 +1,113 @@
 package io.penstock.state.engine
 
-import org.apache.spark.unsafe.Platform
-
 import KeyIndex.HeaderBytes
 import io.penstock.state.format.{ByteSink, BytesOut, ChangeSet, FamilyTraits}
 
 /**
- * The records of a family, as they are now, in the order and with the page breaks that an image has. Records of a hash
- * index come in the order in which they lie in memory, so that neighbours are copied together.
+ * The records of a family, as they are now, in the order and with the page breaks that an image has.
+ *
+ * @param records
+ *   how many
+ * @param index
+ *   what is told of where they are: slots, or the hashes of their keys in their order; nothing where the family is ordered
+ * @param slots
+ *   how many, where `index` has them; else 0
+ * @param pages
+ *   bytes of each page
  */
-final private[engine] class FamilyPages(name: String, traits: FamilyTraits, table: RecordTable) {
-  private val hashed = table.hashedRefs.map(RefOrder.sorted)
-  private val refs = hashed.fold(table.refs)(_.map(_.toInt))
-  private val memory = table.arena.heldPages
+sealed abstract private[engine] class FamilyPages(
+    name: String,
+    traits: FamilyTraits,
+    records: Int,
+    index: Array[Byte],
+    slots: Int,
+    pages: Array[Int]
+) {
 
-  /** Whether pages in memory have nothing but these records, up to the end of each page's last. */
-  private val isWhole = hashed.isDefined && table.wastedBytes == 0
-  private val pages = if (isWhole) pagesInMemory else fullPages
+  /** Of index and records. */
+  final val bytes: Long = index.length + pages.map(_.toLong).sum
 
-  /** Of hashes and records. */
-  val bytes: Long = hashed.fold(0L)(_ => 4L * refs.length) + pages.map(_.toLong).sum
-
-  def describe(header: ByteSink): Unit = {
-    header.putByte(ChangeSet.flags(traits))
+  final def describe(header: ByteSink): Unit = {
+    header.putByte(ChangeSet.flags(traits) | (if (slots > 0) FamilyPages.HasSlots else 0))
     header.putString(name)
-    header.putVarint(refs.length)
+    header.putVarint(records)
     header.putVarint(pages.length)
     pages.foreach(header.putVarint(_))
+    if (slots > 0) header.putByte(Integer.numberOfTrailingZeros(slots))
   }
 
-  def writeTo(out: BytesOut): Unit = {
-    hashed.foreach(writeHashes(_, out))
-    if (isWhole) writePages(out) else writeRuns(out)
+  final def writeTo(out: BytesOut): Unit = {
+    out.put(index, 0, index.length)
+    writePages(out)
   }
 
-  private def writeHashes(hashedRefs: Array[Long], out: BytesOut): Unit = {
-    val chunk = new Array[Byte](4 * math.min(hashedRefs.length, FamilyPages.HashesAtOnce))
-    var i = 0
-    while (i < hashedRefs.length) {
-      val count = math.min(hashedRefs.length - i, FamilyPages.HashesAtOnce)
-      var n = 0
-      while (n < count) {
-        Platform.putInt(chunk, Platform.BYTE_ARRAY_OFFSET + 4L * n, (hashedRefs(i + n) >>> 32).toInt)
-        n += 1
+  protected def writePages(out: BytesOut): Unit
+}
+
+private[engine] object FamilyPages {
+
+  /** Of a family in an image: it has slots and not hashes. Other flags than those of change sets. */
+  val HasSlots = 16
+
+  /**
+   * Records of a hash index come in the order in which they lie in memory. Pages that have nothing else go as they are, and so
+   * do the slots of their index, unless most are free; of others neighbours are copied together.
+   */
+  def of(name: String, traits: FamilyTraits, table: RecordTable): FamilyPages = {
+    val memory = table.arena.heldPages
+    if (traits.ordered) new Gathered(name, traits, table.refs, Array.emptyByteArray, memory)
+    else {
+      def order = RefOrder.of(table.hashedRefs.get)
+      if (table.wastedBytes > 0) {
+        val found = order
+        new Gathered(name, traits, found.refs, found.hashes, memory)
+      } else {
+        val slots = table.denseSlots
+        val index = slots.getOrElse(order.hashes)
+        new Whole(name, traits, table.size, index, slots.fold(0)(_.length / 8), memory, table.arena.heldBytes)
       }
-      out.put(chunk, 0, 4 * count)
-      i += count
     }
   }
 
-  private def writePages(out: BytesOut): Unit = {
-    var page = 0
-    var i = 0
-    while (page < pages.length) {
-      val number = Arena.pageNumber(refs(i))
-      out.put(memory(number), 0, pages(page))
-      while (i < refs.length && Arena.pageNumber(refs(i)) == number) i += 1
-      page += 1
-    }
+  final private class Whole(
+      name: String,
+      traits: FamilyTraits,
+      records: Int,
+      index: Array[Byte],
+      slots: Int,
+      memory: Array[Array[Byte]],
+      pages: Array[Int]
+  ) extends FamilyPages(name, traits, records, index, slots, pages) {
+    override protected def writePages(out: BytesOut): Unit = pages.indices.foreach(i => out.put(memory(i), 0, pages(i)))
   }
 
-  private def writeRuns(out: BytesOut): Unit = {
-    var i = 0
-    while (i < refs.length) {
-      val number = Arena.pageNumber(refs(i))
-      val start = Arena.offsetOf(refs(i))
-      var end = start
-      while (i < refs.length && Arena.pageNumber(refs(i)) == number && Arena.offsetOf(refs(i)) == end) {
-        end += room(refs(i))
-        i += 1
+  final private class Gathered(
+      name: String,
+      traits: FamilyTraits,
+      refs: Array[Int],
+      hashes: Array[Byte],
+      memory: Array[Array[Byte]]
+  ) extends FamilyPages(name, traits, refs.length, hashes, 0, fullPages(refs, memory)) {
+    override protected def writePages(out: BytesOut): Unit = {
+      var i = 0
+      while (i < refs.length) {
+        val number = Arena.pageNumber(refs(i))
+        val start = Arena.offsetOf(refs(i))
+        var end = start
+        while (i < refs.length && Arena.pageNumber(refs(i)) == number && Arena.offsetOf(refs(i)) == end) {
+          end += room(refs(i), memory)
+          i += 1
+        }
+        out.put(memory(number), start, end - start)
       }
-      out.put(memory(number), start, end - start)
     }
   }
 
-  private def pagesInMemory: Array[Int] = {
-    val lengths = Array.newBuilder[Int]
-    var i = 0
-    while (i < refs.length) {
-      val isLast = i + 1 == refs.length || Arena.pageNumber(refs(i + 1)) != Arena.pageNumber(refs(i))
-      if (isLast) lengths += Arena.offsetOf(refs(i)) + room(refs(i))
-      i += 1
-    }
-    lengths.result()
-  }
-
-  private def fullPages: Array[Int] = {
+  private def fullPages(refs: Array[Int], memory: Array[Array[Byte]]): Array[Int] = {
     val lengths = Array.newBuilder[Int]
     var length = 0
     refs.foreach { ref =>
-      val more = room(ref)
+      val more = room(ref, memory)
       if (length > 0 && length + more > Arena.PageBytes) {
         lengths += length
         length = 0
@@ -100,13 +118,9 @@ final private[engine] class FamilyPages(name: String, traits: FamilyTraits, tabl
     lengths.result()
   }
 
-  private def room(ref: Int): Int = {
+  private def room(ref: Int, memory: Array[Array[Byte]]): Int = {
     val page = memory(Arena.pageNumber(ref))
     val at = Arena.offsetOf(ref)
     Arena.room(HeaderBytes + KeyIndex.keyLength(page, at) + KeyIndex.valueLength(page, at))
   }
-}
-
-private object FamilyPages {
-  private val HashesAtOnce = 8192
 }

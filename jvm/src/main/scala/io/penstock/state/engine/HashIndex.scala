@@ -1,11 +1,18 @@
 package io.penstock.state.engine
 
+import scala.annotation.nowarn
+
+import org.apache.spark.unsafe.Platform
+
 import KeyIndex._
 
 /** Open addressing with linear probing. A slot holds the key's hash above and the reference plus one below; 0 is free. */
 final class HashIndex(arena: Arena) extends KeyIndex {
   private var slots = new Array[Long](HashIndex.InitialSlots)
   private var count = 0
+  // Written, so that the reads that it comes from are made.
+  @nowarn("msg=never used")
+  private var fetched = 0L
 
   override def size: Int = count
 
@@ -30,14 +37,110 @@ final class HashIndex(arena: Arena) extends KeyIndex {
     }
   }
 
-  override def add(key: KeyBytes, ref: Int): Boolean = {
-    val hash = key.hash
-    val slot = locate(slots, key, hash)
-    if (slot < 0) occupy(~slot, entry(hash, ref))
-    slot < 0
+  /**
+   * Takes records of new keys.
+   *
+   * @param hashedRefs
+   *   the first `n` are taken; see [[KeyIndex.hashedRefs]]
+   * @return
+   *   how many were taken: fewer than `n` where the key of the next is there already
+   */
+  def addAll(hashedRefs: Array[Long], n: Int): Int = {
+    expect(count + n)
+    var added = 0
+    var most = 0
+    while (most < n) {
+      most = math.min(n, most + HashIndex.FetchedAtOnce)
+      fetched = fetch(hashedRefs, added, most)
+      added = addUntil(hashedRefs, added, most)
+      if (added < most) most = n
+    }
+    count += added
+    added
   }
 
-  override def expect(keys: Int): Unit = {
+  /** The slots as they are, a long each; None where so many are free that hashes take less room. */
+  def denseSlots: Option[Array[Byte]] = Option.when(slots.length <= HashIndex.MostSlotsPerKey * count.toLong) {
+    val bytes = new Array[Byte](8 * slots.length)
+    Platform.copyMemory(slots, Platform.LONG_ARRAY_OFFSET, bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length.toLong)
+    bytes
+  }
+
+  /**
+   * Takes the slots of another index of the same records, which lie in memory as there. That each can be found where it is, and
+   * that each is there once, is checked; that no two records have the same key is not.
+   *
+   * @param bytes
+   *   of slots, a power of two, a long each; one at least is free
+   * @param starts
+   *   a bit for each place in memory, set where a record starts; those that are found are cleared
+   * @return
+   *   the first slot that has what cannot be there, and then this index is of no use; else -1
+   */
+  def adopt(bytes: Array[Byte], starts: Array[Long]): Int = {
+    val table = new Array[Long](bytes.length / 8)
+    Platform.copyMemory(bytes, Platform.BYTE_ARRAY_OFFSET, table, Platform.LONG_ARRAY_OFFSET, bytes.length.toLong)
+    val mask = table.length - 1
+    var free = 0
+    while (free < mask && table(free) != 0L) free += 1
+    var found = 0
+    // Occupied slots right before this one.
+    var run = 0
+    var step = 1
+    while (step <= table.length) {
+      val i = (free + step) & mask
+      val e = table(i)
+      if (e == 0L) run = 0
+      else {
+        val ref = e.toInt - 1
+        val word = ref >>> 6
+        val distance = (i - HashIndex.spread((e >>> 32).toInt)) & mask
+        if (word >= starts.length || (starts(word) & (1L << ref)) == 0L || distance > run) return i
+        starts(word) &= ~(1L << ref)
+        run += 1
+        found += 1
+      }
+      step += 1
+    }
+    slots = table
+    count = found
+    -1
+  }
+
+  /** Reads the slots that some records are about to be looked for in: memory brings many in the time that one takes. */
+  private def fetch(hashedRefs: Array[Long], from: Int, until: Int): Long = {
+    val table = slots
+    val mask = table.length - 1
+    var seen = 0L
+    var i = from
+    while (i < until) {
+      seen |= table(HashIndex.spread((hashedRefs(i) >>> 32).toInt) & mask)
+      i += 1
+    }
+    seen
+  }
+
+  private def addUntil(hashedRefs: Array[Long], from: Int, until: Int): Int = {
+    val table = slots
+    val mask = table.length - 1
+    var added = from
+    while (added < until) {
+      // The reference is stored plus one, and never overflows into the hash.
+      val e = hashedRefs(added) + 1L
+      val hash = (e >>> 32).toInt
+      var i = HashIndex.spread(hash) & mask
+      while (table(i) != 0L) {
+        if ((table(i) >>> 32).toInt == hash && haveOneKey(table(i).toInt - 1, e.toInt - 1)) return added
+        i = (i + 1) & mask
+      }
+      table(i) = e
+      added += 1
+    }
+    added
+  }
+
+  /** Makes room for a number of keys, in all. */
+  def expect(keys: Int): Unit = {
     var size = slots.length
     while (keys * 4L > size * 3L) size *= 2
     if (size > slots.length) resize(size)
@@ -74,7 +177,6 @@ final class HashIndex(arena: Arena) extends KeyIndex {
     var i = 0
     while (i < table.length && n < out.length) {
       if (table(i) != 0L) {
-        // The reference is stored plus one, and never overflows into the hash.
         out(n) = table(i) - 1L
         n += 1
       }
@@ -91,17 +193,22 @@ final class HashIndex(arena: Arena) extends KeyIndex {
     var i = HashIndex.spread(hash) & mask
     while (table(i) != 0L) {
       val e = table(i)
-      if ((e >>> 32).toInt == hash && isKey(e.toInt - 1, key)) return i
+      if ((e >>> 32).toInt == hash && isKey(e.toInt - 1, key.base, key.offset, key.length)) return i
       i = (i + 1) & mask
     }
     ~i
   }
 
-  private def isKey(ref: Int, key: KeyBytes): Boolean = {
+  private def isKey(ref: Int, key: AnyRef, keyAt: Long, length: Int): Boolean = {
     val page = arena.page(ref)
     val offset = arena.offset(ref)
-    keyLength(page, offset) == key.length &&
-    KeyBytes.sameBytes(page, keyAddress(offset), key.base, key.offset, key.length)
+    keyLength(page, offset) == length && KeyBytes.sameBytes(page, keyAddress(offset), key, keyAt, length)
+  }
+
+  private def haveOneKey(a: Int, b: Int): Boolean = {
+    val page = arena.page(b)
+    val offset = arena.offset(b)
+    isKey(a, page, keyAddress(offset), keyLength(page, offset))
   }
 
   private def occupy(slot: Int, e: Long): Unit = {
@@ -146,6 +253,10 @@ final class HashIndex(arena: Arena) extends KeyIndex {
 
 object HashIndex {
   private val InitialSlots = 8
+  private val FetchedAtOnce = 64
+
+  /** That are worth their room: with hashes a reader has to find a slot for each key. */
+  val MostSlotsPerKey = 3
 
   /** The low bits pick the slot. */
   private def spread(hash: Int): Int = hash ^ (hash >>> 16)

@@ -17,17 +17,6 @@ trait KeyIndex {
   /** Forgets the key and returns its record, or [[KeyIndex.Absent]]. */
   def remove(key: KeyBytes): Int
 
-  /**
-   * Makes `ref` the record of a new key, in an ordered index of one above all others.
-   *
-   * @return
-   *   false, and nothing has changed, where the key is not like that
-   */
-  def add(key: KeyBytes, ref: Int): Boolean
-
-  /** Makes room for a number of keys, in all. */
-  def expect(keys: Int): Unit
-
   def size: Int
 
   /** All references: in key order where the index is ordered, else in any order. */

@@ -40,7 +40,13 @@ final class OrderedIndex(arena: Arena) extends KeyIndex {
     }
   }
 
-  override def add(key: KeyBytes, ref: Int): Boolean = {
+  /**
+   * Makes `ref` the record of a key above all others.
+   *
+   * @return
+   *   false, and nothing has changed, where the key is not like that
+   */
+  def append(key: KeyBytes, ref: Int): Boolean = {
     val last = blockCount - 1
     val above = total == 0 || compareToRecord(key, blocks(last)(counts(last) - 1)) > 0
     if (above) {
@@ -49,8 +55,6 @@ final class OrderedIndex(arena: Arena) extends KeyIndex {
     }
     above
   }
-
-  override def expect(keys: Int): Unit = ()
 
   override def remove(key: KeyBytes): Int = {
     val b = blockOf(key)

@@ -17,7 +17,8 @@ import io.penstock.state.format.Bytes
  */
 final class RecordTable(val ordered: Boolean, trailerBytes: Int = 0, in: Arena = new Arena) extends Records(in) {
   private val orderedIndex = if (ordered) new OrderedIndex(arena) else null
-  private val index: KeyIndex = if (ordered) orderedIndex else new HashIndex(arena)
+  private val hashIndex = if (ordered) null else new HashIndex(arena)
+  private val index: KeyIndex = if (ordered) orderedIndex else hashIndex
   private var wasted = 0L
 
   /** The record that the last `put` took the place of, or [[KeyIndex.Absent]]. */
@@ -51,11 +52,14 @@ final class RecordTable(val ordered: Boolean, trailerBytes: Int = 0, in: Arena =
     ref
   }
 
-  /** Takes a record that is in the arena; see [[KeyIndex.add]]. */
-  def add(key: KeyBytes, ref: Int): Boolean = index.add(key, ref)
+  /** Takes a record that is in the arena; only of an ordered table, see [[OrderedIndex.append]]. */
+  def append(key: KeyBytes, ref: Int): Boolean = orderedIndex.append(key, ref)
 
-  /** Makes room for a number of keys, in all. */
-  def expect(keys: Int): Unit = index.expect(keys)
+  /** Takes records that are in the arena; not of an ordered table, see [[HashIndex.addAll]]. */
+  def addAll(hashedRefs: Array[Long], n: Int): Int = hashIndex.addAll(hashedRefs, n)
+
+  /** Makes room for a number of keys, in all, where the table is not ordered. */
+  def expect(keys: Int): Unit = if (hashIndex != null) hashIndex.expect(keys)
 
   def remove(key: KeyBytes): Boolean = {
     val previous = index.remove(key)
@@ -67,6 +71,12 @@ final class RecordTable(val ordered: Boolean, trailerBytes: Int = 0, in: Arena =
 
   /** See [[KeyIndex.hashedRefs]]. */
   def hashedRefs: Option[Array[Long]] = index.hashedRefs
+
+  /** See [[HashIndex.denseSlots]]; not of an ordered table. */
+  def denseSlots: Option[Array[Byte]] = hashIndex.denseSlots
+
+  /** Takes records that are in the arena; of a table that is empty and not ordered, see [[HashIndex.adopt]]. */
+  def adopt(slots: Array[Byte], starts: Array[Long]): Int = hashIndex.adopt(slots, starts)
 
   /** Only of an ordered table. */
   def orderedKeys: OrderedIndex = orderedIndex

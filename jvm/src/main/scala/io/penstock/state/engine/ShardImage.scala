@@ -4,6 +4,7 @@ import scala.collection.Map
 
 import org.apache.spark.unsafe.Platform
 
+import HashIndex.MostSlotsPerKey
 import KeyIndex.HeaderBytes
 import io.penstock.state.format._
 
@@ -32,7 +33,7 @@ object ShardImage {
 
   /** The image of these families; those that hold nothing are left out. */
   private[engine] def of(families: Map[String, FamilyState]): ShardImage = {
-    val held = families.toSeq.collect { case (name, f) if f.table.size > 0 => new FamilyPages(name, f.traits, f.table) }
+    val held = families.toSeq.collect { case (name, f) if f.table.size > 0 => FamilyPages.of(name, f.traits, f.table) }
     val header = new ByteSink(64)
     header.putVarint(held.size)
     held.foreach(_.describe(header))
@@ -68,72 +69,155 @@ object ShardImage {
   }
 
   /** What the header says of a family. */
-  final private class Described(val name: String, traits: FamilyTraits, records: Int, pages: Array[Int]) {
+  final private class Described(
+      val name: String,
+      traits: FamilyTraits,
+      records: Int,
+      pages: Array[Int],
+      slots: Option[Int]
+  ) {
 
     /** Reads the pages, and indexes each as it comes: memory is taken for no more than what follows can hold. */
     def read(in: SectionBytes): FamilyState = {
-      val hashes = if (traits.ordered) null else in.take(4 * records)
       val start = in.consumed
       val table = new RecordTable(traits.ordered)
-      table.expect(math.min(records, in.remaining / HeaderBytes))
-      val key = new KeyBytes
+      val indexed = slots match {
+        case Some(count) => new Slotted(table, in.take(8 * count), start)
+        case None if traits.ordered => new Ascending(table)
+        case None =>
+          val hashes = in.take(4 * records)
+          table.expect(math.min(records, in.remaining / HeaderBytes))
+          new Hashed(table, hashes)
+      }
+      val found = new PageRecords(pages.foldLeft(0)(math.max(_, _)))
       pages.foreach { length =>
         val at = in.consumed
-        index(in.take(length), at, hashes, table, key)
+        val page = in.take(length)
+        found.find(page, at)
+        if (traits.multiValued) checkValues(page, at, found)
+        val added = indexed.add(page, at, found)
+        if (added < found.size) throw new MalformedData("a key is there twice, or not in order", at + found(added))
       }
+      indexed.finish()
       if (table.size != records) {
         throw new MalformedData(s"family $name has ${table.size} records, $records were announced", start)
       }
       FamilyState.of(traits, table)
     }
 
-    private def index(
-        page: Array[Byte],
-        pageAt: Int,
-        hashes: Array[Byte],
-        table: RecordTable,
-        key: KeyBytes
-    ): Unit = {
+    private def checkValues(page: Array[Byte], pageAt: Int, found: PageRecords): Unit = {
+      var i = 0
+      while (i < found.size) {
+        val value = found(i) + HeaderBytes + KeyIndex.keyLength(page, found(i))
+        ChangeSet.checkValues(page, value, value + KeyIndex.valueLength(page, found(i)), -pageAt)
+        i += 1
+      }
+    }
+  }
+
+  /** Indexes records, page after page. */
+  sealed private trait Indexed {
+
+    /** Takes the records of a page; gives how many, fewer than there are where the key of the next may not be there. */
+    def add(page: Array[Byte], pageAt: Int, found: PageRecords): Int
+
+    /** Called behind the last page. */
+    def finish(): Unit = ()
+  }
+
+  final private class Ascending(table: RecordTable) extends Indexed {
+    private val key = new KeyBytes
+
+    override def add(page: Array[Byte], pageAt: Int, found: PageRecords): Int = {
       val first = table.arena.adopt(page)
-      var at = 0
-      while (at < page.length) {
-        val keyLength = KeyIndex.keyLength(page, at)
-        val valueLength = KeyIndex.valueLength(page, at)
-        val bytes = HeaderBytes.toLong + keyLength + valueLength
-        if (keyLength < 0 || valueLength < 0 || bytes > page.length - at) {
-          throw new MalformedData(s"a record does not fit: ${page.length - at} bytes are left for it", pageAt + at)
+      var i = 0
+      while (
+        i < found.size && {
+          key.set(page, KeyIndex.keyAddress(found(i)), KeyIndex.keyLength(page, found(i)))
+          table.append(key, Arena.refAt(first, found(i)))
         }
-        val room = Arena.room(bytes.toInt)
-        if (page.length > Arena.PageBytes && room < page.length) {
-          throw new MalformedData(s"a page of ${page.length} bytes has more than one record", pageAt + at)
-        }
-        key.set(page, KeyIndex.keyAddress(at), keyLength)
-        if (hashes != null) takeHash(hashes, table.size, key, check = at == 0, pageAt + at)
-        if (traits.multiValued) {
-          val value = at + HeaderBytes + keyLength
-          ChangeSet.checkValues(page, value, value + valueLength, -pageAt)
-        }
-        if (!table.add(key, Arena.refAt(first, at))) {
-          throw new MalformedData("a key is there twice, or not in order", pageAt + at)
-        }
-        at += room
+      ) i += 1
+      i
+    }
+  }
+
+  /** With the hash of each record's key, an int. */
+  final private class Hashed(table: RecordTable, hashes: Array[Byte]) extends Indexed {
+    private var hashedRefs = Array.emptyLongArray
+
+    override def add(page: Array[Byte], pageAt: Int, found: PageRecords): Int = {
+      if (found.size > hashes.length / 4 - table.size) {
+        throw new MalformedData(s"a family with more than ${hashes.length / 4} records", pageAt)
+      }
+      if (hashedRefs.length < found.size) hashedRefs = new Array[Long](found.size)
+      checkHash(page, pageAt)
+      val first = table.arena.adopt(page)
+      var i = 0
+      var hashAt = Platform.BYTE_ARRAY_OFFSET + 4L * table.size
+      while (i < found.size) {
+        hashedRefs(i) = (Platform.getInt(hashes, hashAt).toLong << 32) | Arena.refAt(first, found(i))
+        hashAt += 4
+        i += 1
+      }
+      table.addAll(hashedRefs, found.size)
+    }
+
+    /** Checks one hash per page: the checksum tells damage, this tells another writer's idea of a hash. */
+    private def checkHash(page: Array[Byte], pageAt: Int): Unit = {
+      val key = new KeyBytes
+      key.set(page, KeyIndex.keyAddress(0), KeyIndex.keyLength(page, 0))
+      val hash = Platform.getInt(hashes, Platform.BYTE_ARRAY_OFFSET + 4L * table.size)
+      if (key.hash != hash) {
+        throw new MalformedData(f"the hash of a key is ${key.hash}%08x, $hash%08x is stored", pageAt)
+      }
+    }
+  }
+
+  /** With the slots of the index that they were in. */
+  final private class Slotted(table: RecordTable, slots: Array[Byte], slotsAt: Int) extends Indexed {
+    private var starts = Array.emptyLongArray
+    private val pages = Array.newBuilder[(Int, Int)]
+
+    override def add(page: Array[Byte], pageAt: Int, found: PageRecords): Int = {
+      val first = table.arena.adopt(page)
+      pages += first -> pageAt
+      val last = Arena.refAt(first, found(found.size - 1)) >>> 6
+      if (last >= starts.length) starts = java.util.Arrays.copyOf(starts, math.max(last + 1, 2 * starts.length))
+      mark(found, first, starts)
+      found.size
+    }
+
+    private def mark(found: PageRecords, first: Int, starts: Array[Long]): Unit = {
+      var i = 0
+      while (i < found.size) {
+        val ref = Arena.refAt(first, found(i))
+        starts(ref >>> 6) |= 1L << ref
+        i += 1
       }
     }
 
     /** Checks one hash per page: the checksum tells damage, this tells another writer's idea of a hash. */
-    private def takeHash(hashes: Array[Byte], record: Int, key: KeyBytes, check: Boolean, at: Int): Unit = {
-      if (record == records) throw new MalformedData(s"family $name has more than $records records", at)
-      val hash = Platform.getInt(hashes, Platform.BYTE_ARRAY_OFFSET + 4L * record)
-      if (check && key.hash != hash) {
-        throw new MalformedData(f"the hash of a key is ${key.hash}%08x, $hash%08x is stored", at)
+    override def finish(): Unit = {
+      val wrong = table.adopt(slots, starts)
+      if (wrong >= 0) throw new MalformedData(s"slot $wrong has what cannot be there", slotsAt + 8 * wrong)
+      val key = new KeyBytes
+      pages.result().foreach { case (first, at) =>
+        if (table.find(table.keyOf(first, key)) != first) {
+          throw new MalformedData(f"the hash of a key is ${key.hash}%08x, and it is not in its slot", at)
+        }
       }
-      key.hashedAs(hash): Unit
     }
   }
 
   private object Described {
+
+    /** A section has two gibibytes. */
+    private val MostSlotBits = 27
+
     def apply(header: ByteSource): Described = {
-      val traits = ChangeSet.readTraits(header)
+      val flagsAt = header.consumed
+      val flags = ChangeSet.readFlags(header, FamilyPages.HasSlots)
+      val traits = ChangeSet.traitsOf(flags)
       val name = header.getString()
       val records = header.getCount("number of records")
       val pages = Array.fill(header.getCount("number of pages", header.remaining)) {
@@ -146,7 +230,15 @@ object ShardImage {
       if (records > pages.map(_.toLong).sum / HeaderBytes) {
         throw new MalformedData(s"$records records in ${pages.length} pages", header.consumed)
       }
-      new Described(name, traits, records, pages)
+      val slots = Option.when((flags & FamilyPages.HasSlots) != 0) {
+        if (traits.ordered) throw new MalformedData("slots of an ordered family", flagsAt)
+        val at = header.consumed
+        val bits = header.getByte()
+        if (bits > MostSlotBits || records.toLong * 4 > (3L << bits) || (1L << bits) > MostSlotsPerKey * records.toLong)
+          throw new MalformedData(s"2^$bits slots for $records records", at)
+        1 << bits
+      }
+      new Described(name, traits, records, pages, slots)
     }
   }
 }

@@ -43,18 +43,16 @@ object ChangeSet {
   def flags(traits: FamilyTraits): Int =
     (if (traits.ordered) Ordered else 0) | (if (traits.multiValued) MultiValued else 0)
 
-  /** Reads traits of a family that is there. */
-  def readTraits(in: ByteSource): FamilyTraits = traitsOf(readFlags(in, 0))
-
   /** Reads the flags of a family: its traits, and perhaps some of `more`. */
-  private def readFlags(in: ByteSource, more: Int): Int = {
+  private[state] def readFlags(in: ByteSource, more: Int): Int = {
     val at = in.consumed
     val flags = in.getByte()
     if ((flags & ~(Ordered | MultiValued | more)) != 0) throw new MalformedData(s"unknown family flags $flags", at)
     flags
   }
 
-  private def traitsOf(flags: Int): FamilyTraits = FamilyTraits((flags & Ordered) != 0, (flags & MultiValued) != 0)
+  private[state] def traitsOf(flags: Int): FamilyTraits =
+    FamilyTraits((flags & Ordered) != 0, (flags & MultiValued) != 0)
 
   /** Writes one change set; families first, each with its changes, in the order of the calls. */
   final class Writer(out: ByteSink) {

@@ -121,6 +121,101 @@ class ShardImageSuite extends AnyFunSuite {
     assert(refused(intact.dropRight(1)).contains(s"32 bytes wanted, 31 left, at byte $at"))
   }
 
+  test(
+    "of records with hashes, a key that is there twice and one too many are refused, and where hashes collide both keys are kept"
+  ) {
+    val hash = Seq(HashOfK, HashOfK >>> 8, HashOfK >>> 16, HashOfK >>> 24)
+    def record(key: Char) = Seq(1, 0, 0, 0, 1, 0, 0, 0, key.toInt, 'v'.toInt) ++ Seq.fill(6)(0)
+    def imageOf(records: Int, hashes: Seq[Int], keys: Char*): Array[Byte] = {
+      val header = Seq(1, 0, 1, 'f'.toInt, records, 1, 16 * keys.size)
+      (Seq(header.size, 0, 0, 0) ++ header ++ hashes ++ keys.flatMap(record)).map(_.toByte).toArray
+    }
+    def refused(bytes: Array[Byte]): String = intercept[PenstockException](Contents.ofImage(bytes)).detail
+    val page = 4 + 7 + 8
+    assert(refused(imageOf(
+      2,
+      hash ++ hash,
+      'k',
+      'k'
+    )).contains(s"a key is there twice, or not in order, at byte ${page + 16}"))
+    assert(refused(imageOf(1, hash, 'k', 'l')).contains(s"more than 1 records, at byte ${page - 4}"))
+    val table = Contents.ofImage(imageOf(2, hash ++ hash, 'k', 'l')).familyOrNull("f").table
+    assert(table.size == 2)
+    Seq('k' -> 0, 'l' -> 16).foreach { case (key, at) =>
+      val found = table.find(new KeyBytes().set(Array(key.toByte)).hashedAs(HashOfK))
+      assert(table.arena.offset(found) == at)
+    }
+  }
+
+  test("the image of what an image was read from is the same, byte for byte, and of what was changed since another") {
+    val shard = new ShardState
+    (0 until 5000).foreach(n => put(shard, "f", Hash, s"key-$n".getBytes, new Array[Byte](n % 100)))
+    val first = image(shard)
+    val copy = Contents.ofImage(first)
+    assert(image(copy) sameElements first)
+    (5000 until 5100).foreach(n => put(copy, "f", Hash, s"key-$n".getBytes, new Array[Byte](70000)))
+    val more = Contents.ofImage(image(copy))
+    assert(more.familyOrNull("f").table.size == 5100 && Contents.of(more) == Contents.of(copy))
+    put(copy, "f", Hash, "key-17".getBytes, "other".getBytes)
+    assert(Contents.of(Contents.ofImage(image(copy))) == Contents.of(copy))
+  }
+
+  test("slots that do not fit the records are refused, and the error says which") {
+    val shard = new ShardState
+    (0 until 20).foreach(n => put(shard, "f", Hash, s"key-$n".getBytes, "v".getBytes))
+    val intact = image(shard)
+    val header = Seq(1, 16, 1, 'f'.toInt, 20, 1, 20 * 16 + 2 * 200)
+    val slotsAt = 4 + intact(0)
+    def slot(bytes: Array[Byte], i: Int): Long = Platform.getLong(bytes, At + slotsAt + 8 * i)
+    def withSlot(i: Int, to: Long): Array[Byte] = {
+      val bytes = intact.clone()
+      Platform.putLong(bytes, At + slotsAt + 8 * i, to)
+      bytes
+    }
+    def refused(bytes: Array[Byte]): String = intercept[PenstockException](Contents.ofImage(bytes)).detail
+    val slots = (0 until 32).map(slot(intact, _))
+    assert(header.take(5).map(_.toByte) == intact.slice(4, 9).toSeq && intact(slotsAt - 1) == 5)
+    assert(slots.count(_ != 0L) == 20 && intact.length == slotsAt + 8 * 32 + 20 * 16)
+    def home(e: Long): Int = { val h = (e >>> 32).toInt; (h ^ (h >>> 16)) & 31 }
+    def free(i: Int) = slots(i & 31) == 0L
+    val taken = slots.indices.filter(!free(_))
+    // Followed by a free one: nothing else is looked for beyond it.
+    val last = taken.find(i => free(i + 1)).get
+    val other = taken.find(i => i != last).get
+    def wrong(i: Int): String = s"slot $i has what cannot be there, at byte ${slotsAt + 8 * i}"
+    assert(refused(withSlot(last, 0L)).contains("family f has 19 records, 20 were announced"))
+    assert(refused(withSlot(last, slots(last) + 1L)).contains(wrong(last)))
+    assert(refused(withSlot(last, slots(last) | 0xffffffffL)).contains(wrong(last)))
+    assert(refused(withSlot(
+      last,
+      (slots(last) & ~0xffffffffL) | (slots(other) & 0xffffffffL)
+    )).contains("cannot be there"))
+    val nowhere = (0 until 32).find(d => free(last + 1 + d) && free(last + 2 + d)).map(_ + last + 2).get & 31
+    val moved = withSlot(last, 0L)
+    Platform.putLong(moved, At + slotsAt + 8 * nowhere, slots(last))
+    assert(refused(moved).contains(wrong(nowhere)))
+    val first = taken.find(i => (slots(i) & 0xffffffffL) == 1L).get
+    val sameHome = withSlot(first, slots(first) ^ (0x80008000L << 32))
+    assert(home(slot(sameHome, first)) == home(slots(first)))
+    assert(refused(sameHome).contains(s"and it is not in its slot, at byte ${slotsAt + 8 * 32}"))
+    Seq(4 -> "2^4 slots for 20 records", 6 -> "2^6 slots for 20 records", 40 -> "2^40 slots").foreach {
+      case (bits, why) =>
+        assert(refused(intact.updated(slotsAt - 1, bits.toByte)).contains(why))
+    }
+    assert(refused(intact.updated(5, 17.toByte)).contains("slots of an ordered family, at byte 5"))
+    assert(Contents.ofImage(intact).familyOrNull("f").table.size == 20)
+  }
+
+  test("a table with few keys left in many slots, or records that nothing has, goes with hashes") {
+    val shard = new ShardState
+    (0 until 200).foreach(n => put(shard, "f", Hash, s"key-$n".getBytes, "v".getBytes))
+    def hasSlots: Boolean = (image(shard)(5) & 16) != 0
+    assert(hasSlots)
+    shard.family("f", Hash).remove("key-7".getBytes, At, 5)
+    assert(!hasSlots)
+    assert(Contents.of(Contents.ofImage(image(shard))) == Contents.of(shard))
+  }
+
   private def listed(values: Array[Byte]*): Array[Byte] = {
     val out = new ByteSink
     values.foreach(v => FamilyState.writeValue(out, v, At, v.length))

@@ -127,7 +127,7 @@ final class QueryCommits(
         region <- batch.spec.regions
         of = owners.getOrElse(region.region, Array.empty[String])
         shards = of.indices.filter(of(_) == executor)
-        bytes = loads.of(region.region).of(of.length).bytes
+        bytes = loads.bytesOf(region.region, of.length)
         (part, its) <- shards.zip(Division.of(shards.map(bytes(_)).toArray, takers.size)).groupMap(_._2)(_._1).toSeq
         stores = region.stores.flatMap(key => batch.held(key, its))
         if stores.nonEmpty
@@ -176,7 +176,7 @@ final class QueryCommits(
    */
   def cameAhead(batchId: Long, region: Long, executor: String, shards: Seq[(Int, String)]): Unit = synchronized {
     owners.get(region).filter(_ => batchId == this.batchId).foreach { of =>
-      val bytes = loads.of(region).of(of.length).bytes
+      val bytes = loads.bytesOf(region, of.length)
       // Who has committed a shard since has more of it.
       val known = shards.filter { case (s, _) => s < of.length && of(s) != executor && batch.isUntouched(region, s) }
       known.foreach { case (s, _) => own(region, of, s, executor) }
@@ -240,7 +240,11 @@ final class QueryCommits(
 
   /** What there is to tell of the state. Waits for nothing. */
   def report: StateReport =
-    written.copy(lags = newest.fold(Seq.empty[SnapshotLag])(SnapshotLag.of), filesDeleted = cleaner.deleted)
+    written.copy(
+      lags = newest.fold(Seq.empty[SnapshotLag])(SnapshotLag.of),
+      loads = loads.all,
+      filesDeleted = cleaner.deleted
+    )
 
   /** The batch that the query is at; -1 before the first. */
   def batchId: Long = Option(batch).fold(-1L)(_.spec.batchId)
@@ -250,8 +254,8 @@ final class QueryCommits(
     owners.get(region).map(_.clone()).getOrElse(new Array[String](shardCount))
   }
 
-  /** What the state of each shard of a region amounts to, as told last. Waits for nothing. */
-  def stateLoadOf(region: Long): StateLoad = loads.of(region)
+  /** What the state of each shard of a region's stores amounts to, as told last. Waits for nothing. */
+  def stateLoadsOf(region: Long): Map[StoreKey, StateLoad] = loads.of(region)
 
   /** State of a region that the newest batch had to bring to where its tasks run. */
   def movedOf(region: Long): MovedState = synchronized(moved.getOrElse(region, MovedState.Nothing))

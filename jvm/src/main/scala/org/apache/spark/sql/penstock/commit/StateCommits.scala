@@ -90,8 +90,8 @@ object StateCommits extends Logging {
     override def owners(runId: UUID, region: Long): Array[String] =
       Option(runs.get(runId)).map(_.commits.ownersOf(region)).getOrElse(Array.empty)
 
-    override def stateLoad(runId: UUID, region: Long): StateLoad =
-      Option(runs.get(runId)).fold(StateLoad.Empty)(_.commits.stateLoadOf(region))
+    override def stateLoads(runId: UUID, region: Long): Map[StoreKey, StateLoad] =
+      Option(runs.get(runId)).fold(Map.empty[StoreKey, StateLoad])(_.commits.stateLoadsOf(region))
 
     override def moved(runId: UUID, region: Long): Option[MovedState] =
       Option(runs.get(runId)).map(_.commits.movedOf(region))

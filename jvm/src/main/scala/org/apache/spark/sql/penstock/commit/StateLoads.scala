@@ -22,7 +22,13 @@ final private class StateLoads {
     }
   }
 
-  /** Of each shard that was told of, over all stores of a region. */
-  def of(region: Long): StateLoad =
-    byStore.iterator.collect { case ((r, _), of) if r == region => of }.foldLeft(StateLoad.Empty)(_ + _)
+  /** Of each store of a region, of each shard that was told of. */
+  def of(region: Long): Map[StoreKey, StateLoad] =
+    byStore.iterator.collect { case ((r, store), of) if r == region => store -> of }.toMap
+
+  /** Memory of each of the first `shards` shards over all stores of a region, 0 where it is not known. */
+  def bytesOf(region: Long, shards: Int): Array[Long] = StateLoad.sum(of(region).values).of(shards).bytes
+
+  /** Of every store. */
+  def all: Map[StoreKey, StateLoad] = byStore.iterator.map { case ((_, store), of) => store -> of }.toMap
 }

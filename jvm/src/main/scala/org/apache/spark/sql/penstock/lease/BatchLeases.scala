@@ -3,6 +3,7 @@ package org.apache.spark.sql.penstock.lease
 import org.apache.spark.sql.SparkSession
 
 import io.penstock.sharding.Layout
+import io.penstock.state.format.StoreKey
 import io.penstock.telemetry.{MovedState, StateLoad}
 
 /** Driver side of the leases: what the state layer tells the planner. */
@@ -38,8 +39,8 @@ trait BatchLeases {
   /** Executor (`ExecutorCacheTaskLocation` string) that last committed each shard of a region; null where unknown. */
   def owners(runId: java.util.UUID, region: Long): Array[String]
 
-  /** What the state of each shard of a region amounts to, as tasks told it last; empty for an unknown run. */
-  def stateLoad(runId: java.util.UUID, region: Long): StateLoad
+  /** What the state of each shard of a region's stores amounts to, as tasks told it last; empty for an unknown run. */
+  def stateLoads(runId: java.util.UUID, region: Long): Map[StoreKey, StateLoad]
 
   /** State of a region that the newest batch had to bring to where its tasks run; None for an unknown run. */
   def moved(runId: java.util.UUID, region: Long): Option[MovedState]

@@ -75,7 +75,7 @@ final class RegionRouting(
 
   /** Reads, writes and scans of its state in the batch; None where no task has told. */
   def stateOperations: Option[Long] =
-    Some(leases.stateLoad(batch.spec.runId, spec.region).operations).filter(_.nonEmpty).map(_.sum)
+    Some(leases.stateLoads(batch.spec.runId, spec.region)).filter(_.nonEmpty).map(_.values.map(_.operations.sum).sum)
 
   /** State that the batch had to bring to where its tasks run. */
   def moved: Option[MovedState] = leases.moved(batch.spec.runId, spec.region)

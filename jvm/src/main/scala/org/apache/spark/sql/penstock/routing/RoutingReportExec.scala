@@ -14,7 +14,7 @@ import io.penstock.conf.Mode
 import io.penstock.metrics.{Metrics, Place}
 import io.penstock.routing.{BindingOutcome, Load}
 import io.penstock.state.format.SnapshotLag
-import io.penstock.telemetry.KeyLoad
+import io.penstock.telemetry.{KeyLoad, StateLoad}
 
 /** What a batch's report tells, once the batch has run. */
 private[routing] trait RoutingReport {
@@ -125,13 +125,16 @@ private[routing] object RoutingReport {
       state: Option[StateReport],
       scaling: Option[String]
   ): Row = {
-    val stores = state.toSeq.flatMap(_.lags).map(store)
+    val stores = state.toSeq.flatMap(s => s.lags.map(lag => store(lag, s.loads.getOrElse(lag.store, StateLoad.Empty))))
     val values = Array[Any](mode, epoch, shards, reason, regions, stores, state.map(run).orNull, scaling.orNull)
     new GenericRowWithSchema(values, ReportSchema.report)
   }
 
-  private def store(lag: SnapshotLag): Row = {
+  private def store(lag: SnapshotLag, load: StateLoad): Row = {
     val metrics = Map(
+      Metrics.StoreKeys -> load.keys.sum,
+      Metrics.StoreBytes -> load.bytes.sum,
+      Metrics.StoreOperations -> load.operations.sum,
       Metrics.SnapshotAge -> lag.ageBatches,
       Metrics.SnapshotLagChanges -> lag.changes,
       Metrics.SnapshotLagBytes -> lag.bytes

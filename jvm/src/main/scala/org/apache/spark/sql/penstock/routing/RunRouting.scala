@@ -140,7 +140,7 @@ final private[routing] class RunRouting(
         ownersOf(id),
         if (settings.replicas > 1) leases.replicas(runId, id) else Array.empty,
         policy,
-        stateOf(id, layout).bytes,
+        stateBytes(id, layout),
         settings.moveMaxBytesPerBatch,
         move
       )
@@ -164,7 +164,7 @@ final private[routing] class RunRouting(
           tasks,
           seen,
           cores,
-          stateOf(id, layout).bytes,
+          stateBytes(id, layout),
           executors
         )
       }
@@ -197,8 +197,9 @@ final private[routing] class RunRouting(
     new RegionRouting(batch, r.spec, r.names, reason, opened(id), leases, barrier, load, reasons, executorOf)
   }
 
-  /** Of each shard, 0 where it is not known. */
-  private def stateOf(region: Long, layout: Layout): StateLoad = leases.stateLoad(runId, region).of(layout.shards)
+  /** Memory of each shard over all stores of a region, 0 where it is not known. */
+  private def stateBytes(region: Long, layout: Layout): Array[Long] =
+    StateLoad.sum(leases.stateLoads(runId, region).values).of(layout.shards).bytes
 
   /** Executor of each shard as the batch before left it; empty for a run that is not known. */
   private def ownersOf(region: Long): Array[String] = Option(leases.owners(runId, region)).getOrElse(Array.empty)
@@ -216,7 +217,7 @@ final private[routing] class RunRouting(
       load.busyOfShardsNs,
       load.tasks.map(_.workNs).toArray,
       load.tasks.map(_.waitNs).toArray,
-      stateOf(region, load.layout)
+      leases.stateLoads(runId, region).map { case (store, state) => store -> state.of(load.layout.shards) }
     ))
   }
 

@@ -45,16 +45,16 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
 
   test("what the state of each shard amounts to is known, as told last") {
     val c = commits(root())
-    assert(c.stateLoadOf(0L).bytes.isEmpty)
+    assert(c.stateLoadsOf(0L).isEmpty)
     open(c, 0)
     commit(c, 0, Seq(0, 1), "first")
     commit(c, 0, Seq(2, 3), "other")
-    assert(c.stateLoadOf(0L).bytes.toSeq == Seq(5L, 5L, 5L, 5L))
+    assert(c.stateLoadsOf(0L)(store).bytes.toSeq == Seq(5L, 5L, 5L, 5L))
     open(c, 1)
     commit(c, 1, Seq(1, 3), "three")
     commit(c, 1, Seq(1), "two")
-    val told = c.stateLoadOf(0L)
-    assert(told.bytes.toSeq == Seq(5L, 3L, 5L, 5L) && c.stateLoadOf(7L).bytes.isEmpty)
+    val told = c.stateLoadsOf(0L)(store)
+    assert(told.bytes.toSeq == Seq(5L, 3L, 5L, 5L) && c.stateLoadsOf(7L).isEmpty)
     assert(told.keys.toSeq == told.bytes.toSeq.map(_ * 10) && told.operations.toSeq == told.bytes.toSeq.map(_ * 100))
   }
 

@@ -6,6 +6,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.penstock.lease._
 
 import io.penstock.sharding.Layout
+import io.penstock.state.format.StoreKey
 import io.penstock.telemetry.{MovedState, StateLoad}
 
 /** A state layer that keeps no state: every region starts from nothing. Counts what it was asked. */
@@ -37,7 +38,7 @@ final class NoState extends BatchLeases {
 
   override def owners(runId: UUID, region: Long): Array[String] = executors
 
-  override def stateLoad(runId: UUID, region: Long): StateLoad = StateLoad.Empty
+  override def stateLoads(runId: UUID, region: Long): Map[StoreKey, StateLoad] = Map.empty
 
   override def moved(runId: UUID, region: Long): Option[MovedState] = None
 

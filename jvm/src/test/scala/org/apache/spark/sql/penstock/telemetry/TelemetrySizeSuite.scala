@@ -50,7 +50,7 @@ class TelemetrySizeSuite extends AnyFunSuite with LocalSpark {
       val progress = query.recentProgress.filter(_.durationMs.containsKey("addBatch")).last
       val region = RoutingReportExec.of(progress).get.getSeq[Row](4).head
       assert(region.getAs[Int]("tasks") == tasks && region.getAs[Long]("rows") == 10L * shards)
-      val state = StateCommits.leases.stateLoad(query.runId, 0L)
+      val state = StateCommits.leases.stateLoads(query.runId, 0L).values.head
       // All shards were told of, so each part below has its full size.
       assert(state.keys.toSeq.forall(_ > 0) && state.keys.length == shards)
       val parts = Map(

@@ -6,6 +6,7 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.streaming.StreamingQueryListener._
 import org.apache.spark.sql.streaming.{SinkProgress, SourceProgress, StateOperatorProgress, StreamingQueryProgress}
 
+import io.penstock.state.format.StoreKey
 import io.penstock.status.{RunHistory, StatusDocument, StatusListener, StatusQuestion}
 import io.penstock.telemetry.{ShardsMeasured, StateLoad}
 import org.json4s.JsonAST._
@@ -47,7 +48,10 @@ class StatusListenerSuite extends AnyFunSuite {
       Array(50L, 0L, 1L << 40),
       Array(60L, 1L << 41),
       Array(3L, 0L),
-      StateLoad(Array(8L, 8L, 0L), Array(2L, 1L, 0L), Array(7L, 3L, 0L))
+      Map(
+        StoreKey(region, "right") -> StateLoad(Array(5L, 8L), Array(1L, 1L), Array(7L, 2L)),
+        StoreKey(region, "left") -> StateLoad(Array(3L), Array(1L), Array(0L))
+      )
     )
 
   private def batches(run: RunHistory): Seq[Long] = run.batches.map(_.batchId)
@@ -91,7 +95,11 @@ class StatusListenerSuite extends AnyFunSuite {
     assert(first \ "busyNs" == JArray(List(JInt(50), JInt(0), JInt(1L << 40))))
     assert(first \ "stateBytes" == JArray(List(JInt(8), JInt(8), JInt(0))))
     assert(first \ "keys" == JArray(List(JInt(2), JInt(1), JInt(0))))
-    assert(first \ "operations" == JArray(List(JInt(7), JInt(3), JInt(0))))
+    assert(first \ "operations" == JArray(List(JInt(7), JInt(2), JInt(0))))
+    val JArray(List(left, right)) = second \ "stores": @unchecked
+    assert(left \ "operator" == JInt(3) && left \ "store" == JString("left") && left \ "keys" == JArray(List(JInt(1))))
+    assert(right \ "store" == JString("right") && right \ "stateBytes" == JArray(List(JInt(5), JInt(8))))
+    assert(right \ "operations" == JArray(List(JInt(7), JInt(2))))
     assert((query \ "batches")(0) \ "batchId" == JInt(1))
   }
 

@@ -167,7 +167,7 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     assert(metric(after, Metrics.ShardsCaughtUp).sum > 50L, told)
   }
 
-  test("executors that a query does not need are given back, and asked for when it does") {
+  if (!Brief.isOn) test("executors that a query does not need are given back, and asked for when it does") {
     val context = application.sparkContext
     var fewAt = -1
     val found =

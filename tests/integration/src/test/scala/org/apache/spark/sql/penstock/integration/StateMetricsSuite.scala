@@ -73,6 +73,11 @@ class StateMetricsSuite extends AnyFunSuite with PenstockApplication {
         assert(s.map(r => (r.getAs[Long]("operator"), r.getAs[String]("store"))) == Seq((0L, "default")))
       }
       def lag(m: Metric): Seq[Long] = stores.map(_.head.getAs[Long](m.field))
+      assert(lag(Metrics.StoreKeys) == 0L +: Seq.fill(batches - 1)(500L))
+      assert(lag(Metrics.StoreBytes).head == 0L && lag(Metrics.StoreBytes).tail.forall(_ > 500L * 16))
+      val regions = progress.map(p => report(p).getSeq[Row](report(p).fieldIndex("regions")).head)
+      assert(lag(Metrics.StoreOperations) == regions.map(_.getAs[Long]("stateOperations")))
+      assert(lag(Metrics.StoreOperations).forall(_ >= 1000L))
       assert(lag(Metrics.SnapshotAge).take(2) == Seq(1L, 2L))
       assert(lag(Metrics.SnapshotLagChanges).take(2) == Seq(shards.toLong, 2L * shards))
       assert(lag(Metrics.SnapshotLagBytes).head > 0L)

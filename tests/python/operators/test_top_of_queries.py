@@ -1,0 +1,71 @@
+"""`penstock top` beside an application that runs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from harness import PENSTOCK, Engine, events, write_events
+from penstock.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+
+@pytest.fixture
+def watched(application: SparkSession, tmp_path: Path) -> Iterator[StreamingQuery]:
+    """Give a query that has done three batches."""
+    source = tmp_path / "source"
+    source.mkdir()
+    session = Engine(PENSTOCK.provider, PENSTOCK.partitions).session(application)
+    query = (
+        events(session, source)
+        .groupBy("k")
+        .count()
+        .writeStream.outputMode("update")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .queryName("watched")
+        .format("noop")
+        .start()
+    )
+    for number in range(3):
+        write_events(source, number, rows=60)
+        query.processAllAvailable()
+    yield query
+    query.stop()
+
+
+def url(application: SparkSession) -> str:
+    found = application.sparkContext.uiWebUrl
+    assert found is not None
+    return found
+
+
+def test_a_query_that_runs_is_shown(
+    application: SparkSession, watched: StreamingQuery, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The watermark may have a batch of its own.
+    progress = watched.lastProgress
+    assert progress is not None
+    newest = progress["batchId"]
+    assert newest >= 2
+    assert main(["top", url(application), "--once", "--query", "watched"]) == 0
+    shown = capsys.readouterr().out
+    assert "penstock-python-operators" in shown
+    assert "watched running" in shown
+    assert f"batch {newest}" in shown
+    assert main(["top", url(application), "--json", "--query", str(watched.runId)]) == 0
+    (told,) = json.loads(capsys.readouterr().out)["queries"]
+    assert told["batches"][-1]["batchId"] == newest
+    assert sum(batch["numInputRows"] for batch in told["batches"]) == 180
+    (region,) = told["regions"]
+    assert sum(region["rows"]) == {b["batchId"]: b["numInputRows"] for b in told["batches"]}[region["batch"]]
+    (store,) = region["stores"]
+    assert (store["operator"], store["store"]) == (region["region"], "default")
+    assert (store["keys"], store["stateBytes"]) == (region["keys"], region["stateBytes"])
+    assert sum(store["keys"]) > 0
