@@ -82,7 +82,7 @@ object ShardImage {
       val start = in.consumed
       val table = new RecordTable(traits.ordered)
       val indexed = slots match {
-        case Some(count) => new Slotted(table, in.take(8 * count), start)
+        case Some(count) => new Slotted(table, records, in.take(8 * count), start)
         case None if traits.ordered => new Ascending(table)
         case None =>
           val hashes = in.take(4 * records)
@@ -174,7 +174,7 @@ object ShardImage {
   }
 
   /** With the slots of the index that they were in. */
-  final private class Slotted(table: RecordTable, slots: Array[Byte], slotsAt: Int) extends Indexed {
+  final private class Slotted(table: RecordTable, records: Int, slots: Array[Byte], slotsAt: Int) extends Indexed {
     private var starts = Array.emptyLongArray
     private val pages = Array.newBuilder[(Int, Int)]
 
@@ -201,7 +201,8 @@ object ShardImage {
       val wrong = table.adopt(slots, starts)
       if (wrong >= 0) throw new MalformedData(s"slot $wrong has what cannot be there", slotsAt + 8 * wrong)
       val key = new KeyBytes
-      pages.result().foreach { case (first, at) =>
+      // With more than were announced no slot may be free, and what is not there is looked for without end.
+      if (table.size == records) pages.result().foreach { case (first, at) =>
         if (table.find(table.keyOf(first, key)) != first) {
           throw new MalformedData(f"the hash of a key is ${key.hash}%08x, and it is not in its slot", at)
         }

@@ -202,8 +202,30 @@ class ShardImageSuite extends AnyFunSuite {
       case (bits, why) =>
         assert(refused(intact.updated(slotsAt - 1, bits.toByte)).contains(why))
     }
+    assert(refused(overfull).contains("family f has 8 records, 6 were announced"))
     assert(refused(intact.updated(5, 17.toByte)).contains("slots of an ordered family, at byte 5"))
     assert(Contents.ofImage(intact).familyOrNull("f").table.size == 20)
+  }
+
+  /** An image that announces 6 records, and has 8 in its pages and in as many slots. */
+  private def overfull: Array[Byte] = {
+    val shard = new ShardState
+    (0 until 6).foreach(n => put(shard, "f", Hash, s"key-$n".getBytes, new Array[Byte](30)))
+    val six = image(shard)
+    val (slotsAt, recordBytes) = (4 + six(0), 48)
+    val first = six.slice(slotsAt + 64, slotsAt + 64 + recordBytes)
+    val out = six ++ Seq("key-6", "key-7").flatMap(key => first.patch(8, key.getBytes, 5))
+    val free = (0 until 8).filter(i => Platform.getLong(out, At + slotsAt + 8 * i) == 0L)
+    free.zip(Seq(6, 7)).foreach { case (slot, n) =>
+      Platform.putLong(out, At + slotsAt + 8 * slot, (slot.toLong << 32) | (n * recordBytes / 8 + 1L))
+    }
+    // The bytes of the page, in two bytes.
+    out(10) = (8 * recordBytes % 128 | 0x80).toByte
+    out(11) = (8 * recordBytes / 128).toByte
+    // The key that is looked for first has another hash: no free slot would end the search.
+    val of = (0 until 8).find(i => (Platform.getLong(out, At + slotsAt + 8 * i) & 0xffffffffL) == 1L).get
+    Platform.putLong(out, At + slotsAt + 8 * of, Platform.getLong(out, At + slotsAt + 8 * of) ^ (0x80008000L << 32))
+    out
   }
 
   test("a table with few keys left in many slots, or records that nothing has, goes with hashes") {
