@@ -17,8 +17,8 @@ object ProgressPage {
       |rows that keeps the cost of measuring near 1 % of a task. Rows that are handed to another thread or process, as those of
       |Python operators are, are charged with the time of handing them over only. Attempts that failed do not count.
       |
-      |While a query runs, the numbers of its regions are in Spark's metrics system too, of the newest batch:
-      |`driver.penstock.<name of the query, or its id>.region<region>.<field>`.
+      |While a query runs, the numbers of its regions and stores are in Spark's metrics system too, of the newest batch:
+      |`driver.penstock.<name of the query, or its id>.region<region>.<field>` and `….store<operator>.<store>.<field>`.
       |""".stripMargin
 
   def markdown: String = Seq(

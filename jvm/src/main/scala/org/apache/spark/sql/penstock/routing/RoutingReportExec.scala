@@ -186,4 +186,7 @@ object RoutingReportExec {
 
   /** What a report tells of regions, in their order. */
   def regions(report: Row): Seq[Row] = report.getAs[scala.collection.Seq[Row]]("regions").toSeq
+
+  /** What it tells of state stores. */
+  def stores(report: Row): Seq[Row] = report.getAs[scala.collection.Seq[Row]]("stores").toSeq
 }
