@@ -5,7 +5,8 @@ import java.net.http.HttpResponse.BodyHandlers
 import java.net.http.{HttpClient, HttpRequest, HttpResponse}
 import java.nio.file.Files
 
-import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
+import org.apache.spark.sql.{Encoders, SparkSession}
 
 import org.json4s.JsonAST._
 import org.json4s.jackson.JsonMethods
@@ -90,6 +91,33 @@ class StatusInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
     } finally query.stop()
     eventually(Option.when(numbers("counts & more").isEmpty)(()))
     eventually(Option.when(get("/penstock").body().contains("ended, run"))(()))
+  }
+
+  test("of queries of one name the metrics system has all") {
+    def started(rows: Int) = {
+      val session = spark.newSession()
+      val source = MemoryStream[Long](Encoders.scalaLong, session)
+      val query =
+        source.toDF().groupBy("value").count().writeStream.queryName("twice").outputMode("update").format("noop")
+          .start()
+      source.addData(1L to rows)
+      query.processAllAvailable()
+      query
+    }
+    val first = started(10)
+    try {
+      eventually(Option.when(numbers("twice").get("region0.rows").contains(10.0))(()))
+      val second = started(20)
+      try {
+        val ofSecond = s"${second.runId}.region0.rows"
+        eventually(Option.when(numbers("twice").get(ofSecond).contains(20.0))(()))
+        assert(numbers("twice")("region0.rows") == 10.0)
+        first.stop()
+        eventually(Option.when(!numbers("twice").contains("region0.rows"))(()))
+        eventually(Option.when(numbers("twice").get(ofSecond).contains(20.0))(()))
+      } finally second.stop()
+      eventually(Option.when(numbers("twice").isEmpty)(()))
+    } finally first.stop()
   }
 
   test("a wrong question is refused with what is allowed") {

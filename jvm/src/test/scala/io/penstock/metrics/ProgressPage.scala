@@ -19,6 +19,7 @@ object ProgressPage {
       |
       |While a query runs, the numbers of its regions and stores are in Spark's metrics system too, of the newest batch:
       |`driver.penstock.<name of the query, or its id>.region<region>.<field>` and `….store<operator>.<store>.<field>`.
+      |Where several queries that run have the same name, all but the first have the id of their run behind it.
       |""".stripMargin
 
   def markdown: String = Seq(

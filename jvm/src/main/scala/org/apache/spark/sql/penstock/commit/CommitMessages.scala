@@ -22,7 +22,7 @@ sealed trait CommitMessage extends Serializable {
  * @param loadNs
  *   time in which the attempt brought what was not in its executor's memory
  * @param brought
- *   how many shards that were, by transport, or as [[StoreCommit.Checkpoint]]
+ *   how many shards that were, by transport, or as [[io.penstock.telemetry.MovedState.Checkpoint]]
  * @param sections
  *   of the changed ones; offsets from the start of the attempt's payload
  */
@@ -34,15 +34,6 @@ final case class StoreCommit(
     brought: Map[String, Int],
     sections: Array[Section]
 ) extends Serializable
-
-object StoreCommit {
-
-  /** Shards that were read from the checkpoint. */
-  val Checkpoint = "checkpoint"
-
-  /** Shards that an earlier batch had left here: only later changes were read from the checkpoint. */
-  val Changes = "changes"
-}
 
 /**
  * One task attempt has committed its stores.

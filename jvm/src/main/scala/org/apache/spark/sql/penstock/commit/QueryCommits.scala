@@ -180,7 +180,8 @@ final class QueryCommits(
       // Who has committed a shard since has more of it.
       val known = shards.filter { case (s, _) => s < of.length && of(s) != executor && batch.isUntouched(region, s) }
       known.foreach { case (s, _) => own(region, of, s, executor) }
-      moved(region) = movedOf(region) + MovedState(known.map(s => bytes(s._1)).sum, 0L, ahead = known.size)
+      val came = known.map(s => bytes(s._1)).sum
+      moved(region) = movedOf(region) + MovedState(came, 0L, ahead = known.size, aheadBytes = came)
     }
   }
 

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.penstock.routing
 
+import io.penstock.routing.MoveCost
 import io.penstock.sharding.Layout
 import io.penstock.telemetry.RowCosts
 
@@ -18,6 +19,8 @@ import io.penstock.telemetry.RowCosts
  *   what a unit of load took; 0 where nothing was measured
  * @param costs
  *   of their rows
+ * @param move
+ *   what it takes to bring a shard from one executor's memory to another's
  * @param heavyHashes
  *   hashes of the keys that had much of the time or the rows, in the newest batch that had any
  * @param batches
@@ -30,6 +33,7 @@ final private[routing] case class KnownRegion(
     load: Array[Long],
     msPerLoad: Double,
     costs: RowCosts,
+    move: MoveCost,
     heavyHashes: Seq[Int],
     batches: Int
 ) {

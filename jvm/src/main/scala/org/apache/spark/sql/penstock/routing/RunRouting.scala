@@ -20,7 +20,7 @@ import io.penstock.control.Planner
 import io.penstock.errors.PenstockException
 import io.penstock.routing._
 import io.penstock.sharding.Layout
-import io.penstock.telemetry.{RowCosts, ShardsMeasured, StateLoad}
+import io.penstock.telemetry.{MovedState, RowCosts, ShardsMeasured, StateLoad}
 
 /** A region as the rule found it. */
 final private[routing] case class PlannedRegion(spec: RegionSpec, names: Seq[String], route: Route)
@@ -130,7 +130,8 @@ final private[routing] class RunRouting(
           .filter(_.isFresh(batch.spec.batchId)).flatMap(_.homes)
         HomePolicy.of(settings, batch.spec.batchId, id, planned)
       }
-    val move = if (opened(id).holders.all.isEmpty) MoveCost.FromCheckpoint else MoveCost.Usual
+    val move =
+      if (opened(id).holders.all.isEmpty) MoveCost.FromCheckpoint else known.get(id).fold(MoveCost.Usual)(_.move)
     val workers = homes.flatMap { policy =>
       RegionWorkers.of(
         LiveWorkers.of(session.sparkContext),
@@ -232,10 +233,24 @@ final private[routing] class RunRouting(
       val heavy = Some(r.load.heavyKeys.map(_.hash)).filter(_.nonEmpty).orElse(known.get(id).map(_.heavyHashes))
       val batches = known.get(id).fold(0)(_.batches) + 1
       val msPerLoad = r.load.workMs / math.max(1L, d.load.sum)
-      known(id) =
-        KnownRegion(layout, d.proposed.taskOf, r.executorOf, d.load, msPerLoad, costs, heavy.getOrElse(Nil), batches)
+      val move = moveAfter(known.get(id).fold(MoveCost.Usual)(_.move), leases.moved(runId, id))
+      known(id) = KnownRegion(
+        layout,
+        d.proposed.taskOf,
+        r.executorOf,
+        d.load,
+        msPerLoad,
+        costs,
+        move,
+        heavy.getOrElse(Nil),
+        batches
+      )
     }
   })
+
+  private def moveAfter(before: MoveCost, moved: Option[MovedState]): MoveCost =
+    moved.flatMap(m => m.travelled.map(m -> _))
+      .fold(before) { case (m, shards) => before.after(m.bytes - m.aheadBytes, m.loadNs / 1e6, shards) }
 
   /**
    * A batch that is run again uses the epoch it had: it is older than the newest epoch, or it is the first batch of this

@@ -8,7 +8,7 @@ import scala.collection.mutable
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.execution.streaming.state.{KeyStateEncoderSpec, StateStoreId}
-import org.apache.spark.sql.penstock.commit.{StoreCommit, TaskCommits}
+import org.apache.spark.sql.penstock.commit.TaskCommits
 import org.apache.spark.sql.penstock.lease.TaskLeases.TaskLease
 import org.apache.spark.sql.types.StructType
 
@@ -18,7 +18,7 @@ import io.penstock.state.engine.ShardState
 import io.penstock.state.format._
 import io.penstock.state.memory.SharedBytes
 import io.penstock.state.snapshot.SnapshotPlan
-import io.penstock.telemetry.StateLoad
+import io.penstock.telemetry.{MovedState, StateLoad}
 
 /** What an open store may see and where its changes go. */
 trait StoreScope {
@@ -134,7 +134,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
     finally {
       loadNs += timings.loadNs
       val ways = timings.travelled.toSeq :+
-        (StoreCommit.Checkpoint -> timings.loadedShards) :+ (StoreCommit.Changes -> timings.caughtUpShards)
+        (MovedState.Checkpoint -> timings.loadedShards) :+ (MovedState.Changes -> timings.caughtUpShards)
       brought = ways.filter(_._2 > 0).toMap
       ExecutorMetrics.opened(timings)
     }

@@ -16,9 +16,9 @@ import org.apache.spark.sql.types.{NumericType, StructType}
 import com.codahale.metrics.{Gauge, MetricRegistry}
 
 /**
- * What a query's newest batch reports of its regions and stores, for Spark's metrics system: a source for each run while it runs,
- * `penstock.<name or id>`, with a gauge for each number, `region<id>.<field>` and `store<operator>.<name>.<field>`. Docs:
- * `docs/progress.md`.
+ * What a query's newest batch reports of its regions and stores, for Spark's metrics system: a source for each run while it
+ * runs, `penstock.<name or id>`, and behind that the run's id where another one has the name, with a gauge for each number,
+ * `region<id>.<field>` and `store<operator>.<name>.<field>`. Docs: `docs/progress.md`.
  */
 final class QueryMetrics(sc: SparkContext) extends SparkListener {
   private val running = mutable.Map.empty[UUID, QueryMetrics.RunSource]
@@ -26,7 +26,7 @@ final class QueryMetrics(sc: SparkContext) extends SparkListener {
   /** Spark calls it from one thread. */
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case e: QueryProgressEvent => QueryMetrics.parts(e.progress).foreach(show(e.progress, _))
-    case e: QueryTerminatedEvent => running.remove(e.runId).foreach(sc.env.metricsSystem.removeSource)
+    case e: QueryTerminatedEvent => running.remove(e.runId).foreach(forget)
     case _ =>
   }
 
@@ -34,15 +34,29 @@ final class QueryMetrics(sc: SparkContext) extends SparkListener {
     running.get(progress.runId) match {
       case Some(source) => source.newest = parts
       case None =>
-        val name = Option(progress.name).getOrElse(progress.id.toString)
-        val source = new QueryMetrics.RunSource(s"penstock.$name", parts)
+        val source = new QueryMetrics.RunSource(nameOf(progress), parts)
         running(progress.runId) = source
         sc.env.metricsSystem.registerSource(source)
     }
+
+  private def forget(ended: QueryMetrics.RunSource): Unit = {
+    val system = sc.env.metricsSystem
+    system.removeSource(ended)
+    // Spark has removed all whose names begin like that.
+    running.values.filter(_.sourceName.startsWith(ended.sourceName)).toSeq.sortBy(_.sourceName).foreach { source =>
+      system.removeSource(source)
+      system.registerSource(source)
+    }
+  }
+
+  /** Queries of several sessions may have the same name: all but the first that runs have their run's id behind it. */
+  private def nameOf(progress: StreamingQueryProgress): String = {
+    val name = s"penstock.${Option(progress.name).getOrElse(progress.id.toString)}"
+    if (running.values.exists(_.sourceName == name)) s"$name.${progress.runId}" else name
+  }
 }
 
 object QueryMetrics {
-
   private val idOf = Set("region", "operator")
 
   private class RunSource(override val sourceName: String, first: Map[String, Row]) extends Source {
