@@ -13,7 +13,6 @@ ip link set dummy0 mtu 4200
 ip link set dummy0 up
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=524288,cache=loose,ro root /newroot
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=524288 out /out
-mount -t tmpfs tmpfs /newroot/tmp
 mount -t tmpfs tmpfs /newroot/run
 mount -t tmpfs tmpfs /newroot/mnt
 mkdir /newroot/mnt/out
@@ -21,9 +20,11 @@ mount --bind /out /newroot/mnt/out
 mount --bind /dev /newroot/dev
 mkdir -p /newroot/dev/shm
 mount -t tmpfs shm /newroot/dev/shm
+# Not on top of /tmp: the tests themselves may be below that.
+mkdir /newroot/dev/shm/tmp
 mount --bind /proc /newroot/proc
 mount --bind /sys /newroot/sys
-chroot /newroot /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/tmp bash /mnt/out/run >/out/log 2>&1
+chroot /newroot /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/dev/shm/tmp TMPDIR=/dev/shm/tmp bash /mnt/out/run >/out/log 2>&1
 echo $? >/out/status
 sync
 poweroff -f

@@ -45,7 +45,7 @@ rdma=$guest/usr/bin/rdma
 [ -x \$rdma ] || rdma=$guest/sbin/rdma
 \$rdma link add rxe0 type rxe netdev dummy0
 cd $PWD
-$python -m pytest -p no:cacheprovider --basetemp=/tmp/pytest -v --junitxml=/mnt/out/vm.xml tests/python/unit/transport $*
+$python -m pytest -p no:cacheprovider --basetemp=/dev/shm/tmp/pytest -v --junitxml=/mnt/out/vm.xml tests/python/unit/transport $*
 RUN
 LD_LIBRARY_PATH=${libraries:+$libraries:$work/qemu/lib/x86_64-linux-gnu:$libraries/pulseaudio} timeout $LIMIT_S "$qemu" "${firmware[@]}" \
   -accel tcg,thread=multi -cpu max -smp 2 -m 2048 -nographic -no-reboot -nic none \

@@ -54,6 +54,9 @@ object Fault {
   /** The process ends at once, as by `kill -9`. */
   case object Die extends Effect("die")
 
+  /** The Python processes beside this one end, as by `kill -9`. */
+  case object EndSidecars extends Effect("end-sidecars")
+
   /** A map output that the task has read is reported as lost. */
   case object LoseMapOutput extends Effect("lose-map-output")
   final case class Delay(ms: Long) extends Effect(s"delay:$ms")
@@ -64,7 +67,7 @@ object Fault {
         (OfFiles ++ OfTasks).find(_.name == moment).getOrElse(throw unreadable(text)),
         place,
         Option.when(batch != "*")(batch.toLong),
-        Seq(Fail, Exists, Die, LoseMapOutput).find(_.text == effect).getOrElse {
+        Seq(Fail, Exists, Die, EndSidecars, LoseMapOutput).find(_.text == effect).getOrElse {
           if (effect.startsWith("delay:")) Delay(effect.stripPrefix("delay:").toLong) else throw unreadable(text)
         }
       )

@@ -36,6 +36,7 @@ final class FaultPlan(faults: Seq[Fault], strikes: Path) {
     case Fault.Fail => throw new IOException(s"${FaultPlan.OnPurpose}: ${fault.moment.name} $at")
     case Fault.Exists => throw new FileAlreadyExistsException(s"${FaultPlan.OnPurpose}: $at exists")
     case Fault.Die => Runtime.getRuntime.halt(137)
+    case Fault.EndSidecars => FaultPlan.endSidecars()
     case Fault.Delay(ms) => Thread.sleep(ms)
     case Fault.LoseMapOutput => losing()
   }
@@ -48,7 +49,14 @@ object FaultPlan {
   /** Begins the message of every error that was injected. */
   private val OnPurpose = "on purpose"
 
+  /** Words of the command lines of processes beside driver and executors. */
+  private val Sidecars = Seq("penstock.sidecar", "penstock.courier")
+
   private val nothingToLose = () => throw new IllegalArgumentException("only a task can lose a map output")
+
+  private def endSidecars(): Unit = ProcessHandle.current().children()
+    .filter(child => Sidecars.exists(child.info.commandLine.orElse("").contains(_)))
+    .forEach(_.destroyForcibly(): Unit)
 
   /** The plan that a configuration names; without one nothing goes wrong. */
   def of(conf: Configuration): FaultPlan = of(conf.get(_))

@@ -41,17 +41,35 @@ object Scenarios {
       twice,
       shards = if (query.shards == 1) 1 else pick(random, Seq(4, 16, 32)),
       policy(seed),
-      settings(random),
+      settings(random) ++ copies(seed, cluster),
       ordered(steps),
-      Seq.fill(2 + random.nextInt(4))(fault(random, cluster, inputs).toString)
+      (Seq.fill(2 + random.nextInt(4))(fault(random, cluster, inputs)) ++ ofSidecars(seed, inputs)).map(_.toString)
     )
   }
 
   /** Of numbers of its own. Random places are other ones in every batch: most scenarios have them. */
   private def policy(seed: Long): String = {
-    val random = new Random(new SplittableRandom(~seed).nextLong())
+    val random = numbersOf(seed, salt = 0)
     if (random.nextInt(3) > 0) "" else pick(random, PolicyChoice.Hybrid +: PolicyChoice.planned).toString
   }
+
+  /** Second copies of shards, by a number of its own, as for policies. */
+  private def copies(seed: Long, cluster: Boolean): Map[String, String] =
+    if (cluster && numbersOf(seed, salt = 1).nextBoolean()) Map("spark.penstock.replicas" -> "2") else Map.empty
+
+  /** In half of the scenarios sidecars end, those of the driver or of an executor. */
+  private def ofSidecars(seed: Long, inputs: Int): Seq[Fault] = {
+    val random = numbersOf(seed, salt = 2)
+    if (random.nextBoolean()) Nil
+    else Seq.fill(1 + random.nextInt(2)) {
+      val batch = if (random.nextBoolean()) None else Some(random.nextInt(inputs + 1).toLong)
+      if (random.nextInt(3) == 0) Fault(Fault.Create, pick(random, DriverWrites), batch, Fault.EndSidecars)
+      else Fault(pick(random, Fault.OfTasks), "-", batch, Fault.EndSidecars)
+    }
+  }
+
+  private def numbersOf(seed: Long, salt: Int): Random =
+    new Random(new SplittableRandom(~seed ^ (salt.toLong << 32)).nextLong())
 
   /** Settings that bring into a few batches what otherwise takes many: changelogs, snapshots, cleaning. */
   private def settings(random: Random): Map[String, String] = Map(
