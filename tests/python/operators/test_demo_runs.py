@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pyspark
 import pytest
 from penstock import cli
@@ -17,24 +16,13 @@ KAFKA_JARS = ROOT / ".work" / "kafka"
 THROUGH_KAFKA = pytest.mark.skipif(not pyspark.__version__.startswith("4.2."), reason="no connector for this Spark")
 
 
-@pytest.fixture
-def data(tmp_path):
-    """Real data, of flights every tenth."""
-    for path in DATA.glob("*.parquet"):
-        table = pq.read_table(path)
-        if path.name == "flights.parquet":
-            table = table.take(range(0, table.num_rows, 10))
-        pq.write_table(table, tmp_path / path.name)
-    return tmp_path
-
-
 @pytest.mark.parametrize(
     ("question", "through"),
     [("flights", []), pytest.param("nasa", ["--kafka", "--kafka-jars", str(KAFKA_JARS)], marks=THROUGH_KAFKA)],
 )
-def test_answers_are_equal_and_everything_is_written(question, through, data, tmp_path, capsys):
+def test_answers_are_equal_and_everything_is_written(question, through, tmp_path, capsys):
     result, page, picture = (tmp_path / name for name in ("result.json", "page.html", "picture.png"))
-    options = ["--data", question, "--folder", str(data), "--seconds", "5", "--cores", "2", *through]
+    options = ["--data", question, "--folder", str(DATA), "--seconds", "5", "--cores", "2", *through]
     assert cli.main(["demo", *options, "--json", str(result), "--html", str(page), "--png", str(picture)]) == 0
     assert "answers are equal" in capsys.readouterr().out
     written = json.loads(result.read_text())
