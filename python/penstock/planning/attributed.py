@@ -5,6 +5,10 @@ have said of each new one is held against what came, and against the plainer bel
 """
 
 from collections import deque
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from penstock.planning.attribution import Batch, cost_per_row
 from penstock.planning.load import Loads, loads
@@ -31,6 +35,29 @@ class Attributed:
         self._batches.clear()
         self._cost = None
         self._forecasts = 0
+
+    def rearranged(self, source: NDArray[np.int64]) -> "Attributed":
+        """Give the same for other shards.
+
+        Parameters
+        ----------
+        source
+            Of each of them, which it was; -1 for one that was not there, and had no rows. Shape ``(shards,)``. What the
+            rows of shards that are no more took by what is known is taken off the work of their tasks.
+        """
+        other = Attributed()
+        other._error, other._plain_error, other._forecasts = self._error, self._plain_error, self._forecasts
+        new = source < 0
+        for batch in self._batches:
+            work = batch.work
+            if self._cost is not None:
+                gone = batch.rows * self._cost
+                gone[source[~new]] = 0.0
+                work = np.maximum(work - loads(batch.task, gone, len(work)), 0.0)
+            task, rows = batch.task[source], batch.rows[source]
+            task[new], rows[new] = 0, 0.0
+            other._batches.append(replace(batch, task=task, rows=rows, work=work))
+        return other
 
     def observe(self, batch: Batch) -> Loads | None:
         """Learn from a batch.

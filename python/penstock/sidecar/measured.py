@@ -174,8 +174,11 @@ class Measured:
 
     @property
     def load_ms(self) -> Loads:
-        """Work of each shard: that of all tasks, shared as the time that was booked is, else by rows."""
-        return self._as_work(self._shares)
+        """Work of each shard: that of all tasks, shared as the time that was booked is, else by rows.
+
+        Where only a small part was booked (`ran_on` is given), the rest is shared by rows: it was others' work.
+        """
+        return self._as_work(self.busy_ns, self.rows)
 
     def load_of_keys_ms(self, pinning: Pinning, row_ms: Loads | None = None) -> Loads:
         """Work of each heavy key, at most that of its shard; shape ``(keys,)``.
@@ -189,16 +192,15 @@ class Measured:
         shard = np.array([at.get(h, h % pinning.home) for h in pinning.hashes.tolist()], dtype=np.int64)
         if row_ms is not None:
             return np.minimum(pinning.rows, self.rows[shard]) * row_ms[shard]
-        key = self._as_work((pinning.busy_ns if self.busy_ns.any() else pinning.rows).astype(np.float64))
-        return np.minimum(key, self.load_ms[shard])
+        return np.minimum(self._as_work(pinning.busy_ns, pinning.rows), self.load_ms[shard])
 
-    @property
-    def _shares(self) -> Loads:
-        return (self.busy_ns if self.busy_ns.any() else self.rows).astype(np.float64)
-
-    def _as_work(self, shares: Loads) -> Loads:
-        total = float(self._shares.sum())
-        return shares * (float(self.work_ms.sum()) / total) if total else shares
+    def _as_work(self, busy_ns: NDArray[np.int64], rows: NDArray[np.int64]) -> Loads:
+        work_ms, booked_ms = float(self.work_ms.sum()), float(self.busy_ns.sum()) / _NS_PER_MS
+        busy_ms: Loads = busy_ns / _NS_PER_MS
+        if booked_ms > 0 and self.ran_on is None:
+            return busy_ms * (work_ms / booked_ms)
+        busy_ms += rows * (max(0.0, work_ms - booked_ms) / max(1.0, float(self.rows.sum())))
+        return busy_ms
 
 
 def of_frame(frame: Frame) -> Measured:

@@ -75,7 +75,7 @@ class _Region:
                 if pinned is None or place >= len(self.places) or self.places[place] != pinned:
                     source[self.home + place] = -1
             self.forecaster = self.forecaster.rearranged(source)
-            self.attributed = Attributed()
+            self.attributed = self.attributed.rearranged(source)
             self.places = places
 
 

@@ -334,10 +334,10 @@ def test_what_is_known_of_shards_outlives_a_pin():
     assert next(iter(planner._regions.values())) is region
 
 
-def test_costs_of_rows_are_learnt_anew_where_a_place_has_another_hash():
+def test_costs_of_rows_are_learnt_anew_of_a_place_that_has_another_hash():
     planner = Planner()
     none = np.zeros(0, dtype=np.int64)
-    rows, ms = np.full(5, 50), np.array([8.0, 1.0, 1.0, 1.0, 1.0])
+    rows, ms = np.full(5, 50), np.array([8.0, 1.0, 1.0, 1.0, 8.0])
 
     def told(number, places):
         ran_on = np.array([[0, 0, 1, 1, 0], [0, 1, 0, 1, 0], [0, 1, 1, 0, 1]][number % 3], dtype=np.int32)
@@ -349,9 +349,30 @@ def test_costs_of_rows_are_learnt_anew_where_a_place_has_another_hash():
         ).row_ns
 
     assert told(0, (8,)) is None
-    assert [told(number, (8,)) for number in range(1, 9)][-1] is not None
+    before = [told(number, (8,)) for number in range(1, 9)][-1]
     # As many shards, of which one has other keys.
-    assert told(9, (12,)) is None
+    ms[4] = 1.0
+    after = told(9, (12,))
+    assert after[:4] == pytest.approx(before[:4], rel=0.2)
+    assert after[4] < before[4] / 2
+
+
+def test_time_of_others_is_shared_by_rows_where_little_was_booked():
+    rows, busy_ns = np.array([10, 10, 20]), np.array([3_000_000, 0, 1_000_000])
+
+    def batch(ran_on):
+        hashes, key_rows, key_busy_ns = np.array([3], dtype=np.int32), np.array([1]), np.array([2_000_000])
+        pinning = Pinning(1.1, 4, 2, 3, (), hashes, key_rows, key_busy_ns, np.zeros(3))
+        tasks_ms = np.array([130.0, 50.0])
+        return Measured(UUID(RUN), 0, 1, 2, 2, 10.0, tasks_ms, rows, busy_ns, False, None, pinning, ran_on), pinning
+
+    # 120 ms of work, 4 booked: 116 by rows.
+    little, pinning = batch(np.zeros(3, dtype=np.int32))
+    assert little.load_ms.tolist() == pytest.approx([3 + 29, 29, 1 + 58])
+    assert little.load_of_keys_ms(pinning).tolist() == pytest.approx([2 + 2.9])
+    enough, pinning = batch(None)
+    assert enough.load_ms.tolist() == pytest.approx([90, 0, 30])
+    assert enough.load_of_keys_ms(pinning).tolist() == pytest.approx([60])
 
 
 @pytest.mark.parametrize("token", ["", "f" * 64, "é" * 64, None, 5])

@@ -54,6 +54,30 @@ def test_other_shards_begin_anew():
         assert [f is None for f in found] == [True] * FEWEST + [False]
 
 
+def test_a_shard_that_is_new_begins_anew_and_others_go_on():
+    random = np.random.default_rng(7)
+    cost = np.ones(SHARDS)
+    cost[5], cost[9] = 20.0, 8.0
+    learner = Attributed()
+
+    def observed(cost, batches):
+        for _ in range(batches):
+            rows = random.poisson(200, len(cost)).astype(float)
+            task = random.integers(0, TASKS, len(cost)).astype(np.int32)
+            found = learner.observe(Batch(task, rows, loads(task, rows * cost, TASKS)))
+        return found
+
+    before = observed(cost, 12)
+    # A shard more, and one that was is no more; what it cost in batches before is charged to no other.
+    source = np.append(np.delete(np.arange(SHARDS), 9), -1)
+    learner = learner.rearranged(source)
+    after = observed(np.append(np.delete(cost, 9), 12.0), 1)
+    assert before is not None
+    assert after is not None
+    assert after[:-1] == pytest.approx(before[source[:-1]], rel=0.25, abs=0.25)
+    assert observed(np.append(np.delete(cost, 9), 12.0), 12)[-1] == pytest.approx(12.0, rel=0.25)
+
+
 def test_batches_without_work_or_rows():
     learner = Attributed()
     task = np.zeros(4, dtype=np.int32)

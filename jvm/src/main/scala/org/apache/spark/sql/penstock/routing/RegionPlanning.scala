@@ -136,7 +136,7 @@ final private[routing] class RegionPlanning private (
    */
   def learn(decision: Decision, load: RegionLoad): Unit = {
     val attributing =
-      Option.when(hybrid && isWarm && timesTellLittle(load) && load.tasks.size == decision.binding.tasks)(
+      Option.when(hybrid && isWarm && load.timesTellLittle && load.tasks.size == decision.binding.tasks)(
         Attributing(load.layout, decision.binding.taskOf)
       )
     val pinning =
@@ -148,7 +148,7 @@ final private[routing] class RegionPlanning private (
         load.heavyKeys,
         stateBytes
       ))
-    val homing = Option.when(hybrid && load.workMs > RegionPlanning.LittleMs)(executors.now()).filter(_.size > 1)
+    val homing = Option.when(hybrid && load.workMs > RegionLoad.LittleMs)(executors.now()).filter(_.size > 1)
       .map(now =>
         Homing(
           math.max(theta, RegionPlanning.WorkerTheta),
@@ -168,14 +168,10 @@ final private[routing] class RegionPlanning private (
 
   private def isWarm = seen >= RegionPlanning.ColdBatches
 
-  /** Whether most of what tasks did was booked to no row: it was done by other threads, or after all rows were taken. */
-  private def timesTellLittle(load: RegionLoad): Boolean =
-    load.workMs > RegionPlanning.LittleMs && load.bookedMs < load.workMs / 2
-
   /** Whether keys are pinned that could come home, or a shard is heavy enough to become the limit soon. */
   private def pinsMatter(decision: Decision, load: RegionLoad): Boolean = load.layout.places.nonEmpty ||
     (isWarm && decision.heaviestShard * tasks > theta / 2 &&
-      decision.heaviestShard * load.workMs > RegionPlanning.LittleMs)
+      decision.heaviestShard * load.workMs > RegionLoad.LittleMs)
 
   private def measured(
       decision: Decision,
@@ -209,9 +205,6 @@ private[routing] object RegionPlanning {
 
   /** Executors differ by as much from batch to batch without reason: state is not sent after that. */
   private val WorkerTheta = 1.05
-
-  /** To divide a shard that takes less is not worth a process. */
-  private val LittleMs = 50.0
 
   /** None where a batch of these settings uses no plan. */
   def of(

@@ -228,7 +228,7 @@ final private[routing] class RunRouting(
       val id = r.spec.region
       val layout = r.load.layout
       val costs = known.get(id).fold(new RowCosts(layout.shards))(_.in(layout).costs)
-      costs.learn(d.rows, r.load.busyOfShardsNs)
+      if (!r.load.timesTellLittle) costs.learn(d.rows, r.load.busyOfShardsNs)
       // A batch without rows says nothing of keys.
       val heavy = Some(r.load.heavyKeys.map(_.hash)).filter(_.nonEmpty).orElse(known.get(id).map(_.heavyHashes))
       val batches = known.get(id).fold(0)(_.batches) + 1

@@ -48,11 +48,20 @@ final class RegionLoad(
   /** Time of all tasks in which they did more than every task does: what was booked to rows, or what is beyond the start. */
   def workMs: Double = tasks.map(t => math.max(t.busyNs.sum / 1e6, t.workNs / 1e6 - RegionLoad.TaskMs)).sum
 
+  /**
+   * Whether most of what tasks did was booked to no row: it was done by other threads, or after all rows were taken. What
+   * was booked is not in proportion to what rows cost then.
+   */
+  def timesTellLittle: Boolean = workMs > RegionLoad.LittleMs && bookedMs < workMs / 2
+
   /** Time of each shard, over all tasks so far. */
   def busyOfShardsNs: Array[Long] = TaskLoad.busyOfShards(tasks, layout.shards)
 }
 
 object RegionLoad {
+
+  /** In less than this, what rows cost is hardly told from what a task takes. */
+  private[penstock] val LittleMs = 50.0
 
   /** What a task takes besides its rows, at most. */
   private val TaskMs = 30.0
