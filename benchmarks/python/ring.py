@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from penstock.courier.lane import Lane, LaneMemory
-from penstock.courier.records import encode
+from penstock.courier.records import RECORD, decode, encode
 from penstock.transport.deadline import Deadline
 from penstock.transport.slices import SLICE_BYTES, cut
 
@@ -41,7 +41,8 @@ def main(folder: Path) -> None:
         server.listen(1)
         print("ready", flush=True)
         connection, _ = server.accept()
-    memory = LaneMemory()
+    offer = decode(connection.recv(RECORD.size, socket.MSG_WAITALL))
+    memory = LaneMemory.adopted(offer)
     connection.sendall(encode(memory.record))
     serve(Lane(connection, memory.bytes))
 

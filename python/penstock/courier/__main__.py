@@ -18,8 +18,9 @@ from penstock.courier.courier import Courier, LaneFailedError
 from penstock.courier.lane import Lane, LaneMemory
 from penstock.courier.offers import AUTO, BEST_FIRST, Offers, offer
 from penstock.courier.peers import Peers
-from penstock.courier.records import encode
+from penstock.courier.records import RECORD, BrokenLaneError, Record, decode, encode
 from penstock.sidecar.private_socket import listen, remove
+from penstock.transport import sockets
 from penstock.transport.channel import Listener
 from penstock.transport.deadline import Deadline
 from penstock.transport.errors import PeerLateError, TransportError
@@ -154,11 +155,21 @@ def _open(server: socket.socket, start: Start) -> list[tuple[bytes, Lane]]:
         if not hmac.compare_digest(said[:TOKEN_CHARS], start.token.encode()) or not wanted.get(role):
             connection.close()
             continue
+        try:
+            memory = LaneMemory.adopted(_offer(connection, deadline), has_landing=role == ASK)
+        except (TransportError, BrokenLaneError):
+            connection.close()
+            continue
         wanted[role] -= 1
-        memory = LaneMemory(has_landing=role == ASK)
         connection.sendall(encode(memory.record))
         lanes.append((role, Lane(connection, memory.bytes, descriptor=memory.descriptor)))
     return lanes
+
+
+def _offer(connection: socket.socket, deadline: Deadline) -> Record:
+    record = memoryview(bytearray(RECORD.size))
+    sockets.read(connection, record, deadline, "the offer of a lane's memory")
+    return decode(bytes(record))
 
 
 def _accept(listener: Listener, courier: Courier) -> None:

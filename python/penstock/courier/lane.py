@@ -10,6 +10,7 @@ import mmap
 import os
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 from penstock.courier.bell import COUNTERS_BYTES, Bell
 from penstock.courier.records import BrokenLaneError, Kind, Record
@@ -24,6 +25,7 @@ MEMORY_BYTES = 2 * RING_BYTES + COUNTERS_BYTES
 """What the executor sends, what it receives, and how many records were said."""
 LANDING_BYTES = 4096 + RING_BYTES
 """Behind these, where the executor asks: what executors of this host answer may be put there by them."""
+_NAME = "penstock-lane"
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 _CREDIT_EVERY = SLOTS // 4
 
@@ -39,21 +41,59 @@ class LaneMemory:
 
     Parameters
     ----------
-    has_landing
-        Whether the executor asks on the lane.
+    descriptor
+        Of a memory file in this process.
+    size
+        Its bytes.
     """
 
-    def __init__(self, *, has_landing: bool = False) -> None:
-        size = MEMORY_BYTES + (LANDING_BYTES if has_landing else 0)
-        self.descriptor = os.memfd_create("penstock-lane", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        os.ftruncate(self.descriptor, size)
-        fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, _SEALS)
-        self.bytes = memoryview(mmap.mmap(self.descriptor, size))
+    def __init__(self, descriptor: int, size: int) -> None:
+        self.descriptor = descriptor
+        self.bytes = memoryview(mmap.mmap(descriptor, size))
+
+    @classmethod
+    def new(cls, *, has_landing: bool = False) -> LaneMemory:
+        """Make new memory; `has_landing` where the executor asks on the lane."""
+        size = _size(has_landing)
+        descriptor = os.memfd_create(_NAME, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(descriptor, size)
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
+        return cls(descriptor, size)
+
+    @classmethod
+    def adopted(cls, offer: Record, *, has_landing: bool = False) -> LaneMemory:
+        """Take the memory that the executor has from a sidecar before this one, or make new where there is none.
+
+        Raises
+        ------
+        BrokenLaneError
+            The record is no offer.
+        """
+        size = _size(has_landing)
+        if offer.kind != Kind.LANE or offer.data_bytes != size:
+            raise BrokenLaneError(f"{offer}, and memory of {size} bytes was to be offered")
+        entry = Path(f"/proc/{offer.number}/fd/{offer.message_bytes}")
+        try:
+            # Numbers of processes are others in another container.
+            if offer.number == 0 or str(entry.readlink()) != f"/memfd:{_NAME} (deleted)":
+                return cls.new(has_landing=has_landing)
+            descriptor = os.open(entry, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return cls.new(has_landing=has_landing)
+        # Without its seals it could become shorter while it is used.
+        if os.fstat(descriptor).st_size == size and fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) == _SEALS:
+            return cls(descriptor, size)
+        os.close(descriptor)
+        return cls.new(has_landing=has_landing)
 
     @property
     def record(self) -> Record:
         """What tells the executor where it is."""
         return Record(Kind.LANE, os.getpid(), self.descriptor, len(self.bytes))
+
+
+def _size(has_landing: bool) -> int:
+    return MEMORY_BYTES + (LANDING_BYTES if has_landing else 0)
 
 
 class Lane:

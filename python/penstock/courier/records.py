@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import google_crc32c
 
-VERSION = 3
+VERSION = 4
 MAGIC = b"PSTL"
 RECORD = struct.Struct("<4sBBHQQII")
 _CHECKED_BYTES = RECORD.size - 4

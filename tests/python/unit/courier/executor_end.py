@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.courier.courier import ENVELOPE, OUTCOME_BITS, Outcome, Question, What, write_question
-from penstock.courier.lane import GivenUpError, Lane
-from penstock.courier.records import RECORD, Kind, decode
+from penstock.courier.lane import LANDING_BYTES, MEMORY_BYTES, GivenUpError, Lane
+from penstock.courier.records import RECORD, Kind, Record, decode, encode
 from penstock.transport.deadline import Deadline
 from penstock.transport.errors import TransportError
 
@@ -90,6 +90,7 @@ class ExecutorEnd:
     def open(self, role):
         connection = self.connect(self.token.encode() + role)
         self.sockets.append(connection)
+        connection.sendall(encode(Record(Kind.LANE, 0, 0, MEMORY_BYTES + (LANDING_BYTES if role == b"A" else 0))))
         record = decode(connection.recv(RECORD.size, socket.MSG_WAITALL))
         assert record.kind == Kind.LANE
         with Path(f"/proc/{record.number}/fd/{record.message_bytes}").open("r+b") as file:

@@ -302,7 +302,10 @@ def test_who_does_not_know_the_token_gets_no_lane(tmp_path):
     process.stdout.readline()
     name = tmp_path / "executor.sock"
     assert name.stat().st_mode & 0o777 == 0o600
-    for said in (b"1" * 64 + b"A", b"0" * 64 + b"X", b"0" * 10):
+    token = b"0" * 64
+    wrong_size = encode(offer(has_landing=False))
+    no_offer = encode(Record(Kind.TAKEN, 0))
+    for said in (b"1" * 64 + b"A", token + b"X", b"0" * 10, token + b"A" + wrong_size, token + b"G" + no_offer):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(20)
             connection.connect(str(name))
@@ -313,7 +316,7 @@ def test_who_does_not_know_the_token_gets_no_lane(tmp_path):
     for role in (b"A", b"G"):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.connect(str(name))
-        connection.sendall(b"0" * 64 + role)
+        connection.sendall(b"0" * 64 + role + encode(offer(has_landing=role == b"A")))
         assert decode(connection.recv(RECORD.size)).kind == Kind.LANE
         opened.append(connection)
     assert process.stdout.readline() == "open\n"
@@ -326,10 +329,43 @@ def test_who_does_not_know_the_token_gets_no_lane(tmp_path):
     process.stdout.close()
 
 
+def offer(*, process=0, descriptor=0, has_landing=False):
+    return Record(Kind.LANE, process, descriptor, MEMORY_BYTES + (LANDING_BYTES if has_landing else 0))
+
+
+@pytest.mark.parametrize("has_landing", [False, True])
+def test_the_memory_of_an_earlier_sidecar_is_used_again(has_landing):
+    earlier = LaneMemory.new(has_landing=has_landing)
+    mine = LaneMemory.adopted(earlier.record, has_landing=has_landing)
+    assert os.fstat(mine.descriptor).st_ino == os.fstat(earlier.descriptor).st_ino
+    earlier.bytes[-1] = 7
+    assert mine.bytes[-1] == 7
+
+
+def test_only_memory_of_a_lane_is_used_again(tmp_path):
+    file = (tmp_path / "file").open("w+b")
+    file.truncate(MEMORY_BYTES)
+    unsealed, longer = (os.memfd_create("penstock-lane", os.MFD_ALLOW_SEALING) for _ in range(2))
+    os.ftruncate(unsealed, MEMORY_BYTES)
+    os.ftruncate(longer, MEMORY_BYTES + 1)
+    for descriptor in (file.fileno(), unsealed, longer, 1 << 20):
+        mine = LaneMemory.adopted(offer(process=os.getpid(), descriptor=descriptor))
+        assert len(mine.bytes) == MEMORY_BYTES
+        assert not any(mine.bytes[:4096])
+        mine.bytes[0] = 1
+        if descriptor != 1 << 20:
+            assert os.pread(descriptor, 1, 0) == b"\0"
+    # A process that is not there.
+    assert len(LaneMemory.adopted(offer(process=2**31 - 1, descriptor=3)).bytes) == MEMORY_BYTES
+    file.close()
+    for descriptor in (unsealed, longer):
+        os.close(descriptor)
+
+
 @pytest.fixture
 def lane_ends():
     one, other = socket.socketpair()
-    memory = LaneMemory()
+    memory = LaneMemory.new()
     yield Lane(one, memory.bytes), Lane(other, memory.bytes, is_executor=True), other
     one.close()
     other.close()
@@ -338,7 +374,7 @@ def lane_ends():
 @pytest.mark.parametrize("said", [0, 1, 2**64 - 1])
 def test_whatever_the_counters_of_records_say_they_are_heard(said):
     one, other = socket.socketpair()
-    memory = LaneMemory()
+    memory = LaneMemory.new()
     sidecar, executor = Lane(one, memory.bytes), Lane(other, memory.bytes, is_executor=True)
     counters = memory.bytes[2 * RING_BYTES : MEMORY_BYTES]
     for n in range(3):

@@ -30,6 +30,7 @@ final class Courier(
 ) extends AutoCloseable {
   private val log = LoggerFactory.getLogger(getClass)
   private val clock = Executors.newSingleThreadScheduledExecutor(Sidecar.daemons("penstock-courier-clock"))
+  private val memories = new LaneMemories
   @volatile private var running: Option[CourierProcess] = None
   @volatile private var closed = false
   private var told = false
@@ -52,7 +53,7 @@ final class Courier(
     try while (!closed) {
         val startedNs = System.nanoTime()
         try {
-          val process = CourierProcess.start(command, settings, giver, clock)
+          val process = CourierProcess.start(command, settings, giver, clock, memories)
           running = Some(process)
           try {
             introduce(Some(process.introduction))
@@ -86,6 +87,7 @@ final class Courier(
     running.foreach(_.close())
     thread.interrupt()
     thread.join(Courier.CloseMs)
+    memories.close()
     clock.shutdownNow(): Unit
   }
 }

@@ -85,7 +85,7 @@ trait Giver {
 }
 
 /** One process of an executor's sidecar, and the lanes to it. */
-final class CourierProcess private (python: PythonProcess) extends AutoCloseable {
+final class CourierProcess private (python: PythonProcess, memories: LaneMemories) extends AutoCloseable {
   import CourierProcess._
 
   private val log = LoggerFactory.getLogger(getClass)
@@ -145,8 +145,11 @@ final class CourierProcess private (python: PythonProcess) extends AutoCloseable
           throw e
       } finally
         if (usable) asking.put(lane)
-        // Whatever it was, the lane is in the middle of it.
-        else python.process.destroyForcibly(): Unit
+        else {
+          // Whatever it was, the lane is in the middle of it.
+          python.process.destroyForcibly()
+          memories.keep(lane.shared)
+        }
     }
   }
 
@@ -160,7 +163,7 @@ final class CourierProcess private (python: PythonProcess) extends AutoCloseable
         val connection = SocketChannel.open(name)
         val first = ByteBuffer.wrap(s"$token$role".getBytes(UTF_8))
         while (first.hasRemaining) connection.write(first)
-        val made = Lane.take(connection, memoryBytes)
+        val made = Lane.take(connection, memoryBytes, memories.take(memoryBytes))
         lanes :+= made
         made
       }
@@ -196,7 +199,7 @@ final class CourierProcess private (python: PythonProcess) extends AutoCloseable
     catch {
       // Its end, or that of this process; or it is broken, and so is the sidecar.
       case _: IOException | _: GivenUp => python.process.destroyForcibly(): Unit
-    }
+    } finally memories.keep(lane.shared)
 
   private def send(lane: Lane, code: Byte, message: Message): Unit = lane.send(1 + message.bytes) { out =>
     out.put(Array(code))
@@ -222,6 +225,7 @@ final class CourierProcess private (python: PythonProcess) extends AutoCloseable
   override def close(): Unit = {
     lanes.foreach(_.close())
     python.close()
+    Iterator.continually(asking.poll()).takeWhile(_ != null).foreach(lane => memories.keep(lane.shared))
   }
 }
 
@@ -252,6 +256,8 @@ object CourierProcess {
    *
    * @param command
    *   the program and its arguments before the folder
+   * @param memories
+   *   that sidecars before it had; gets those of this one when it has ended
    * @throws io.penstock.sidecar.SidecarFailure
    *   where it cannot be started
    */
@@ -259,9 +265,10 @@ object CourierProcess {
       command: Seq[String],
       settings: CourierSettings,
       giver: Giver,
-      clock: ScheduledExecutorService
+      clock: ScheduledExecutorService,
+      memories: LaneMemories
   ): CourierProcess = {
-    val courier = new CourierProcess(PythonProcess.start(command, clock))
+    val courier = new CourierProcess(PythonProcess.start(command, clock), memories)
     try {
       courier.open(settings, giver)
       courier

@@ -1,9 +1,7 @@
 package io.penstock.courier
 
 import java.io.IOException
-import java.nio.channels.FileChannel
-import java.nio.file.StandardOpenOption.{READ, WRITE}
-import java.nio.file.{Files, Path}
+import java.nio.file.Path
 
 /**
  * Where answers to a question may land.
@@ -17,13 +15,17 @@ import java.nio.file.{Files, Path}
  */
 final private[courier] case class LandingPlace(process: Long, descriptor: Int, limitMs: Int, token: Long)
 
-/** Memory of other executors of this host in which this one's answers land; the mappings are kept. */
+/** Memory of other executors of this host in which this one's answers land; the mappings are kept while those have it. */
 private[courier] object Landings {
   private val MostKept = 64
-  private val Name = "/memfd:penstock-lane (deleted)"
 
-  private val kept = new java.util.LinkedHashMap[(Path, AnyRef), Landing](16, 0.75f, true) {
-    override def removeEldestEntry(eldest: java.util.Map.Entry[(Path, AnyRef), Landing]): Boolean = size > MostKept
+  private case class Kept(entry: Path, memory: LaneMemory) {
+    val landing = new Landing(memory.bytes.slice(Lane.MemoryBytes, Landing.Bytes))
+    def isThere: Boolean = LaneMemory.inodeOf(entry).contains(memory.inode)
+  }
+
+  private val kept = new java.util.LinkedHashMap[AnyRef, Kept](16, 0.75f, true) {
+    override def removeEldestEntry(eldest: java.util.Map.Entry[AnyRef, Kept]): Boolean = size > MostKept
   }
 
   /**
@@ -31,22 +33,21 @@ private[courier] object Landings {
    * token tells.
    */
   def at(place: LandingPlace): Option[Landing] = {
-    val path = Path.of(s"/proc/${place.process}/fd/${place.descriptor}")
-    try {
-      // A number is another file's as soon as its process has ended.
-      if (Files.readSymbolicLink(path).toString != Name) None
-      else {
-        val file = (path, Files.getAttribute(path, "unix:ino"))
-        Some(synchronized(kept.computeIfAbsent(file, _ => map(path)))).filter(_.expects(place.token))
-      }
-    } catch { case _: IOException | _: SecurityException => None }
+    val entry = Path.of(s"/proc/${place.process}/fd/${place.descriptor}")
+    // A number is another file's as soon as its process has ended.
+    try LaneMemory.inodeOf(entry).map(landing(entry, _)).filter(_.expects(place.token))
+    catch { case _: IOException | _: SecurityException => None }
   }
 
-  private def map(path: Path): Landing = {
-    val file = FileChannel.open(path, READ, WRITE)
-    try {
-      if (file.size != Lane.AskingBytes) throw new IOException(s"$path has ${file.size} bytes")
-      new Landing(file.map(FileChannel.MapMode.READ_WRITE, Lane.MemoryBytes.toLong, Landing.Bytes.toLong))
-    } finally file.close()
+  private def landing(entry: Path, inode: AnyRef): Landing = synchronized {
+    val known = Option(kept.get(inode)).getOrElse {
+      kept.values.removeIf(!_.isThere)
+      val memory = LaneMemory.at(entry, Lane.AskingBytes)
+      memory.close()
+      Kept(entry, memory)
+    }
+    // The sidecar of an executor that was started anew has the same memory, elsewhere.
+    if (known.entry != entry || !kept.containsKey(inode)) kept.put(inode, known.copy(entry = entry))
+    known.landing
   }
 }

@@ -2,9 +2,8 @@ package io.penstock.courier
 
 import java.io.{EOFException, IOException}
 import java.nio.ByteBuffer
-import java.nio.channels.{FileChannel, SocketChannel}
+import java.nio.channels.SocketChannel
 import java.nio.file.Path
-import java.nio.file.StandardOpenOption.{READ, WRITE}
 
 import scala.util.control.NonFatal
 
@@ -15,11 +14,12 @@ final class GivenUp extends Exception("the sidecar could not finish its answer: 
  * The executor's side of a lane to its sidecar: a ring of memory for each way, and a connection that says what is in them
  * (docs/PROTOCOL.md, section 12). One side speaks at a time; data are copied once on each side. For one thread at a time.
  *
- * @param memory
+ * @param shared
  *   what the executor sends, what it receives, and the counters of records
  */
-final class Lane(connection: SocketChannel, memory: ByteBuffer) extends AutoCloseable {
-  private val bell = new Bell(connection, memory.slice(2 * Lane.RingBytes, Bell.CountersBytes))
+final class Lane private (connection: SocketChannel, private[courier] val shared: LaneMemory) extends AutoCloseable {
+  private val memory = shared.bytes
+  private val bell = new Bell(connection, memory.slice(Lane.CountersAt, Bell.CountersBytes))
 
   /** Behind rings and counters, where this side asks. */
   private[courier] lazy val landing = new Landing(memory.slice(Lane.MemoryBytes, Landing.Bytes))
@@ -141,7 +141,8 @@ object Lane {
   val SliceBytes: Int = 256 << 10
   val Slots = 16
   val RingBytes: Int = Slots * SliceBytes
-  val MemoryBytes: Int = 2 * RingBytes + Bell.CountersBytes
+  private[courier] val CountersAt: Int = 2 * RingBytes
+  val MemoryBytes: Int = CountersAt + Bell.CountersBytes
 
   /** Of a lane on which the executor asks, with its landing. */
   val AskingBytes: Int = MemoryBytes + Landing.Bytes
@@ -159,16 +160,38 @@ object Lane {
    * @throws java.io.IOException
    *   where that cannot be mapped
    */
-  def take(connection: SocketChannel, memoryBytes: Int): Lane = {
+  def take(connection: SocketChannel, memoryBytes: Int): Lane = take(connection, memoryBytes, None)
+
+  /**
+   * The same, and offers memory that an earlier sidecar had: it is used, or closed.
+   */
+  private[courier] def take(connection: SocketChannel, memoryBytes: Int, offered: Option[LaneMemory]): Lane =
+    try {
+      val at = offered.flatMap(_.descriptor)
+      val process = at.fold(0L)(_ => ProcessHandle.current().pid())
+      val offer = LaneRecord.encode(LaneRecord(LaneRecordKind.Memory, process, at.fold(0L)(_.toLong), memoryBytes))
+      while (offer.hasRemaining) connection.write(offer)
+      val entry = told(connection, memoryBytes)
+      offered.filter(o => LaneMemory.inodeOf(entry).contains(o.inode)) match {
+        case Some(same) => new Lane(connection, same)
+        case None =>
+          offered.foreach(_.close())
+          new Lane(connection, LaneMemory.at(entry, memoryBytes))
+      }
+    } catch {
+      case e: IOException =>
+        offered.foreach(_.close())
+        throw e
+    }
+
+  /** Where the sidecar says that a lane's memory is. */
+  private def told(connection: SocketChannel, memoryBytes: Int): Path = {
     val bytes = ByteBuffer.allocate(LaneRecord.Bytes)
     while (bytes.hasRemaining)
       if (connection.read(bytes) < 0) throw new EOFException("the sidecar refused a lane")
     LaneRecord.decode(bytes.array) match {
       case LaneRecord(LaneRecordKind.Memory, process, descriptor, `memoryBytes`) =>
-        // It has no other name: nothing is left of it when both processes are gone.
-        val file = FileChannel.open(Path.of(s"/proc/$process/fd/$descriptor"), READ, WRITE)
-        try new Lane(connection, file.map(FileChannel.MapMode.READ_WRITE, 0, memoryBytes.toLong))
-        finally file.close()
+        Path.of(s"/proc/$process/fd/$descriptor")
       case other => throw new BrokenLane(s"$other, and the memory of a lane was due")
     }
   }

@@ -43,7 +43,7 @@ final case class LaneRecord(kind: LaneRecordKind, number: Long, messageBytes: Lo
 /** Records to bytes and back. It does no I/O. */
 object LaneRecord {
   val Bytes = 32
-  private val Version = 3
+  private val Version = 4
   private val Magic = 0x4c545350 // PSTL
   private val CheckedBytes = 28
 

@@ -1,7 +1,7 @@
 package io.penstock.status
 
 import io.penstock.state.format.StoreKey
-import io.penstock.telemetry.{ShardsMeasured, StateLoad}
+import io.penstock.telemetry.{OperatorLoad, ShardsMeasured, StateLoad}
 import org.json4s.JsonAST._
 import org.json4s.JsonDSL._
 import org.json4s.jackson.JsonMethods
@@ -57,8 +57,12 @@ final case class StatusDocument(
       ("stateBytes" -> state.bytes.toSeq) ~
       ("keys" -> state.keys.toSeq) ~
       ("operations" -> state.operations.toSeq) ~
+      ("operators" -> s.operators.toSeq.sortBy(_._1).map(operator)) ~
       ("stores" -> s.stores.toSeq.sortBy { case (key, _) => (key.operatorId, key.storeName) }.map(store))
   }
+
+  private def operator(of: (Long, OperatorLoad)): JObject =
+    ("operator" -> of._1) ~ ("rows" -> of._2.rows.toSeq) ~ ("busyNs" -> of._2.busyNs.toSeq)
 
   private def store(of: (StoreKey, StateLoad)): JObject =
     ("operator" -> of._1.operatorId) ~

@@ -24,6 +24,8 @@ import io.penstock.state.format.StoreKey
  *   time of each task, waiting for input left out
  * @param tasksWaitNs
  *   time in which each task waited for input of others
+ * @param operators
+ *   of each of the region's operators and of each shard: rows that came into it, and the time of these that it took
  * @param stores
  *   of each store of the region's operators and of each shard: size before the changes of the batch, and operations in it
  */
@@ -37,6 +39,7 @@ final case class ShardsMeasured(
     busyNs: Array[Long],
     tasksBusyNs: Array[Long],
     tasksWaitNs: Array[Long],
+    operators: Map[Long, OperatorLoad],
     stores: Map[StoreKey, StateLoad]
 ) extends SparkListenerEvent {
 

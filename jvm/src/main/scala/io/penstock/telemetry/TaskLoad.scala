@@ -13,13 +13,16 @@ package io.penstock.telemetry
  *   of it, waiting for input of other tasks
  * @param heavyKeys
  *   keys that had much of the task's time or rows: no other task has rows of them
+ * @param operators
+ *   what each operator had of it, where there are several
  */
 final case class TaskLoad(
     shards: Array[Int],
     busyNs: Array[Long],
     totalNs: Long,
     waitNs: Long,
-    heavyKeys: Seq[KeyLoad]
+    heavyKeys: Seq[KeyLoad],
+    operators: Seq[TaskOperatorLoad]
 ) {
 
   /** Its time, waiting left out. */

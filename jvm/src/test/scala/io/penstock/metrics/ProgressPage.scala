@@ -17,8 +17,9 @@ object ProgressPage {
       |rows that keeps the cost of measuring near 1 % of a task. Rows that are handed to another thread or process, as those of
       |Python operators are, are charged with the time of handing them over only. Attempts that failed do not count.
       |
-      |While a query runs, the numbers of its regions and stores are in Spark's metrics system too, of the newest batch:
-      |`driver.penstock.<name of the query, or its id>.region<region>.<field>` and `….store<operator>.<store>.<field>`.
+      |While a query runs, the numbers of its regions, operators and stores are in Spark's metrics system too, of the newest batch:
+      |`driver.penstock.<name of the query, or its id>.region<region>.<field>`, `….operator<operator>.<field>` and
+      |`….store<operator>.<store>.<field>`.
       |Where several queries that run have the same name, all but the first have the id of their run behind it.
       |""".stripMargin
 
@@ -27,6 +28,7 @@ object ProgressPage {
     table("penstock", ReportSchema.report),
     table("penstock.regions[]", ReportSchema.region),
     table("penstock.regions[].heavyKeys[]", ReportSchema.key),
+    table("penstock.operators[]", ReportSchema.operator),
     table("penstock.stores[]", ReportSchema.store),
     table("penstock.state", ReportSchema.run)
   ).mkString("\n")

@@ -79,7 +79,7 @@ trait LateExchange extends ShuffleExchangeExec {
   private def boundKeys: Seq[Expression] = BindReferences.bindReferences(late.expressions, child.output)
 
   override protected def doExecute(): RDD[InternalRow] =
-    new LateRDD(late.plan.routing, late.plan.tasks, boundKeys, shuffleDependency, readMetrics)
+    new LateRDD(late.plan.routing, late.plan.tasks, boundKeys, late.reader, shuffleDependency, readMetrics)
 
   override def getShuffleRDD(partitionSpecs: Array[ShufflePartitionSpec]): RDD[InternalRow] =
     throw new UnsupportedOperationException("a routed exchange is read by its binding, never adaptively")

@@ -42,14 +42,18 @@ final class LatePlan(
 /**
  * Output of a routed exchange: rows of equal keys share a task, but which one is decided at the barrier. Stays a
  * [[HashPartitioning]], because a union compares its inputs' partitionings by that type.
+ *
+ * @param reader
+ *   operator that gets the rows; not part of the equality, since a plan may read an exchange twice
  */
-final class LatePartitioning(keys: Seq[Expression], val plan: LatePlan) extends HashPartitioning(keys, plan.tasks) {
+final class LatePartitioning(keys: Seq[Expression], val plan: LatePlan, val reader: Long)
+    extends HashPartitioning(keys, plan.tasks) {
 
   override def partitionIdExpression: Expression =
     throw new UnsupportedOperationException("the task of a row is decided when the batch runs, not by its key")
 
   override protected def withNewChildrenInternal(newChildren: IndexedSeq[Expression]): HashPartitioning =
-    new LatePartitioning(newChildren, plan)
+    new LatePartitioning(newChildren, plan, reader)
 
   override def canEqual(other: Any): Boolean = other.isInstanceOf[LatePartitioning]
 
@@ -60,4 +64,10 @@ final class LatePartitioning(keys: Seq[Expression], val plan: LatePlan) extends 
   override def hashCode(): Int = expressions.hashCode() * 31 + plan.hashCode()
   override def productPrefix: String = "LatePartitioning"
   override def toString: String = s"latepartitioning(${expressions.mkString(", ")}, $plan)"
+}
+
+private[routing] object LatePartitioning {
+
+  /** Where no stateful operator gets the rows. */
+  val NoReader: Long = -1L
 }

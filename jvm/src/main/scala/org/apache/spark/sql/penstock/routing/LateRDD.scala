@@ -15,11 +15,14 @@ import org.apache.spark.{Dependency, Partition, ShuffleDependency, SparkContext,
  *
  * @param keys
  *   bound expressions whose hash is a row's shard
+ * @param reader
+ *   operator that gets the rows
  */
 final class LateRDD(
     @transient private val routing: RegionRouting,
     tasks: Int,
     keys: Seq[Expression],
+    reader: Long,
     private var dep: ShuffleDependency[Int, InternalRow, InternalRow],
     metrics: Map[String, SQLMetric]
 ) extends RDD[InternalRow](dep.rdd.context, Nil) {
@@ -45,7 +48,7 @@ final class LateRDD(
     val binding = shipped.forTask(split.index)
     TaskLeases.install(context, shipped.lease, binding.shardsOf(split.index))
     val reporter = new SQLShuffleReadMetricsReporter(context.taskMetrics().createTempShuffleReadMetrics(), metrics)
-    MeteredRows.input(BlockList.read(dep, binding.runsOf(split.index), context, reporter), keys, load)
+    MeteredRows.input(BlockList.read(dep, binding.runsOf(split.index), context, reporter), keys, reader, load)
   }
 
   override def clearDependencies(): Unit = {

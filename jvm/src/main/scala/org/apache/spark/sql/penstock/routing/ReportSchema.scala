@@ -76,6 +76,12 @@ object ReportSchema {
     )
     .add("reason", StringType, true, "why it is not routed")
 
+  val operator: StructType = new StructType()
+    .add("operator", LongType, true, "its id")
+    .add("name", StringType, true, "what it does")
+    .add("rows", LongType, true, "rows that came into it")
+    .add("rowsMs", LongType, true, "time of these that it took, estimated from those that were timed")
+
   val store: StructType =
     metrics(
       new StructType()
@@ -92,6 +98,7 @@ object ReportSchema {
     .add("shards", IntegerType, true, "shards of the query's state")
     .add("reason", StringType, true, "why Penstock leaves the query alone")
     .add("regions", ArrayType(region), true, "parts of the plan that are routed alike")
+    .add("operators", ArrayType(operator), true, "stateful operators of regions that are routed")
     .add("stores", ArrayType(store), true, "state stores, in the checkpoint")
     .add("state", run, true, "state, since the query was started")
     .add("scaling", StringType, true, "with `penstock.latency.targetMs`: why there are so many executors")

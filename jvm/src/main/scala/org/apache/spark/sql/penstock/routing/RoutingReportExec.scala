@@ -26,7 +26,7 @@ private[routing] trait RoutingReport {
 
 /** Penstock leaves the query alone. */
 final private[routing] class LeftAlone(reason: String) extends RoutingReport {
-  override def row: Row = RoutingReport.row("off", null, null, reason, Nil, None, None)
+  override def row: Row = RoutingReport.row("off", null, null, reason, Nil, Nil, None, None)
   override def planned: String = s"left alone: $reason"
 }
 
@@ -45,6 +45,7 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       batch.spec.shardCount,
       null,
       batch.regions.map(region),
+      batch.regions.flatMap(operators),
       Some(batch.state()),
       LatencyTargets.reason(batch.spec.runId)
     )
@@ -89,6 +90,18 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
     new GenericRowWithSchema(values.toArray, ReportSchema.region)
   }
 
+  private def operators(r: RegionRouting): Seq[Row] = r.barrier.decision.toSeq.flatMap { decision =>
+    val loads = r.load.ofOperators(decision.rows)
+    r.spec.operators.zip(r.names).map { case (operator, name) =>
+      val load = loads.get(operator.operatorId)
+      val (rows, busyNs) = load.fold((0L, 0L))(l => (l.rows.sum, l.busyNs.sum))
+      new GenericRowWithSchema(
+        Array[Any](operator.operatorId, name, rows, busyNs / 1000000L),
+        ReportSchema.operator
+      )
+    }
+  }
+
   private def outcome(r: RegionRouting, d: Decision, heaviestKey: Option[(String, Double)]): String = {
     val words = BindingOutcome(
       d.beforeOverMean,
@@ -122,11 +135,13 @@ private[routing] object RoutingReport {
       shards: Any,
       reason: String,
       regions: Seq[Row],
+      operators: Seq[Row],
       state: Option[StateReport],
       scaling: Option[String]
   ): Row = {
     val stores = state.toSeq.flatMap(s => s.lags.map(lag => store(lag, s.loads.getOrElse(lag.store, StateLoad.Empty))))
-    val values = Array[Any](mode, epoch, shards, reason, regions, stores, state.map(run).orNull, scaling.orNull)
+    val values =
+      Array[Any](mode, epoch, shards, reason, regions, operators, stores, state.map(run).orNull, scaling.orNull)
     new GenericRowWithSchema(values, ReportSchema.report)
   }
 
@@ -186,6 +201,9 @@ object RoutingReportExec {
 
   /** What a report tells of regions, in their order. */
   def regions(report: Row): Seq[Row] = report.getAs[scala.collection.Seq[Row]]("regions").toSeq
+
+  /** What it tells of operators. */
+  def operators(report: Row): Seq[Row] = report.getAs[scala.collection.Seq[Row]]("operators").toSeq
 
   /** What it tells of state stores. */
   def stores(report: Row): Seq[Row] = report.getAs[scala.collection.Seq[Row]]("stores").toSeq

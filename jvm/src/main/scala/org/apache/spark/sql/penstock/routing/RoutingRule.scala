@@ -5,7 +5,7 @@ import java.util.IdentityHashMap
 import org.apache.spark.sql.catalyst.plans.physical.{HashPartitioning, StatefulOpClusteredDistribution}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.datasources.v2.V2TableWriteExec
-import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
+import org.apache.spark.sql.execution.exchange.{ShuffleExchangeExec, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkExec
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.sql.execution.streaming.operators.stateful.flatmapgroupswithstate.FlatMapGroupsWithStateExec
@@ -19,7 +19,7 @@ import org.apache.spark.sql.penstock.shims.{
   SwappedTransformWithState,
   SwappedTransformWithStateInPySpark
 }
-import org.apache.spark.sql.penstock.telemetry.MeterExec
+import org.apache.spark.sql.penstock.telemetry.{MeterExec, MeteredReader}
 
 import io.penstock.conf.{ApplicationSetup, Mode}
 
@@ -77,6 +77,7 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
     private val exchanges = new IdentityHashMap[SparkPlan, RegionRouting]()
     private val leased = new IdentityHashMap[SparkPlan, RegionRouting]()
     private val unions = new IdentityHashMap[SparkPlan, RegionRouting]()
+    private val readers = new IdentityHashMap[SparkPlan, Long]()
     private val metered = new IdentityHashMap[SparkPlan, RegionRouting]()
 
     def add(region: Region, route: Route, routing: RegionRouting): Unit = {
@@ -84,7 +85,10 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
       route match {
         case Route.Late(inputs) =>
           inputs.foreach(exchanges.put(_, routing))
-          region.operators.foreach(metered.put(_, routing))
+          region.operators.foreach { o =>
+            metered.put(o, routing)
+            o.children.flatMap(RoutingRule.feeding).foreach(readers.put(_, o.getStateInfo.operatorId))
+          }
         case _ => RoutingRule.lowest(region).foreach(leased.put(_, routing))
       }
     }
@@ -98,7 +102,8 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
       val timed = Option(metered.get(node)).fold(below)(meter(node, below, _))
       val changed = if (timed == node.children) node else node.withNewChildren(timed)
       changed match {
-        case e: ShuffleExchangeExec if exchanges.containsKey(node) => late(e, exchanges.get(node))
+        case e: ShuffleExchangeExec if exchanges.containsKey(node) =>
+          late(e, exchanges.get(node), readers.getOrDefault(node, LatePartitioning.NoReader))
         case u: UnionExec if unions.containsKey(node) => lease(u, unions.get(node))
         case t: TransformWithStateExec => SwappedTransformWithState(t)
         case t: TransformWithStateInPySparkExec => SwappedTransformWithStateInPySpark(t)
@@ -110,21 +115,21 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
     private def meter(operator: SparkPlan, inputs: Seq[SparkPlan], region: RegionRouting): Seq[SparkPlan] =
       inputs.zip(operator.requiredChildDistribution).map {
         case (input, clustered: StatefulOpClusteredDistribution) if !input.isInstanceOf[LateExchange] =>
-          MeterExec(clustered.expressions, RoutingRule.takesGroups(operator), input)(region.load)
+          MeterExec(clustered.expressions, RoutingRule.reader(operator, input), input)(region.load)
         case (input, _) => input
       }
 
     private def lease(below: SparkPlan, region: RegionRouting): SparkPlan =
       LeaseExec(below, region.reason.getOrElse(""))(region)
 
-    private def late(exchange: ShuffleExchangeExec, region: RegionRouting): SparkPlan = {
+    private def late(exchange: ShuffleExchangeExec, region: RegionRouting, reader: Long): SparkPlan = {
       val batch = region.batch
       val id = region.spec.region
       val tasks = if (batch.mode == Mode.Observe) batch.spec.shardCount else batch.epoch.tasks(id)
       val plan =
         new LatePlan(batch.spec.runId, batch.spec.batchId, id, tasks, region.lease.layout, batch.epoch.number, region)
       val keys = exchange.outputPartitioning.asInstanceOf[HashPartitioning].expressions
-      RoutedExchange(exchange, new LatePartitioning(keys, plan))
+      RoutedExchange(exchange, new LatePartitioning(keys, plan, reader))
     }
   }
 }
@@ -138,6 +143,23 @@ private[routing] object RoutingRule {
     val writers = region.operators.collect { case w: StateStoreWriter => w }.sortBy(_.getStateInfo.operatorId)
     val operators = writers.map(w => OperatorLease(w.getStateInfo.operatorId, kind(w), w.stateStoreNames))
     RegionSpec(operators.head.operatorId, region.route == Route.Single, operators)
+  }
+
+  private def reader(operator: SparkPlan, input: SparkPlan): MeteredReader = {
+    val id = idOf(operator)
+    MeteredReader(id.get, takesGroups(operator), feeding(input).exists(below => idOf(below).exists(!id.contains(_))))
+  }
+
+  private def idOf(node: SparkPlan): Option[Long] = node match {
+    case o: StatefulOperator => o.stateInfo.map(_.operatorId)
+    case _ => None
+  }
+
+  /** The nearest stateful operators and exchanges from which the rows of a node come. */
+  private def feeding(node: SparkPlan): Seq[SparkPlan] = node match {
+    case o: StatefulOperator if o.stateInfo.isDefined => Seq(o)
+    case e: ShuffleExchangeLike => Seq(e)
+    case n => n.children.flatMap(feeding)
   }
 
   /** Whether an operator calls a user's function, in the task itself, with all rows of a key. */

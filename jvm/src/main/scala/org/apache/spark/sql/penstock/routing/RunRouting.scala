@@ -184,6 +184,7 @@ final private[routing] class RunRouting(
     }
     val load = new RegionLoad(
       layout,
+      r.spec.operators.map(_.operatorId),
       if (settings.mode == Mode.Observe) batch.spec.shardCount else tasks,
       settings.reportKeys,
       load =>
@@ -218,6 +219,7 @@ final private[routing] class RunRouting(
       load.busyOfShardsNs,
       load.tasks.map(_.workNs).toArray,
       load.tasks.map(_.waitNs).toArray,
+      load.ofOperators(decision.rows),
       leases.stateLoads(runId, region).map { case (store, state) => store -> state.of(load.layout.shards) }
     ))
   }

@@ -11,11 +11,12 @@ import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
  *
  * @param keys
  *   whose hash is the row's shard
- * @param grouped
- *   whether the operator gets the rows of one key after another, all of a key together
+ * @param reader
+ *   the operator
  */
-final case class MeterExec(keys: Seq[Expression], grouped: Boolean, child: SparkPlan)(@transient val load: RegionLoad)
-    extends UnaryExecNode {
+final case class MeterExec(keys: Seq[Expression], reader: MeteredReader, child: SparkPlan)(
+    @transient val load: RegionLoad
+) extends UnaryExecNode {
 
   override def nodeName: String = "ShardMeter"
   override def output: Seq[Attribute] = child.output
@@ -25,8 +26,8 @@ final case class MeterExec(keys: Seq[Expression], grouped: Boolean, child: Spark
 
   override protected def doExecute(): RDD[InternalRow] = {
     val bound = BindReferences.bindReferences(keys, child.output)
-    val (region, byKey) = (load, grouped)
-    child.execute().mapPartitionsInternal(MeteredRows.within(_, bound, byKey, region))
+    val (region, by) = (load, reader)
+    child.execute().mapPartitionsInternal(MeteredRows.within(_, bound, by, region))
   }
 
   override protected def withNewChildInternal(newChild: SparkPlan): MeterExec = copy(child = newChild)(load)

@@ -23,6 +23,7 @@ final private class MeteredRows(
     grouped: Boolean,
     hash: ShardHash,
     meter: TaskMeter,
+    part: OperatorPart,
     reportKeys: Boolean
 ) extends Iterator[InternalRow] {
   private val spacing = meter.spacing()
@@ -48,26 +49,34 @@ final private class MeteredRows(
   meter.onEnd { () => ofRows.settle(); ofGroups.settle() }
 
   override def hasNext: Boolean = {
-    if (owns) close()
+    asked()
     val more = rows.hasNext
     if (!more && inGroup) endLastGroup()
     more
   }
 
   override def next(): InternalRow = {
-    if (owns) close()
+    asked()
     val row = rows.next()
     owns = audible && meter.enter()
     if (owns) {
       if (grouped) ofGroup(row) else if (spacing.takes()) time(row, hash.ofKey(row))
-    }
+    } else if (audible) part.goesOn()
+    if (part.counts) part.counted(hash.ofKey(row))
     row
   }
+
+  private def asked(): Unit = if (owns) close() else part.ends()
 
   private def time(row: InternalRow, key: Int): Unit = {
     timed = row
     timedHash = key
+    begin()
+  }
+
+  private def begin(): Unit = {
     sinceNs = System.nanoTime()
+    part.begins(sinceNs)
   }
 
   private def ofGroup(row: InternalRow): Unit = {
@@ -104,7 +113,7 @@ final private class MeteredRows(
   private def endLastGroup(): Unit = {
     inGroup = false
     owns = audible && meter.enter()
-    if (owns && endGroup()) sinceNs = System.nanoTime()
+    if (owns && endGroup()) begin()
   }
 
   private def close(): Unit = {
@@ -112,6 +121,7 @@ final private class MeteredRows(
     if (ended != null) closeGroup(now)
     else if (timed != null) {
       val weight = spacing.weight.toLong
+      part.timed(timedHash, spacing.weight)
       ofRows.add(timedHash, spacing.timed(now - sinceNs), weight)(text.of(timed, timedHash))
     }
     timed = null
@@ -122,6 +132,7 @@ final private class MeteredRows(
   private def closeGroup(now: Long): Unit = {
     val doneAt = meter.stateInUse.doneAt(otherwise = if (timed == null) now else sinceNs)
     val weight = groupSpacing.weight.toLong
+    part.timed(endedHash, groupSpacing.weight)
     val ns = math.max(1L, now - sinceNs)
     val booked = groupSpacing.timed(ns).toDouble / ns
     ofGroups.add(endedHash, ((doneAt - sinceNs) * booked).toLong, weight * endedRows)(text.of(ended, endedHash))
@@ -162,41 +173,56 @@ private object FirstAsOthers {
 object MeteredRows {
 
   /** The input of the running task, timed and counted. Arguments as for [[within]]. */
-  def input(rows: Iterator[InternalRow], keys: Seq[Expression], load: RegionLoad): Iterator[InternalRow] =
-    metered(rows, keys, isInput = true, grouped = false, load)
+  def input(rows: Iterator[InternalRow], keys: Seq[Expression], reader: Long, load: RegionLoad): Iterator[InternalRow] =
+    metered(rows, keys, isInput = true, MeteredReader(reader, grouped = false, fromOthers = true), load)
 
   /**
    * Rows within the running task, timed.
    *
    * @param keys
    *   bound expressions whose hash is a row's shard
-   * @param grouped
-   *   whether all rows of a key come together, to an operator that takes them so
+   * @param reader
+   *   the operator that gets them
    * @param load
    *   of the task's region, which gets what is measured
    */
   def within(
       rows: Iterator[InternalRow],
       keys: Seq[Expression],
-      grouped: Boolean,
+      reader: MeteredReader,
       load: RegionLoad
   ): Iterator[InternalRow] =
-    metered(rows, keys, isInput = false, grouped, load)
+    metered(rows, keys, isInput = false, reader, load)
 
   private def metered(
       rows: Iterator[InternalRow],
       keys: Seq[Expression],
       isInput: Boolean,
-      grouped: Boolean,
+      reader: MeteredReader,
       load: RegionLoad
-  ) =
+  ) = {
+    val meter = TaskMeter.of(TaskContext.get(), load)
     new MeteredRows(
       rows,
       keys,
       isInput,
-      grouped,
+      reader.grouped,
       ShardHash(keys, load.layout),
-      TaskMeter.of(TaskContext.get(), load),
+      meter,
+      meter.partOf(reader.operator, reader.fromOthers),
       load.reportKeys
     )
+  }
 }
+
+/**
+ * The operator that gets rows that are timed.
+ *
+ * @param operator
+ *   its id
+ * @param grouped
+ *   whether it takes all rows of a key together
+ * @param fromOthers
+ *   whether they come into it, not from another of its own nodes
+ */
+final case class MeteredReader(operator: Long, grouped: Boolean, fromOthers: Boolean)

@@ -16,9 +16,9 @@ import org.apache.spark.sql.types.{NumericType, StructType}
 import com.codahale.metrics.{Gauge, MetricRegistry}
 
 /**
- * What a query's newest batch reports of its regions and stores, for Spark's metrics system: a source for each run while it
+ * What a query's newest batch reports of its regions, operators and stores, for Spark's metrics system: a source for each run while it
  * runs, `penstock.<name or id>`, and behind that the run's id where another one has the name, with a gauge for each number,
- * `region<id>.<field>` and `store<operator>.<name>.<field>`. Docs: `docs/progress.md`.
+ * `region<id>.<field>`, `operator<id>.<field>` and `store<operator>.<name>.<field>`. Docs: `docs/progress.md`.
  */
 final class QueryMetrics(sc: SparkContext) extends SparkListener {
   private val running = mutable.Map.empty[UUID, QueryMetrics.RunSource]
@@ -74,12 +74,11 @@ object QueryMetrics {
   private def numbers(schema: StructType): Seq[String] =
     schema.filter(f => f.dataType.isInstanceOf[NumericType] && !idOf(f.name)).map(_.name)
 
-  /** Of a batch with regions, these and their stores, each by its name. */
+  /** Of a batch with regions, these, their operators and stores, each by its name. */
   private def parts(progress: StreamingQueryProgress): Option[Map[String, Row]] =
-    RoutingReportExec.of(progress).map(r => RoutingReportExec.regions(r) -> RoutingReportExec.stores(r))
-      .filter(_._1.nonEmpty)
-      .map { case (regions, stores) =>
-        regions.map(r => s"region${r.getAs[Long]("region")}" -> r).toMap ++
-          stores.map(s => s"store${s.getAs[Long]("operator")}.${s.getAs[String]("store")}" -> s)
-      }
+    RoutingReportExec.of(progress).filter(RoutingReportExec.regions(_).nonEmpty).map { report =>
+      RoutingReportExec.regions(report).map(r => s"region${r.getAs[Long]("region")}" -> r).toMap ++
+        RoutingReportExec.operators(report).map(o => s"operator${o.getAs[Long]("operator")}" -> o) ++
+        RoutingReportExec.stores(report).map(s => s"store${s.getAs[Long]("operator")}.${s.getAs[String]("store")}" -> s)
+    }
 }

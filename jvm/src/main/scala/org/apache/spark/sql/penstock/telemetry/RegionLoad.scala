@@ -6,11 +6,13 @@ import org.apache.spark.util.AccumulatorV2
 
 import io.penstock.control.HeavyKey
 import io.penstock.sharding.Layout
-import io.penstock.telemetry.TaskLoad
+import io.penstock.telemetry.{OperatorLoad, TaskLoad}
 
 /**
  * What the tasks of a region measured in one batch, by task. Only attempts that succeeded count.
  *
+ * @param operators
+ *   ids of the stateful operators of the region
  * @param taskCount
  *   N
  * @param reportKeys
@@ -20,13 +22,14 @@ import io.penstock.telemetry.TaskLoad
  */
 final class RegionLoad(
     val layout: Layout,
+    val operators: Seq[Long],
     taskCount: Int,
     val reportKeys: Boolean,
     @transient private val whenComplete: RegionLoad => Unit
 ) extends PartitionAccumulator[TaskLoad] {
   private var isComplete = false
 
-  override protected def empty: RegionLoad = new RegionLoad(layout, taskCount, reportKeys, null)
+  override protected def empty: RegionLoad = new RegionLoad(layout, operators, taskCount, reportKeys, null)
 
   override def merge(other: AccumulatorV2[(Int, TaskLoad), java.util.Map[Int, TaskLoad]]): Unit = {
     super.merge(other)
@@ -56,6 +59,17 @@ final class RegionLoad(
 
   /** Time of each shard, over all tasks so far. */
   def busyOfShardsNs: Array[Long] = TaskLoad.busyOfShards(tasks, layout.shards)
+
+  /**
+   * What each operator did, over all tasks so far.
+   *
+   * @param rows
+   *   that came into the region, of each shard
+   */
+  def ofOperators(rows: Array[Long]): Map[Long, OperatorLoad] = operators match {
+    case Seq(one) => Map(one -> OperatorLoad(rows, busyOfShardsNs))
+    case _ => OperatorLoad.sum(tasks, layout.shards)
+  }
 }
 
 object RegionLoad {

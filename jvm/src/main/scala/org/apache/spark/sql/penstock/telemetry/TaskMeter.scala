@@ -7,18 +7,19 @@ import scala.collection.mutable
 import org.apache.spark.TaskContext
 
 import io.penstock.sharding.Layout
-import io.penstock.telemetry.{KeySketch, SampleSpacing, StateInUse, TaskLoad}
+import io.penstock.telemetry.{KeySketch, SampleSpacing, StateInUse, TaskLoad, TaskOperatorLoad}
 
 /**
  * Books the time of one task's rows to their shards. Several iterators of a task share it, from the read of its input
  * upwards: while a row that one of them handed over is processed, the others above it are silent, so that no time is
  * booked twice.
  */
-final class TaskMeter private (layout: Layout, attempt: Long, val stateInUse: StateInUse) {
+final class TaskMeter private (layout: Layout, operatorIds: Seq[Long], attempt: Long, val stateInUse: StateInUse) {
   private val startedNs = System.nanoTime()
   private val thread = Thread.currentThread
   private val busyNs = new Array[Long](layout.shards)
   private val keys = new KeySketch
+  private val times = Option.when(operatorIds.size > 1)(new OperatorTimes(operatorIds, layout.shards))
   private val atEnd = mutable.ArrayBuffer.empty[() => Unit]
   private var inRow = false
 
@@ -39,6 +40,11 @@ final class TaskMeter private (layout: Layout, attempt: Long, val stateInUse: St
     keys.add(hash, ns, rows)(text)
   }
 
+  /** One operator's part in the time of rows: nothing where it is the only one, or none of the region. */
+  private[telemetry] def partOf(operator: Long, counts: Boolean): OperatorPart =
+    times.filter(_.indexOf(operator) >= 0)
+      .fold[OperatorPart](Undivided)(all => new TimedPart(all, all.indexOf(operator), counts, layout))
+
   /** What is to be done when the task has ended, before what was measured is told. */
   def onEnd(settle: () => Unit): Unit = atEnd += settle
 
@@ -49,7 +55,8 @@ final class TaskMeter private (layout: Layout, attempt: Long, val stateInUse: St
     atEnd.foreach(_.apply())
     val shards = busyNs.indices.filter(busyNs(_) > 0L).toArray
     val heavy = keys.heavy(layout.shardOf)
-    TaskLoad(shards, shards.map(busyNs(_)), System.nanoTime() - startedNs, waitNs, heavy)
+    val operators = times.fold(Seq.empty[TaskOperatorLoad])(_.loads(busyNs))
+    TaskLoad(shards, shards.map(busyNs(_)), System.nanoTime() - startedNs, waitNs, heavy, operators)
   }
 }
 
@@ -68,7 +75,7 @@ object TaskMeter {
   def of(context: TaskContext, region: RegionLoad): TaskMeter = {
     val attempt = context.taskAttemptId()
     Option(meters.get(attempt)).getOrElse {
-      val meter = new TaskMeter(region.layout, attempt, stateInUse(context))
+      val meter = new TaskMeter(region.layout, region.operators, attempt, stateInUse(context))
       meters.put(attempt, meter)
       context.addTaskCompletionListener[Unit] { ended =>
         meters.remove(attempt)

@@ -33,7 +33,7 @@ abstract class LateExchanges extends AnyFunSuite with LocalSpark {
     val spec = RegionSpec(region, single = false, Seq(OperatorLease(region, OperatorKind.WholeKey, Seq("default"))))
     val batch = BatchSpec(new UUID(1, 2), "nowhere", 7, shards, Seq(spec))
     val lease = state.open(spark, batch)(Map.empty)(region)
-    val load = new RegionLoad(Layout(shards), tasks, reportKeys = true, _ => ())
+    val load = new RegionLoad(Layout(shards), Seq(region), tasks, reportKeys = true, _ => ())
     spark.sparkContext.register(load)
     val mode = if (observe) Mode.Observe else Mode.On
     new BatchRouting(
@@ -71,7 +71,8 @@ abstract class LateExchanges extends AnyFunSuite with LocalSpark {
       r.lease.layout,
       r.batch.epoch.number,
       r
-    )
+    ),
+    r.spec.region
   )
 
   /** The plan of `df`, whose exchanges are routed. */

@@ -5,8 +5,9 @@ import java.util.concurrent.ConcurrentHashMap
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.Encoders
 import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, StreamingQueryWrapper}
+import org.apache.spark.sql.functions.{col, expr, udf}
 import org.apache.spark.sql.penstock.commit.StateCommits
-import org.apache.spark.sql.penstock.routing.{LateExchange, LocalSpark, RoutingExtensions}
+import org.apache.spark.sql.penstock.routing.{LateExchange, LocalSpark, RoutingExtensions, RoutingReportExec}
 import org.apache.spark.sql.penstock.sharding.ShardHash
 import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.{DataFrame, Dataset, SparkSessionExtensions}
@@ -36,11 +37,12 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
       build: Dataset[Long] => DataFrame,
       batches: Int = 3,
       options: Map[String, String] = Map.empty,
-      more: Seq[Long] = Nil
+      more: Seq[Long] = Nil,
+      mode: String = "update"
   ): (RegionLoad, Seq[StreamingQueryProgress]) = {
     val in = MemoryStream[Long](Encoders.scalaLong, spark)
     val query = build(in.toDS()).writeStream
-      .outputMode("update").format("noop")
+      .outputMode(mode).format("noop")
       .options(options)
       .option("checkpointLocation", java.nio.file.Files.createTempDirectory(scratch, "c").toString)
       .start()
@@ -134,6 +136,53 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
       assert(load.tasks.forall(_.totalNs > 0))
       assert(progress.last.observedMetrics.get("penstock") != null)
     }
+  }
+
+  for ((where, slowFirst) <- Seq("first" -> true, "second" -> false))
+    test(s"time is divided among the operators of a region: the $where one has it") {
+      val slowly = udf { (v: Long) => waitNs(100 * usualNs); v >= 0 }.asNondeterministic()
+      val (load, progress) = run(
+        in => {
+          val once = in.toDF().dropDuplicates("value")
+          if (slowFirst) once.filter(slowly(col("value"))).dropDuplicates("value")
+          else once.dropDuplicates("value").filter(slowly(col("value")))
+        },
+        batches = 1
+      )
+      val Seq(below, above) = RoutingReportExec.operators(progress.last.observedMetrics.get("penstock"))
+        .sortBy(-_.getAs[Long]("rows")): @unchecked
+      assert(below.getAs[Long]("rows") == keys * rowsPerKey && above.getAs[Long]("rows") == keys)
+      assert(below.getAs[String]("name") == "dedupe" && above.getAs[String]("name") == "dedupe")
+      val loads = load.ofOperators(Array.empty)
+      val (first, second) = (loads(below.getAs[Long]("operator")), loads(above.getAs[Long]("operator")))
+      val expected = (0L until keys.toLong).groupBy(shardOf).view.mapValues(_.size.toLong).toMap.withDefaultValue(0L)
+      assert(second.rows.toSeq == (0 until shards).map(expected))
+      assert(first.rows.toSeq == (0 until shards).map(expected(_) * rowsPerKey))
+      val (slow, quick) = if (slowFirst) (first, second) else (second, first)
+      assert(slow.busyNs.sum >= keys * 50 * usualNs && slow.busyNs.sum > 4 * quick.busyNs.sum, (slow, quick))
+      // No time is divided that was not booked, and hardly any is lost.
+      val (booked, divided) = (load.busyOfShardsNs.sum, slow.busyNs.sum + quick.busyNs.sum)
+      assert(divided <= booked && divided > 0.99 * booked)
+    }
+
+  test("rows are counted as they come into each operator of a region, by several exchanges") {
+    val (_, progress) = run(
+      in => {
+        val left = in.toDF("l").dropDuplicates("l")
+        val right = in.toDF("r").filter("r % 2 = 0").dropDuplicates("r")
+        left.join(right, expr("l = r"))
+      },
+      batches = 1,
+      mode = "append"
+    )
+    val report = progress.last.observedMetrics.get("penstock")
+    assert(RoutingReportExec.regions(report).size == 1)
+    val operators = RoutingReportExec.operators(report)
+    val rows = operators.map(o => o.getAs[String]("name") -> o.getAs[Long]("rows")).groupBy(_._1)
+    assert(rows("dedupe").map(_._2).sorted == Seq(keys * rowsPerKey / 2, keys * rowsPerKey))
+    // The filter holds for both sides.
+    assert(rows("symmetricHashJoin").map(_._2) == Seq(keys))
+    assert(operators.size == 3)
   }
 
   test("keys that nobody shall see are told by their hash, in the report and in what was decided") {

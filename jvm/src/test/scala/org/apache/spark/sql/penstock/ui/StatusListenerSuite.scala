@@ -8,7 +8,7 @@ import org.apache.spark.sql.streaming.{SinkProgress, SourceProgress, StateOperat
 
 import io.penstock.state.format.StoreKey
 import io.penstock.status.{RunHistory, StatusDocument, StatusListener, StatusQuestion}
-import io.penstock.telemetry.{ShardsMeasured, StateLoad}
+import io.penstock.telemetry.{OperatorLoad, ShardsMeasured, StateLoad}
 import org.json4s.JsonAST._
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -48,6 +48,10 @@ class StatusListenerSuite extends AnyFunSuite {
       Array(50L, 0L, 1L << 40),
       Array(60L, 1L << 41),
       Array(3L, 0L),
+      Map(
+        region -> OperatorLoad(Array(5L, 0L, 7L), Array(20L, 0L, 1L << 39)),
+        region + 1 -> OperatorLoad(Array(2L, 0L, 7L), Array(30L, 0L, 1L << 39))
+      ),
       Map(
         StoreKey(region, "right") -> StateLoad(Array(5L, 8L), Array(1L, 1L), Array(7L, 2L)),
         StoreKey(region, "left") -> StateLoad(Array(3L), Array(1L), Array(0L))
@@ -96,6 +100,10 @@ class StatusListenerSuite extends AnyFunSuite {
     assert(first \ "stateBytes" == JArray(List(JInt(8), JInt(8), JInt(0))))
     assert(first \ "keys" == JArray(List(JInt(2), JInt(1), JInt(0))))
     assert(first \ "operations" == JArray(List(JInt(7), JInt(2), JInt(0))))
+    val JArray(List(lower, upper)) = second \ "operators": @unchecked
+    assert(lower \ "operator" == JInt(3) && upper \ "operator" == JInt(4))
+    assert(upper \ "rows" == JArray(List(JInt(2), JInt(0), JInt(7))))
+    assert(upper \ "busyNs" == JArray(List(JInt(30), JInt(0), JInt(1L << 39))))
     val JArray(List(left, right)) = second \ "stores": @unchecked
     assert(left \ "operator" == JInt(3) && left \ "store" == JString("left") && left \ "keys" == JArray(List(JInt(1))))
     assert(right \ "store" == JString("right") && right \ "stateBytes" == JArray(List(JInt(5), JInt(8))))

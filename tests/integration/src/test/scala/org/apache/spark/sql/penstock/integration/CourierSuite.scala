@@ -68,6 +68,10 @@ class CourierSuite extends AnyFunSuite {
   private def sidecars: Seq[ProcessHandle] = ProcessHandle.current().children().iterator().asScala
     .filter(_.info().commandLine().orElse("").contains("penstock.courier")).toSeq
 
+  /** Files of lanes' memory that this process has mapped. */
+  private def lanes: Set[String] = Files.readAllLines(Path.of("/proc/self/maps")).asScala
+    .filter(_.contains("penstock-lane")).map(_.split(" +")(4)).toSet
+
   private def folders: Set[String] =
     Using.resource(
       Files.list(Path.of(System.getProperty("java.io.tmpdir")))
@@ -125,6 +129,40 @@ class CourierSuite extends AnyFunSuite {
     }
   }
 
+  test("memory of lanes is handed from one sidecar to the next, also while questions are asked") {
+    // Of tests before, which wait for the collector.
+    val before = lanes
+    Using.resources(new Executor("local"), new Executor("local")) { (one, other) =>
+      var peer = Seq(one, other).map(_.introduced()).last
+      val known = lanes -- before
+      val asked = new java.util.concurrent.atomic.AtomicReference(peer)
+      @volatile var enough = false
+      val asking = new Thread(() => {
+        while (!enough) one.ask(asked.get, 5000000) match {
+          case Outcome.Here(value) => assert(value == pattern(5000000).toSeq)
+          case _ => Thread.sleep(10)
+        }
+      })
+      asking.setDaemon(true)
+      var failure: Option[Throwable] = None
+      asking.setUncaughtExceptionHandler((_, e) => failure = Some(e))
+      asking.start()
+      (1 to 6).foreach { _ =>
+        sidecars.foreach(_.destroyForcibly())
+        assert(Seq(one, other).forall(_.next().isEmpty))
+        peer = Seq(one, other).map(_.introduced()).last
+        asked.set(peer)
+        assert(answer(one.ask(peer, 100000)) == pattern(100000).toSeq)
+      }
+      enough = true
+      asking.join(60000)
+      assert(failure.isEmpty && !asking.isAlive)
+      // Two executors, with two lanes for each way; a lane whose user noticed late may have been made anew.
+      assert(known.size == 8 && (lanes -- before).size <= known.size + 4)
+      assert(answer(one.ask(peer, 20000000)) == pattern(20000000).toSeq)
+    }
+  }
+
   test("nothing is left, whatever ends first") {
     val (left, shared) = (folders, new java.io.File("/dev/shm").list().toSet)
     val executor = new Executor("auto")
@@ -152,7 +190,13 @@ class CourierSuite extends AnyFunSuite {
     val clock = Executors.newSingleThreadScheduledExecutor()
     try {
       val e = intercept[io.penstock.sidecar.SidecarFailure](
-        CourierProcess.start(Seq(CommandLine.python.toString, "-c", program), settings("tcp"), Numbers, clock)
+        CourierProcess.start(
+          Seq(CommandLine.python.toString, "-c", program),
+          settings("tcp"),
+          Numbers,
+          clock,
+          new LaneMemories
+        )
       )
       assert(e.getMessage.contains("its package penstock is of version 0.0.9, and this jar of 0.1.0"))
     } finally clock.shutdownNow(): Unit
@@ -163,7 +207,7 @@ class CourierSuite extends AnyFunSuite {
     val clock = Executors.newSingleThreadScheduledExecutor()
     try {
       val e = intercept[io.penstock.sidecar.SidecarFailure](
-        CourierProcess.start(command, settings("pigeon"), Numbers, clock)
+        CourierProcess.start(command, settings("pigeon"), Numbers, clock, new LaneMemories)
       )
       assert(e.getMessage.contains("transport is pigeon; allowed: auto, local"))
     } finally clock.shutdownNow(): Unit
