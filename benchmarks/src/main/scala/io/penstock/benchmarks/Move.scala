@@ -8,7 +8,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.penstock.benchmarks.MovedShard
 
-import io.penstock.courier.{CourierProcess, CourierSettings}
+import io.penstock.courier.{CourierProcess, CourierSettings, LaneMemories}
 import io.penstock.state.engine.ShardState
 
 /**
@@ -42,7 +42,7 @@ object Move {
         for (transport <- Transports) {
           val settings =
             CourierSettings("of the benchmark".getBytes(UTF_8), "127.0.0.1", transport, encrypted = false, 1)
-          val pair = Seq.fill(2)(CourierProcess.start(command, settings, shard.giver, clock))
+          val pair = Seq.fill(2)(CourierProcess.start(command, settings, shard.giver, clock, new LaneMemories))
           try {
             val to = pair.last.introduction.addresses
             if (to.contains(transport)) measure(s"by $transport")(shard.travel(pair.head, to))
