@@ -51,6 +51,16 @@ class Region:
 
 
 @dataclass(frozen=True)
+class Operator:
+    """What a stateful operator did in a batch: rows that came into it, and the time of these that it took."""
+
+    operator: int
+    name: str
+    rows: int
+    rows_ms: int
+
+
+@dataclass(frozen=True)
 class Batch:
     """A batch that ran."""
 
@@ -63,6 +73,8 @@ class Batch:
     reason: str | None
     """Why Penstock leaves the query alone."""
     regions: tuple[Region, ...]
+    operators: tuple[Operator, ...] = ()
+    """Of regions that are routed."""
     scaling: str | None = None
     """Why there are so many executors."""
 
@@ -83,6 +95,8 @@ class Shards:
     """Of each task, waiting left out; with what is booked to no shard."""
     tasks_wait_ns: tuple[int, ...]
     """Of each task, in which it waited for input."""
+    operators: tuple[int, ...] = ()
+    """Ids of those that have their state in these shards."""
 
 
 @dataclass(frozen=True)
@@ -215,6 +229,9 @@ def _batch(progress: dict[str, Any]) -> Batch:
         state_bytes=sum(operator["memoryUsedBytes"] for operator in state),
         reason=report.get("reason"),
         regions=tuple(map(_region, report.get("regions") or [])),
+        operators=tuple(
+            Operator(o["operator"], o["name"], o["rows"], o["rowsMs"]) for o in report.get("operators") or []
+        ),
         scaling=report.get("scaling"),
     )
 
@@ -245,7 +262,19 @@ def _shards(told: dict[str, Any]) -> Shards:
     arrays = {name: tuple(map(int, told[name])) for name in names}
     if len({len(array) for array in arrays.values()}) != 1 or not all(0 <= t < told["tasks"] for t in arrays["taskOf"]):
         raise ValueError(f"shards of region {told['region']} do not fit each other")
-    of_tasks = [tuple(map(int, told[name])) for name in ("tasksBusyNs", "tasksWaitNs")]
-    if any(len(array) != told["tasks"] for array in of_tasks):
+    busy_ns, wait_ns = (tuple(map(int, told[name])) for name in ("tasksBusyNs", "tasksWaitNs"))
+    if any(len(array) != told["tasks"] for array in (busy_ns, wait_ns)):
         raise ValueError(f"tasks of region {told['region']} do not fit each other")
-    return Shards(told["region"], told["batch"], told["tasks"], *(arrays[name] for name in names), *of_tasks)
+    return Shards(
+        region=told["region"],
+        batch=told["batch"],
+        tasks=told["tasks"],
+        task_of=arrays["taskOf"],
+        rows=arrays["rows"],
+        busy_ns=arrays["busyNs"],
+        keys=arrays["keys"],
+        operations=arrays["operations"],
+        tasks_busy_ns=busy_ns,
+        tasks_wait_ns=wait_ns,
+        operators=tuple(o["operator"] for o in told.get("operators", [])),
+    )

@@ -8,7 +8,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from penstock.monitor.document import Batch, Query, Region, Shards, Status
+from penstock.monitor.document import Batch, Operator, Query, Region, Shards, Status
 
 LEVELS = "▁▂▃▄▅▆▇█"
 COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "red", "bright_cyan", "bright_magenta")
@@ -58,7 +58,10 @@ def _lines(query: Query) -> Iterator[RenderableType]:
         yield Text(f"executors: {newest.scaling}", style="dim")
     of_region = {shards.region: shards for shards in query.shards}
     for region in newest.regions:
-        yield from _region(region, of_region.get(region.region), newest.batch)
+        shards = of_region.get(region.region)
+        yield from _region(region, shards, newest.batch)
+        if shards is not None and len(shards.operators) > 1:
+            yield _operators([o for o in newest.operators if o.operator in shards.operators])
 
 
 def _throughput(batches: Sequence[Batch]) -> Table:
@@ -100,6 +103,11 @@ def _region(region: Region, shards: Shards | None, batch: int) -> Iterator[Rende
         yield shard_map(shards)
         if any(shards.busy_ns):
             yield busiest_shards(shards)
+
+
+def _operators(operators: Sequence[Operator]) -> Text:
+    told = (f"{o.name} {o.rows_ms:,} ms, {counted(o.rows, 'row')}" for o in operators)
+    return Text("time by operator: " + "; ".join(told))
 
 
 def _imbalance(region: Region) -> Text:

@@ -65,6 +65,8 @@ def test_a_query_that_runs_is_shown(
     assert sum(batch["numInputRows"] for batch in told["batches"]) == 180
     (region,) = told["regions"]
     assert sum(region["rows"]) == {b["batchId"]: b["numInputRows"] for b in told["batches"]}[region["batch"]]
+    (operator,) = region["operators"]
+    assert operator == {"operator": region["region"], "rows": region["rows"], "busyNs": region["busyNs"]}
     (store,) = region["stores"]
     assert (store["operator"], store["store"]) == (region["region"], "default")
     assert (store["keys"], store["stateBytes"]) == (region["keys"], region["stateBytes"])

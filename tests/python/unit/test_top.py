@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -112,6 +113,21 @@ def test_executors_and_homes_of_shards_are_told_where_there_are_several() -> Non
     text = drawn(json.dumps(told))
     assert "executors: 6000 ms with 2 executors, 429 ms with 3" in text
     assert "on 2 executors: within stabilisation window" in text
+
+
+def test_operators_of_a_region_are_told_where_there_are_several() -> None:
+    def several(told: Any) -> None:
+        told["queries"][0]["regions"][0]["operators"] = [{"operator": 0}, {"operator": 1}]
+        told["queries"][0]["batches"][-1]["observedMetrics"]["penstock"]["operators"] = [
+            {"operator": 0, "name": "dedupe", "rows": 8000, "rowsMs": 1200},
+            {"operator": 1, "name": "stateStoreSave", "rows": 1, "rowsMs": 3},
+            {"operator": 2, "name": "of another region", "rows": 1, "rowsMs": 3},
+        ]
+
+    assert "time by operator: dedupe 1,200 ms, 8,000 rows; stateStoreSave 3 ms, 1 row\n" in re.sub(
+        r" *│\n", "\n", drawn(changed(several))
+    )
+    assert "time by operator" not in drawn(TOLD)
 
 
 def test_json_is_what_the_driver_told(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,17 +51,18 @@ object Skew {
     val tasks = spark.sparkContext.defaultParallelism
     val rows = args.int("rows", tasks * 5000)
     val wanted = args.text("cases", ".*").r
-    for {
+    val taken = for {
       manager <- FileManager.named(args.text("file-manager", "local"))
       of <- cases if wanted.matches(of.name)
-    } {
+    } yield (manager, of)
+    for (((manager, of), number) <- taken.zipWithIndex) {
       val starts = sides(tasks).filter(args.wants).map { side => () =>
         val lane = new Lane(side, manager, of.label, every = 1, Comparison.checkpoints(args))
         val numbers = lane.numbers(lane.session(spark), rows, args.int("map-tasks", 8))
         val zipf = of.zipf(args.int("keys", 10000), tasks)
         lane.start(ServedKeys.of(numbers, zipf, RowCost(of.spread), lane.gate, Shards), OutputMode.Update())
       }
-      Comparison.run(watch, report, args, "skew", starts, (c, batch) => work(c.gate, batch))
+      Comparison.run(watch, report, args, "skew", starts, (c, batch) => work(c.gate, batch), number == 0)
     }
   }
 

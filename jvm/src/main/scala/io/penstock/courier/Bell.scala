@@ -1,31 +1,41 @@
 package io.penstock.courier
 
-import java.io.EOFException
+import java.io.{EOFException, IOException, InterruptedIOException}
 import java.lang.invoke.{MethodHandles, VarHandle}
 import java.nio.ByteBuffer
 import java.nio.ByteOrder
-import java.nio.channels.SocketChannel
+import java.nio.channels.SelectionKey.{OP_READ, OP_WRITE}
+import java.nio.channels.{CancelledKeyException, ClosedSelectorException, Selector, SocketChannel}
+import java.util.concurrent.TimeUnit.NANOSECONDS
 
 /**
  * Records of a lane, the executor's side: said and heard on its connection, and counted in its memory, so that who waits need
- * not sleep at once. For one thread at a time.
+ * not sleep at once. For one thread at a time, but for its end.
+ *
+ * A thread that is interrupted while it waits goes on for a moment, so that the lane is not left in the middle of a message:
+ * the connection would be of no use, nor the sidecar.
  *
  * @param counters
  *   how many records each side has said; no more than hints
  */
-final private[courier] class Bell(connection: SocketChannel, counters: ByteBuffer) {
+final private[courier] class Bell(connection: SocketChannel, counters: ByteBuffer) extends AutoCloseable {
   import Bell._
 
   private val came = ByteBuffer.allocate(AtOnce * LaneRecord.Bytes)
   private val record = new Array[Byte](LaneRecord.Bytes)
   private var said = 0L
   private var heardBytes = 0L
+  private var interruptedAtNs: Option[Long] = None
   came.flip()
+  // A channel that blocks is closed when its thread is interrupted.
+  connection.configureBlocking(false)
+  private val selector = Selector.open()
+  private val key = connection.register(selector, OP_READ)
 
   /** Says a record; throws `java.io.IOException` where nobody is there. */
   def say(record: LaneRecord): Unit = {
     val bytes = LaneRecord.encode(record)
-    while (bytes.hasRemaining) connection.write(bytes)
+    while (bytes.hasRemaining) if (connection.write(bytes) == 0) await(OP_WRITE)
     said += 1
     Numbers.setRelease(counters, OfExecutor, said)
   }
@@ -35,13 +45,21 @@ final private[courier] class Bell(connection: SocketChannel, counters: ByteBuffe
     while (came.remaining < LaneRecord.Bytes) {
       look()
       came.compact()
-      val count = connection.read(came)
-      came.flip()
+      val count =
+        try connection.read(came)
+        finally came.flip()
       if (count < 0) throw new EOFException("the sidecar closed a lane")
+      if (count == 0) await(OP_READ)
       heardBytes += count
     }
     came.get(record)
     LaneRecord.decode(record)
+  }
+
+  /** Interrupts the thread again that was interrupted while it waited. */
+  def restoreInterrupt(): Unit = {
+    if (interruptedAtNs.nonEmpty) Thread.currentThread().interrupt()
+    interruptedAtNs = None
   }
 
   private def look(): Unit = {
@@ -50,6 +68,28 @@ final private[courier] class Bell(connection: SocketChannel, counters: ByteBuffe
     while ((Numbers.getAcquire(counters, OfSidecar): Long) == heard && System.nanoTime() - untilNs < 0)
       Thread.onSpinWait()
   }
+
+  private def await(what: Int): Unit =
+    try {
+      key.interestOps(what)
+      interruptedAtNs match {
+        case None => selector.select()
+        case Some(atNs) =>
+          val leftNs = InterruptedNs - (System.nanoTime() - atNs)
+          if (leftNs <= 0) throw new InterruptedIOException("the task was interrupted, and the sidecar did not finish")
+          selector.select(math.max(1L, NANOSECONDS.toMillis(leftNs)))
+      }
+      selector.selectedKeys.clear()
+      if (Thread.interrupted()) interruptedAtNs = Some(interruptedAtNs.getOrElse(System.nanoTime()))
+    } catch {
+      case _: ClosedSelectorException | _: CancelledKeyException => throw new EOFException("the lane was closed")
+    }
+
+  override def close(): Unit =
+    try {
+      connection.close()
+      selector.close()
+    } catch { case _: IOException => () }
 }
 
 private[courier] object Bell {
@@ -60,6 +100,9 @@ private[courier] object Bell {
 
   /** For which one looks at the counter before one sleeps: as long as it takes to be woken. */
   private val LookNs = 50000L
+
+  /** For which an interrupted thread goes on. */
+  private val InterruptedNs = 1000000000L
 
   // In the order of this host's bytes, as Python writes them.
   private val Numbers: VarHandle =

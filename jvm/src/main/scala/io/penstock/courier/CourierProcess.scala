@@ -119,6 +119,7 @@ final class CourierProcess private (python: PythonProcess, memories: LaneMemorie
       read: (MessageIn, String) => A
   ): Outcome[A] = {
     require(payload.length <= MostPayloadBytes, s"a question of ${payload.length} bytes")
+    // Throws where the task was interrupted before.
     val lane = asking.poll(limitMs.toLong, TimeUnit.MILLISECONDS)
     if (lane == null) Outcome.Lost("all lanes to the sidecar are busy")
     else {
@@ -143,13 +144,16 @@ final class CourierProcess private (python: PythonProcess, memories: LaneMemorie
         case NonFatal(e) =>
           usable = true
           throw e
-      } finally
-        if (usable) asking.put(lane)
+      } finally {
+        // Before it is somebody else's.
+        lane.restoreInterrupt()
+        if (usable) asking.add(lane)
         else {
           // Whatever it was, the lane is in the middle of it.
           python.process.destroyForcibly()
           memories.keep(lane.shared)
         }
+      }
     }
   }
 

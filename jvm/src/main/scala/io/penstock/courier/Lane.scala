@@ -70,9 +70,10 @@ final class Lane private (connection: SocketChannel, private[courier] val shared
     result.fold(throw _, identity)
   }
 
-  override def close(): Unit =
-    try connection.close()
-    catch { case _: IOException => () }
+  /** Interrupts the calling thread, if it was interrupted while it used the lane. */
+  def restoreInterrupt(): Unit = bell.restoreInterrupt()
+
+  override def close(): Unit = bell.close()
 
   private object Out extends FreeSlots {
     var sent = 0L

@@ -4,7 +4,6 @@ import java.util.UUID
 
 import org.apache.spark.sql.penstock.telemetry.RegionLoad
 
-import io.penstock.conf.{Mode, PolicyChoice, QuerySettings, TasksChoice}
 import io.penstock.control.{Attributing, Homing, Measured, Pinning, Placing, Planner, RowTimes}
 import io.penstock.routing.{MoveCost, Workers}
 
@@ -53,23 +52,19 @@ final private[routing] case class RegionExecutors(
 )
 
 /**
+ * A region in one batch, as it is planned for.
+ *
+ * @param tasks
+ *   N
+ * @param seen
+ *   batches of the run before this one
+ */
+final private[routing] case class RegionBatch(run: UUID, region: Long, batch: Long, tasks: Int, seen: Int)
+
+/**
  * What the driver's planner has to do with one region in one batch: the plan that the batch uses, and what it is told of
  * the batch afterwards.
  *
- * @param tasks
- *   N of the batch
- * @param plansTasks
- *   whether N is planned
- * @param policy
- *   that places shards between batches, if one does
- * @param hybrid
- *   whether shards are bound at the barrier, by learnt costs
- * @param pins
- *   how many keys may be pinned, if that is planned
- * @param observes
- *   whether none is, whatever is planned
- * @param seen
- *   batches of the run before this one
  * @param cores
  *   tasks that can run at once
  * @param stateBytes
@@ -77,23 +72,17 @@ final private[routing] case class RegionExecutors(
  * @param executors
  *   that shards are divided among
  */
-final private[routing] class RegionPlanning private (
-    run: UUID,
-    region: Long,
-    batch: Long,
-    tasks: Int,
-    theta: Double,
-    plansTasks: Boolean,
-    policy: Option[String],
-    hybrid: Boolean,
-    pins: Option[Int],
-    observes: Boolean,
-    seen: Int,
+final private[routing] class RegionPlanning(
+    choices: PlanChoices,
+    in: RegionBatch,
     cores: => Int,
     stateBytes: => Array[Long],
     executors: RegionExecutors
 ) {
-  private val plan = Planner.current.plan(run, region)
+  import choices.{hybrid, observes, pins, policy, theta}
+  import in.{batch, tasks}
+
+  private val plan = Planner.current.plan(in.run, in.region)
 
   /** Task of each shard, as planned for this number of tasks. */
   val taskOf: Option[Array[Int]] = plan.toOption.filter(_.tasks == tasks).flatMap(_.taskOf)
@@ -103,7 +92,7 @@ final private[routing] class RegionPlanning private (
 
   def reasons: PlanReasons =
     PlanReasons(
-      Option.when(plansTasks)(plan.fold(identity, _.reason)),
+      Option.when(choices.tasks)(plan.fold(identity, _.reason)),
       policy.map(placed),
       pins.flatMap(_ => unpinned),
       pins.flatMap(_ => plan.toOption).flatMap(_.pinsReason),
@@ -159,14 +148,14 @@ final private[routing] class RegionPlanning private (
           stateBytes
         )
       )
-    if (plansTasks || policy.nonEmpty || pinning.nonEmpty || attributing.nonEmpty || homing.nonEmpty)
+    if (choices.tasks || policy.nonEmpty || pinning.nonEmpty || attributing.nonEmpty || homing.nonEmpty)
       Planner.current.learn(measured(decision, load, pinning, attributing, homing))
   }
 
   private def ownersOf(load: RegionLoad): Array[String] =
     java.util.Arrays.copyOf(executors.owners(), load.layout.shards)
 
-  private def isWarm = seen >= RegionPlanning.ColdBatches
+  private def isWarm = in.seen >= RegionPlanning.ColdBatches
 
   /** Whether keys are pinned that could come home, or a shard is heavy enough to become the limit soon. */
   private def pinsMatter(decision: Decision, load: RegionLoad): Boolean = load.layout.places.nonEmpty ||
@@ -181,8 +170,8 @@ final private[routing] class RegionPlanning private (
       homing: Option[Homing]
   ): Measured =
     Measured(
-      run,
-      region,
+      in.run,
+      in.region,
       batch,
       decision.binding.tasks,
       cores,
@@ -190,7 +179,7 @@ final private[routing] class RegionPlanning private (
       load.tasks.map(_.workNs / 1e6),
       decision.rows,
       load.busyOfShardsNs,
-      plansTasks,
+      choices.tasks,
       policy.map(Placing(_, theta, tasks, decision.proposed.taskOf, stateBytes)),
       pinning,
       attributing,
@@ -205,41 +194,4 @@ private[routing] object RegionPlanning {
 
   /** Executors differ by as much from batch to batch without reason: state is not sent after that. */
   private val WorkerTheta = 1.05
-
-  /** None where a batch of these settings uses no plan. */
-  def of(
-      settings: QuerySettings,
-      run: UUID,
-      region: Long,
-      batch: Long,
-      tasks: Int,
-      seen: Int,
-      cores: => Int,
-      stateBytes: => Array[Long],
-      executors: RegionExecutors
-  ): Option[RegionPlanning] = {
-    val plansTasks = settings.tasks == TasksChoice.Auto
-    val policy = Option(settings.policy).collect { case PolicyChoice.Planned(name) => name }
-    val hybrid = settings.policy == PolicyChoice.Hybrid
-    val pins = Option.when(hybrid && settings.pinnedMax > 0)(settings.pinnedMax)
-    val observes = settings.mode == Mode.Observe
-    Option.when(plansTasks || policy.nonEmpty || hybrid)(
-      new RegionPlanning(
-        run,
-        region,
-        batch,
-        tasks,
-        settings.theta,
-        plansTasks,
-        policy,
-        hybrid,
-        pins,
-        observes,
-        seen,
-        cores,
-        stateBytes,
-        executors
-      )
-    )
-  }
 }

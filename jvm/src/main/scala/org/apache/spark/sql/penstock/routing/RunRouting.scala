@@ -146,29 +146,17 @@ final private[routing] class RunRouting(
         move
       )
     }
-    val planning =
-      if (reason.nonEmpty) None
-      else {
-        val seen = before.fold(0)(_.batches)
-        val executors = RegionExecutors(
-          workers.fold(Workers.None)(_.workers),
-          workers.fold(0)(_.waiting),
-          move,
-          () => LiveWorkers.of(session.sparkContext),
-          () => ownersOf(id)
-        )
-        RegionPlanning.of(
-          settings,
-          runId,
-          id,
-          batch.spec.batchId,
-          tasks,
-          seen,
-          cores,
-          stateBytes(id, layout),
-          executors
-        )
-      }
+    val planning = PlanChoices.of(settings).filter(_ => reason.isEmpty).map { choices =>
+      val executors = RegionExecutors(
+        workers.fold(Workers.None)(_.workers),
+        workers.fold(0)(_.waiting),
+        move,
+        () => LiveWorkers.of(session.sparkContext),
+        () => ownersOf(id)
+      )
+      val in = RegionBatch(runId, id, batch.spec.batchId, tasks, seen = before.fold(0)(_.batches))
+      new RegionPlanning(choices, in, cores, stateBytes(id, layout), executors)
+    }
     val barrier = new RegionBarrier(
       layout.shards,
       tasks,

@@ -163,6 +163,39 @@ class CourierSuite extends AnyFunSuite {
     }
   }
 
+  Seq("local", "tcp").foreach { transport =>
+    test(s"$transport: a task that is interrupted while it asks costs no sidecar") {
+      Using.resources(new Executor(transport), new Executor(transport)) { (one, other) =>
+        one.introduced()
+        val peer = other.introduced()
+        val running = sidecars.map(_.pid).toSet
+        val seed = 20261126
+        info(s"seed $seed")
+        val random = new scala.util.Random(seed)
+        @volatile var told = 0
+        (1 to 60).foreach { _ =>
+          val task = new Thread(() => {
+            try
+              while (!Thread.currentThread().isInterrupted) one.ask(peer, 3000000) match {
+                case Outcome.Here(value) => assert(value.size == 3000000)
+                case _ => assert(Thread.currentThread().isInterrupted)
+              }
+            catch { case _: InterruptedException => () }
+            told += 1
+          })
+          task.start()
+          Thread.sleep(random.nextInt(40).toLong)
+          task.interrupt()
+          task.join(30000)
+          assert(!task.isAlive)
+        }
+        assert(told == 60)
+        assert(sidecars.map(_.pid).toSet == running)
+        assert(answer(one.ask(peer, 20000000)) == pattern(20000000).toSeq)
+      }
+    }
+  }
+
   test("nothing is left, whatever ends first") {
     val (left, shared) = (folders, new java.io.File("/dev/shm").list().toSet)
     val executor = new Executor("auto")
