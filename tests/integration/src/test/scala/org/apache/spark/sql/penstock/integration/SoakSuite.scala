@@ -7,7 +7,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 /** A short soak; `make soak` takes half an hour, and a large state as well. */
 class SoakSuite extends AnyFunSuite {
-  private val seconds = 120
+  private val seconds = 60
 
   if (!Brief.isOn) test("memory, threads, descriptors and files stay as they are") {
     val grows = Soak.run(seconds, keys = 20000L, valueBytes = 50, line => info(line))
