@@ -72,7 +72,8 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
     else if (at == wanted) Opened(content, InMemory)
     else {
       prepared.get(wanted) match {
-        case Some(p) if p.base == at =>
+        case Some(p) if leadsOn(p) =>
+          if (p.base != at) empty()
           fold(p.changes.array, p.offset, p.length)
           p.changes.retain()
           settle(wanted)
@@ -112,12 +113,15 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
 
   /** Whether memory has what leads to the lineage. */
   def has(wanted: UUID): Boolean = synchronized {
-    at == wanted || wanted == ShardRefs.NeverWritten || prepared.get(wanted).exists(_.base == at)
+    at == wanted || wanted == ShardRefs.NeverWritten || prepared.get(wanted).exists(leadsOn)
   }
+
+  /** What began with nothing does so whatever another task has brought the content to; see `begin`. */
+  private def leadsOn(p: Prepared): Boolean = p.base == at || p.base == ShardRefs.NeverWritten
 
   /** Keeps what an attempt that started from `base` committed under the name `lineage`, until it is known to count. */
   def prepare(lineage: UUID, base: UUID, changes: SharedBytes, offset: Int, length: Int): Unit = synchronized {
-    if (base == at) {
+    if (base == at || base == ShardRefs.NeverWritten) {
       changes.retain()
       prepared.put(lineage, new Prepared(base, changes, offset, length)).foreach(_.changes.release())
       if (prepared.size > MaxPrepared) prepared.remove(prepared.head._1).foreach(_.changes.release())
@@ -211,10 +215,14 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
   def isHeld: Boolean = at != ShardRefs.NeverWritten
 
   private def reset(): Unit = {
+    empty()
+    settle(ShardRefs.NeverWritten)
+  }
+
+  private def empty(): Unit = {
     content = new ShardState
     deltas = 0
     deltaBytes = 0L
-    settle(ShardRefs.NeverWritten)
   }
 
   private def settle(lineage: UUID): Unit = {
