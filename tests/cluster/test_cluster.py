@@ -52,7 +52,7 @@ def warm(application):
 
 def test_shards_travel_between_hosts(application):
     warm(application)
-    told = [application.batch() for _ in range(8)]
+    told = [application.batch() for _ in range(20)]
     assert all(batch[TRAVELLED] + batch[AHEAD] > 10 for batch in told), told
     assert all(batch[LOADED] == 0 for batch in told), told
     assert any(batch[AHEAD] > 10 for batch in told), told
