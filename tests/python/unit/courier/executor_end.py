@@ -23,6 +23,11 @@ SECRET = b"of one application"
 PATIENCE_S = 30.0
 
 
+def offer(role, *, process=0, descriptor=0):
+    """What an executor says of memory that it has for a lane: nothing where there is no process."""
+    return Record(Kind.LANE, process, descriptor, MEMORY_BYTES + (LANDING_BYTES if role == b"A" else 0))
+
+
 class RefuseError(Exception):
     """What a giver raises that does not have what is asked for."""
 
@@ -90,7 +95,7 @@ class ExecutorEnd:
     def open(self, role):
         connection = self.connect(self.token.encode() + role)
         self.sockets.append(connection)
-        connection.sendall(encode(Record(Kind.LANE, 0, 0, MEMORY_BYTES + (LANDING_BYTES if role == b"A" else 0))))
+        connection.sendall(encode(offer(role)))
         record = decode(connection.recv(RECORD.size, socket.MSG_WAITALL))
         assert record.kind == Kind.LANE
         with Path(f"/proc/{record.number}/fd/{record.message_bytes}").open("r+b") as file:

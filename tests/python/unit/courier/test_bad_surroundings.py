@@ -11,12 +11,11 @@ import time
 from pathlib import Path
 
 import pytest
-from executor_end import PATIENCE_S, SECRET, ExecutorEnd
+from executor_end import PATIENCE_S, SECRET, ExecutorEnd, offer
 from penstock import __version__
 from penstock.courier.courier import Outcome
-from penstock.courier.lane import LANDING_BYTES, MEMORY_BYTES
 from penstock.courier.offers import survey
-from penstock.courier.records import Kind, Record, encode
+from penstock.courier.records import encode
 from penstock.transport import handshake
 from penstock.transport.errors import PeerRefusedError
 
@@ -85,8 +84,7 @@ def test_a_host_without_room_or_address_for_a_sidecar(tmp_path, change, limit, r
         if process.stdout.readline().startswith("ready "):
             with socket.socket(socket.AF_UNIX) as lane:
                 lane.connect(str(folder / "executor.sock"))
-                offer = Record(Kind.LANE, 0, 0, MEMORY_BYTES + LANDING_BYTES)
-                lane.sendall(b"0" * 64 + b"A" + encode(offer))
+                lane.sendall(b"0" * 64 + b"A" + encode(offer(b"A")))
                 lane.recv(1)
         assert process.wait(PATIENCE_S) == 1
         told = process.stderr.read()

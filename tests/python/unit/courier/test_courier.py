@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from executor_end import SECRET, ExecutorEnd, Landed, RefuseError
+from executor_end import SECRET, ExecutorEnd, Landed, RefuseError, offer
 from hypothesis import given
 from hypothesis import strategies as st
 from penstock.courier.__main__ import read_start
@@ -303,7 +303,7 @@ def test_who_does_not_know_the_token_gets_no_lane(tmp_path):
     name = tmp_path / "executor.sock"
     assert name.stat().st_mode & 0o777 == 0o600
     token = b"0" * 64
-    wrong_size = encode(offer(has_landing=False))
+    wrong_size = encode(offer(b"G"))
     no_offer = encode(Record(Kind.TAKEN, 0))
     for said in (b"1" * 64 + b"A", token + b"X", b"0" * 10, token + b"A" + wrong_size, token + b"G" + no_offer):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -316,7 +316,7 @@ def test_who_does_not_know_the_token_gets_no_lane(tmp_path):
     for role in (b"A", b"G"):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.connect(str(name))
-        connection.sendall(b"0" * 64 + role + encode(offer(has_landing=role == b"A")))
+        connection.sendall(b"0" * 64 + role + encode(offer(role)))
         assert decode(connection.recv(RECORD.size)).kind == Kind.LANE
         opened.append(connection)
     assert process.stdout.readline() == "open\n"
@@ -327,10 +327,6 @@ def test_who_does_not_know_the_token_gets_no_lane(tmp_path):
         connection.close()
     process.stdin.close()
     process.stdout.close()
-
-
-def offer(*, process=0, descriptor=0, has_landing=False):
-    return Record(Kind.LANE, process, descriptor, MEMORY_BYTES + (LANDING_BYTES if has_landing else 0))
 
 
 @pytest.mark.parametrize("has_landing", [False, True])
@@ -349,14 +345,14 @@ def test_only_memory_of_a_lane_is_used_again(tmp_path):
     os.ftruncate(unsealed, MEMORY_BYTES)
     os.ftruncate(longer, MEMORY_BYTES + 1)
     for descriptor in (file.fileno(), unsealed, longer, 1 << 20):
-        mine = LaneMemory.adopted(offer(process=os.getpid(), descriptor=descriptor))
+        mine = LaneMemory.adopted(offer(b"G", process=os.getpid(), descriptor=descriptor))
         assert len(mine.bytes) == MEMORY_BYTES
         assert not any(mine.bytes[:4096])
         mine.bytes[0] = 1
         if descriptor != 1 << 20:
             assert os.pread(descriptor, 1, 0) == b"\0"
     # A process that is not there.
-    assert len(LaneMemory.adopted(offer(process=2**31 - 1, descriptor=3)).bytes) == MEMORY_BYTES
+    assert len(LaneMemory.adopted(offer(b"G", process=2**31 - 1, descriptor=3)).bytes) == MEMORY_BYTES
     file.close()
     for descriptor in (unsealed, longer):
         os.close(descriptor)

@@ -86,10 +86,10 @@ final private[courier] class Bell(connection: SocketChannel, counters: ByteBuffe
     }
 
   override def close(): Unit =
-    try {
-      connection.close()
-      selector.close()
-    } catch { case _: IOException => () }
+    try
+      try connection.close()
+      finally selector.close()
+    catch { case _: IOException => () }
 }
 
 private[courier] object Bell {

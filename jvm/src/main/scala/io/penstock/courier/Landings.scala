@@ -19,10 +19,8 @@ final private[courier] case class LandingPlace(process: Long, descriptor: Int, l
 private[courier] object Landings {
   private val MostKept = 64
 
-  private case class Kept(entry: Path, memory: LaneMemory) {
-    val landing = new Landing(memory.bytes.slice(Lane.MemoryBytes, Landing.Bytes))
-    def isThere: Boolean = LaneMemory.inodeOf(entry).contains(memory.inode)
-  }
+  /** Where some process has it. */
+  private case class Kept(entry: Path, landing: Landing)
 
   private val kept = new java.util.LinkedHashMap[AnyRef, Kept](16, 0.75f, true) {
     override def removeEldestEntry(eldest: java.util.Map.Entry[AnyRef, Kept]): Boolean = size > MostKept
@@ -40,14 +38,16 @@ private[courier] object Landings {
   }
 
   private def landing(entry: Path, inode: AnyRef): Landing = synchronized {
-    val known = Option(kept.get(inode)).getOrElse {
-      kept.values.removeIf(!_.isThere)
-      val memory = LaneMemory.at(entry, Lane.AskingBytes)
-      memory.close()
-      Kept(entry, memory)
-    }
+    val landing = Option(kept.get(inode)).fold(map(entry))(_.landing)
     // The sidecar of an executor that was started anew has the same memory, elsewhere.
-    if (known.entry != entry || !kept.containsKey(inode)) kept.put(inode, known.copy(entry = entry))
-    known.landing
+    kept.put(inode, Kept(entry, landing))
+    landing
+  }
+
+  private def map(entry: Path): Landing = {
+    kept.entrySet.removeIf(e => !LaneMemory.inodeOf(e.getValue.entry).contains(e.getKey))
+    val memory = LaneMemory.at(entry, Lane.AskingBytes)
+    memory.close()
+    new Landing(memory.bytes.slice(Lane.MemoryBytes, Landing.Bytes))
   }
 }

@@ -71,6 +71,7 @@ private[courier] object LaneMemory {
 /** Memory of lanes that no sidecar uses any more, for the next one. */
 final class LaneMemories extends AutoCloseable {
   private var idle = List.empty[LaneMemory]
+  private var closed = false
 
   /** One of so many bytes, as if it were new. */
   private[courier] def take(size: Int): Option[LaneMemory] = synchronized {
@@ -83,9 +84,10 @@ final class LaneMemories extends AutoCloseable {
   }
 
   /** Keeps what nobody uses in this process. */
-  private[courier] def keep(memory: LaneMemory): Unit = synchronized { idle ::= memory }
+  private[courier] def keep(memory: LaneMemory): Unit = synchronized(if (closed) memory.close() else idle ::= memory)
 
   override def close(): Unit = synchronized {
+    closed = true
     idle.foreach(_.close())
     idle = Nil
   }

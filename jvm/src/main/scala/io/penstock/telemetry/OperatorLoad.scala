@@ -6,7 +6,7 @@ package io.penstock.telemetry
  * @param operator
  *   its id
  * @param shards
- *   that had rows or time, ascending
+ *   that had rows or time, in this operator or another of the region, ascending
  * @param rows
  *   that came into it, of each of `shards`
  * @param busyNs

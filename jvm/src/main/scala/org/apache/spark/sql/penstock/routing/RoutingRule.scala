@@ -146,8 +146,8 @@ private[routing] object RoutingRule {
   }
 
   private def reader(operator: SparkPlan, input: SparkPlan): MeteredReader = {
-    val id = idOf(operator)
-    MeteredReader(id.get, takesGroups(operator), feeding(input).exists(below => idOf(below).exists(!id.contains(_))))
+    val id = idOf(operator).get
+    MeteredReader(id, takesGroups(operator), feeding(input).flatMap(idOf(_)).exists(_ != id))
   }
 
   private def idOf(node: SparkPlan): Option[Long] = node match {

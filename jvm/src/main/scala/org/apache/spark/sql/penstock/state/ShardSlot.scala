@@ -72,7 +72,7 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
     else if (at == wanted) Opened(content, InMemory)
     else {
       prepared.get(wanted) match {
-        case Some(p) if leadsOn(p) =>
+        case Some(p) if leadsOn(p.base) =>
           if (p.base != at) empty()
           fold(p.changes.array, p.offset, p.length)
           p.changes.retain()
@@ -113,15 +113,15 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
 
   /** Whether memory has what leads to the lineage. */
   def has(wanted: UUID): Boolean = synchronized {
-    at == wanted || wanted == ShardRefs.NeverWritten || prepared.get(wanted).exists(leadsOn)
+    at == wanted || wanted == ShardRefs.NeverWritten || prepared.get(wanted).exists(p => leadsOn(p.base))
   }
 
   /** What began with nothing does so whatever another task has brought the content to; see `begin`. */
-  private def leadsOn(p: Prepared): Boolean = p.base == at || p.base == ShardRefs.NeverWritten
+  private def leadsOn(base: UUID): Boolean = base == at || base == ShardRefs.NeverWritten
 
   /** Keeps what an attempt that started from `base` committed under the name `lineage`, until it is known to count. */
   def prepare(lineage: UUID, base: UUID, changes: SharedBytes, offset: Int, length: Int): Unit = synchronized {
-    if (base == at || base == ShardRefs.NeverWritten) {
+    if (leadsOn(base)) {
       changes.retain()
       prepared.put(lineage, new Prepared(base, changes, offset, length)).foreach(_.changes.release())
       if (prepared.size > MaxPrepared) prepared.remove(prepared.head._1).foreach(_.changes.release())

@@ -18,8 +18,8 @@ final private class OperatorTimes(operators: Seq[Long], shards: Int) {
   private var turn = Nobody
   private var sinceNs = 0L
 
-  /** Index of an operator, below 0 for another region's. */
-  def indexOf(operator: Long): Int = operators.indexOf(operator)
+  /** Index of an operator; None for another region's. */
+  def indexOf(operator: Long): Option[Int] = Some(operators.indexOf(operator)).filter(_ >= 0)
 
   def count(operator: Int, shard: Int): Unit = rows(operator)(shard) += 1
 
@@ -43,7 +43,6 @@ final private class OperatorTimes(operators: Seq[Long], shards: Int) {
   /** A row of a shard has been timed, and stands for as many as its weight. */
   def end(shard: Int, weight: Double): Unit = {
     turnTo(Nobody)
-    turn = Nobody
     var o = 0
     while (o < ofRow.length) {
       shares(o)(shard) += ofRow(o) * weight
@@ -58,10 +57,12 @@ final private class OperatorTimes(operators: Seq[Long], shards: Int) {
    * @param busyNs
    *   of each shard, over all operators
    */
-  def loads(busyNs: Array[Long]): Seq[TaskOperatorLoad] = operators.indices.map { o =>
-    val times = busyNs.indices.map(s => (busyNs(s) * shareOf(o, s)).toLong)
-    val busy = busyNs.indices.filter(s => rows(o)(s) > 0L || times(s) > 0L).toArray
-    TaskOperatorLoad(operators(o), busy, busy.map(rows(o)(_)), busy.map(times(_)))
+  def loads(busyNs: Array[Long]): Seq[TaskOperatorLoad] = {
+    val shards = busyNs.indices.filter(s => busyNs(s) > 0L || rows.exists(_(s) > 0L)).toArray
+    operators.indices.map { o =>
+      val times = shards.map(s => (busyNs(s) * shareOf(o, s)).toLong)
+      TaskOperatorLoad(operators(o), shards, shards.map(rows(o)(_)), times)
+    }
   }
 
   private def shareOf(operator: Int, shard: Int): Double = {

@@ -16,9 +16,9 @@ import org.apache.spark.sql.types.{NumericType, StructType}
 import com.codahale.metrics.{Gauge, MetricRegistry}
 
 /**
- * What a query's newest batch reports of its regions, operators and stores, for Spark's metrics system: a source for each run while it
- * runs, `penstock.<name or id>`, and behind that the run's id where another one has the name, with a gauge for each number,
- * `region<id>.<field>`, `operator<id>.<field>` and `store<operator>.<name>.<field>`. Docs: `docs/progress.md`.
+ * What a query's newest batch reports of its regions, operators and stores, for Spark's metrics system: a source for each
+ * run while it runs, `penstock.<name or id>`, and behind that the run's id where another one has the name, with a gauge for
+ * each number, `region<id>.<field>`, `operator<id>.<field>` and `store<operator>.<name>.<field>`. Docs: `docs/progress.md`.
  */
 final class QueryMetrics(sc: SparkContext) extends SparkListener {
   private val running = mutable.Map.empty[UUID, QueryMetrics.RunSource]

@@ -42,8 +42,8 @@ final class TaskMeter private (layout: Layout, operatorIds: Seq[Long], attempt: 
 
   /** One operator's part in the time of rows: nothing where it is the only one, or none of the region. */
   private[telemetry] def partOf(operator: Long, counts: Boolean): OperatorPart =
-    times.filter(_.indexOf(operator) >= 0)
-      .fold[OperatorPart](Undivided)(all => new TimedPart(all, all.indexOf(operator), counts, layout))
+    (for (all <- times; index <- all.indexOf(operator)) yield new TimedPart(all, index, counts, layout))
+      .getOrElse(Undivided)
 
   /** What is to be done when the task has ended, before what was measured is told. */
   def onEnd(settle: () => Unit): Unit = atEnd += settle
