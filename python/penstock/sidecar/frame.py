@@ -8,7 +8,7 @@ from typing import Any
 
 import google_crc32c
 
-VERSION = 6
+VERSION = 7
 MAGIC = b"PSTK"
 HEADER = struct.Struct("<4sBBHQII")
 PREFIX_BYTES = HEADER.size + 4

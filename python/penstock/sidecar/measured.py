@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from penstock.planning.load import Loads, Placement
+from penstock.planning.cores import Counts
+from penstock.planning.load import Loads, Placement, loads
 from penstock.planning.shard_policies import POLICIES
 from penstock.planning.spark_hash import Hashes
 from penstock.planning.workers import LOST
@@ -20,6 +21,7 @@ MOST_SHARDS = (1 << 16) + MOST_PLACES
 MOST_KEYS = 1024
 MOST_TASKS = 1 << 16
 MOST_WORKERS = 1 << 14
+MOST_NAME_CHARS = 1024
 MOST_THETA = 10.0
 TASK_MS = 30.0
 """What a task takes besides its rows, at most: beyond it, time is taken for work until batches show otherwise."""
@@ -96,8 +98,12 @@ class Homing:
         Whether the batch had other workers than there are now.
     bytes_per_ms, move_ms
         At which state travels, and what a move takes besides.
+    executors
+        Names of the workers, each once.
     cores
         Of each worker, above 0; shape ``(workers,)``.
+    tasks
+        That it had on each worker, all 0 where they were not divided among them; shape ``(workers,)``.
     worker
         Of each shard, `LOST` where it has none; shape ``(shards,)``.
     state_bytes
@@ -108,9 +114,17 @@ class Homing:
     changed: bool
     bytes_per_ms: float
     move_ms: float
+    executors: tuple[str, ...]
     cores: Loads
+    tasks: Counts
     worker: Placement
     state_bytes: Loads
+
+    @property
+    def bytes_of_workers(self) -> Loads:
+        """State on each worker; shape ``(workers,)``."""
+        held = self.worker != LOST
+        return loads(self.worker[held], self.state_bytes[held], len(self.cores))
 
 
 @dataclass(frozen=True)
@@ -296,9 +310,27 @@ def _homing(told: Any, home: NDArray[np.int64], state_bytes: NDArray[np.int64]) 
         raise RefusedError(f"cores must be 1 at least, and bytes_per_ms above 0, found {cores} and {bytes_per_ms}")
     if home.max() > len(cores):
         raise RefusedError(f"column home has {home.max()}, and there are {len(cores)} workers")
+    executors = a_list(told, "executors", MOST_WORKERS)
+    if not all(isinstance(name, str) and len(name) <= MOST_NAME_CHARS for name in executors):
+        raise RefusedError(f"executors must be names of at most {MOST_NAME_CHARS} characters, found {executors!r}")
+    tasks = np.array([a_number(n, "tasks") for n in a_list(told, "tasks", MOST_WORKERS)], dtype=np.float64)
+    if not len(cores) == len(executors) == len(set(executors)) == len(tasks) or tasks.max() > MOST_TASKS:
+        raise RefusedError(
+            f"there are {len(cores)} workers: each must have a name of its own in executors, and in tasks at most "
+            f"{MOST_TASKS}, found {executors!r} and {tasks}"
+        )
     worker = np.where(home == len(cores), LOST, home).astype(np.int32)
-    changed = a_truth(told, "changed")
-    return Homing(_theta(told), changed, bytes_per_ms, move_ms, cores, worker, state_bytes.astype(np.float64))
+    return Homing(
+        _theta(told),
+        a_truth(told, "changed"),
+        bytes_per_ms,
+        move_ms,
+        tuple(executors),
+        cores,
+        tasks.astype(np.int64),
+        worker,
+        state_bytes.astype(np.float64),
+    )
 
 
 def _theta(told: dict[str, Any]) -> float:

@@ -1,6 +1,8 @@
 """What the sidecar knows of running queries, and what it plans for them."""
 
+import time
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 
 from penstock.planning.attributed import Attributed
 from penstock.planning.attribution import Batch
+from penstock.planning.cores import Counts
 from penstock.planning.forecast import Forecaster
 from penstock.planning.load import Loads, Placement
 from penstock.planning.scaling import Scale
@@ -16,16 +19,19 @@ from penstock.planning.scaling import follow as follow_demand
 from penstock.planning.shard_pins import PinPlan, PinPlanner, ShardLoads
 from penstock.planning.shard_policies import ShardStatistics, place
 from penstock.planning.task_count import TaskCount, TaskOverhead, follow, learn
-from penstock.planning.workers import WorkerPlan, Worth
+from penstock.planning.worker_tasks import RegionTasks, divide
+from penstock.planning.workers import LOST, WorkerPlan, Worth
 from penstock.planning.workers import place as home
 from penstock.sidecar.demand import Demand
-from penstock.sidecar.measured import Measured
+from penstock.sidecar.measured import Homing, Measured
 from penstock.state.layout import Places
 
 MOST_MOVES = 256
 """Of shards between workers in one plan. The driver makes those first that matter most, as far as their bytes allow."""
 MOST_REGIONS = 256
 """Regions that are remembered; those that were not measured for longest are forgotten first."""
+IDLE_S = 600.0
+"""A region that was not measured for so long has no claim to cores."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,8 @@ class Plan:
         What a row of each shard takes, found out from the times of tasks; none where they do not tell.
     homes
         Which worker each shard shall be on; none where that is not planned.
+    worker_tasks
+        Tasks on each worker, N together; none where they go by cores.
     """
 
     tasks: int
@@ -54,6 +62,16 @@ class Plan:
     pins: PinPlan | None = None
     row_ns: NDArray[np.int64] | None = None
     homes: WorkerPlan | None = None
+    worker_tasks: Counts | None = None
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """What a region wants of which executors, and when it said so."""
+
+    executors: tuple[str, ...]
+    tasks: RegionTasks
+    at_s: float
 
 
 @dataclass
@@ -66,6 +84,7 @@ class _Region:
     attributed: Attributed = field(default_factory=Attributed)
     places: Places = ()
     above: int = 0
+    claim: _Claim | None = None
 
     def follow(self, places: Places) -> None:
         """Take over a layout: shards that go on keep their past."""
@@ -80,9 +99,16 @@ class _Region:
 
 
 class Planner:
-    """Learns from batches and plans, region by region."""
+    """Learns from batches and plans, region by region.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    clock_s
+        Time in seconds.
+    """
+
+    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._clock_s = clock_s
         self._regions: OrderedDict[tuple[UUID, int], _Region] = OrderedDict()
         self._scales: OrderedDict[UUID, Scale] = OrderedDict()
 
@@ -103,7 +129,23 @@ class Planner:
             task = place(placing.policy, ShardStatistics(placing.task, load, placing.state_bytes), tasks, placing.theta)
         pins = _pins(region, measured, load, row_ms, tasks)
         row_ns = None if row_ms is None else (row_ms * 1e6).astype(np.int64)
-        return Plan(tasks, reason, task, pins, row_ns, _homes(region, measured))
+        if measured.homing is None:
+            return Plan(tasks, reason, task, pins, row_ns)
+        worker_tasks = self._worker_tasks(region, measured.homing, tasks)
+        return Plan(tasks, reason, task, pins, row_ns, _homes(region, measured.homing, worker_tasks), worker_tasks)
+
+    def _worker_tasks(self, region: _Region, homing: Homing, tasks: int) -> Counts | None:
+        """Assign cores to the regions that run on the same executors; give this one's tasks on each."""
+        now_s = self._clock_s()
+        region.claim = _Claim(homing.executors, RegionTasks(tasks, homing.tasks, homing.bytes_of_workers), now_s)
+        # In an order that stays.
+        claims = [
+            claim
+            for _, claim in sorted((key, known.claim) for key, known in self._regions.items() if known.claim)
+            if claim.executors == homing.executors and claim.at_s >= now_s - IDLE_S
+        ]
+        of = next(i for i, claim in enumerate(claims) if claim is region.claim)
+        return divide(homing.cores.astype(np.int64), [claim.tasks for claim in claims], of)
 
     def scale(self, demand: Demand) -> Scale:
         """Learn from a batch of a query, and say how many executors it needs."""
@@ -140,18 +182,22 @@ def _row_ms(region: _Region, measured: Measured) -> Loads | None:
     return region.attributed.observe(Batch(measured.ran_on, measured.rows.astype(np.float64), measured.work_ms))
 
 
-def _homes(region: _Region, measured: Measured) -> WorkerPlan | None:
-    """Plan the worker of each shard by the load that is expected; None where that is not planned."""
-    homing = measured.homing
-    if homing is None:
-        return None
+def _homes(region: _Region, homing: Homing, worker_tasks: Counts | None) -> WorkerPlan:
+    """Plan the worker of each shard by the load that is expected."""
     worth = Worth(homing.bytes_per_ms, homing.move_ms, theta=homing.theta, most=MOST_MOVES)
-    if homing.changed:
+    others = worker_tasks is not None and bool((worker_tasks != homing.tasks).any())
+    if homing.changed or others:
         worth = replace(worth, window=1)
     expected = region.forecaster.forecast().load
-    plan = home(homing.worker, expected, homing.state_bytes, homing.cores, worth, region.above)
+    rooms = homing.cores if worker_tasks is None else worker_tasks.astype(np.float64)
+    # A worker without a task has no room: to its shards it is lost.
+    used = np.flatnonzero(rooms)
+    number = np.full(len(rooms) + 1, LOST, dtype=np.int32)
+    number[used] = np.arange(len(used))
+    plan = home(number[homing.worker], expected, homing.state_bytes, rooms[used], worth, region.above)
     region.above = plan.above
-    return plan
+    where = "" if worker_tasks is None else f"; {worker_tasks.sum()} tasks on {len(used)} of {len(rooms)} executors"
+    return replace(plan, worker=used[plan.worker].astype(np.int32), reason=plan.reason + where)
 
 
 def _tasks(region: _Region, measured: Measured) -> tuple[int, str]:

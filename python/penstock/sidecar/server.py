@@ -80,6 +80,8 @@ def _planned(frame: Frame, planner: Planner) -> Frame:
         head |= {"pinned": plan.pins.hashes, "pins_reason": plan.pins.reason}
     if plan.homes is not None:
         head["homes_reason"] = plan.homes.reason
+    if plan.worker_tasks is not None:
+        head["worker_tasks"] = plan.worker_tasks.tolist()
     head["attributed"] = plan.row_ns is not None
     worker = None if plan.homes is None else plan.homes.worker
     columns = {"task": plan.task, "row_ns": plan.row_ns, "home": worker}

@@ -6,7 +6,7 @@ from uuid import UUID
 import numpy as np
 
 from penstock.planning.shard_policies import POLICIES
-from penstock.sidecar.measured import Measured, Pinning, Placing
+from penstock.sidecar.measured import Homing, Measured, Pinning, Placing
 from penstock.sidecar.planner import Planner
 
 
@@ -24,3 +24,5 @@ def warm_up() -> None:
         planner.plan(replace(fixed, ran_on=task))
     key = np.ones(1, dtype=np.int64)
     planner.plan(replace(fixed, pinning=Pinning(1.1, 1, 2, 4, (), key.astype(np.int32), key, key, np.ones(4))))
+    workers = Homing(1.1, True, 1e5, 1.0, ("a", "b", "c"), np.ones(3), np.array([2, 0, 0]), task, np.ones(4))
+    planner.plan(replace(fixed, homing=workers))

@@ -17,7 +17,7 @@ from penstock.planning.shard_policies import POLICIES
 from penstock.sidecar.demand import demand_of
 from penstock.sidecar.frame import PREFIX_BYTES, BrokenFrameError, Frame, Kind, decode_prefix, decode_rest, encode
 from penstock.sidecar.measured import Measured, Pinning, of_frame
-from penstock.sidecar.planner import MOST_REGIONS, Planner
+from penstock.sidecar.planner import IDLE_S, MOST_REGIONS, Planner
 from penstock.sidecar.server import serve
 
 TOKEN = "0123456789abcdef" * 4
@@ -60,6 +60,7 @@ def measured(*, shards=4, rows=None, busy_ns=None, body=None, task=None, ran_on=
 PLACING = {"policy": "refine", "theta": 1.1, "tasks": 2}
 PINNING = {"theta": 1.1, "most": 4, "tasks": 2, "home": 4, "places": [], "hashes": [], "rows": [], "busy_ns": []}
 HOMING = {"theta": 1.1, "changed": True, "bytes_per_ms": 1000.0, "move_ms": 0.1, "cores": [1, 1]}
+HOMING |= {"executors": ["a", "b"], "tasks": [1, 1]}
 
 
 class Client:
@@ -156,6 +157,35 @@ def test_shards_that_no_worker_has_are_placed_at_once(served):
     assert answer.head["homes_reason"] == "balanced"
 
 
+def test_few_tasks_stay_on_the_executors_that_have_the_state(served):
+    client, _ = served
+    hello(client)
+    three = HOMING | {"cores": [1, 1, 1], "executors": ["a", "b", "c"], "tasks": [0, 0, 0]}
+    answer = client.ask(measured(homing=three, home=[1, 1, 2, 1], tasks=1, tasks_ms=[10.0], plans_tasks=False))
+    assert answer.head["worker_tasks"] == [0, 1, 0]
+    assert homes(answer) == [1, 1, 1, 1]
+    assert answer.head["homes_reason"] == "balanced; 1 tasks on 1 of 3 executors"
+
+
+def on_one_executor(planner, region, executors=("a", "b")):
+    head = HOMING | {"executors": list(executors), "tasks": [1, 0], "changed": False}
+    frame = measured(homing=head, region=region, tasks=1, tasks_ms=[10.0], plans_tasks=False)
+    return planner.plan(of_frame(frame)).worker_tasks.tolist()
+
+
+def test_regions_get_cores_of_their_own():
+    now_s = 0.0
+    planner = Planner(lambda: now_s)
+    assert on_one_executor(planner, 0) == [1, 0]
+    # Of two that have as much state one gives way, and does so whoever asks.
+    assert [on_one_executor(planner, region) for region in (1, 0, 1)] == [[1, 0], [0, 1], [1, 0]]
+    # Other executors are none of its.
+    assert on_one_executor(planner, 2, executors=("a", "c")) == [1, 0]
+    # Who was not heard of for long has no claim.
+    now_s = IDLE_S + 1
+    assert on_one_executor(planner, 0) == [1, 0]
+
+
 def test_workers_that_are_known_wait_for_the_window():
     planner, reasons = Planner(), []
     for batch in range(4):
@@ -169,6 +199,12 @@ def test_workers_that_are_known_wait_for_the_window():
     ("change", "home", "reason"),
     [
         ({"cores": []}, None, "cores must be 1 at least"),
+        ({"executors": ["a"]}, None, "there are 2 workers: each must have a name"),
+        ({"executors": ["a", "a"]}, None, "there are 2 workers: each must have a name"),
+        ({"executors": ["a", 7]}, None, "executors must be names"),
+        ({"tasks": [1]}, None, "there are 2 workers"),
+        ({"tasks": [1, -1]}, None, "tasks must be a number"),
+        ({"tasks": [1, 1 << 17]}, None, "in tasks at most 65536"),
         ({"cores": [1, 0]}, None, "cores must be 1 at least"),
         ({"bytes_per_ms": 0}, None, "bytes_per_ms above 0"),
         ({"theta": 1.0}, None, "theta must be above 1"),

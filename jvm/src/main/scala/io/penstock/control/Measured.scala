@@ -108,6 +108,8 @@ final case class Attributing(layout: Layout, ranOn: Array[Int])
  *   when the batch had ended
  * @param changed
  *   whether the batch had others: then no balance can be waited for
+ * @param tasks
+ *   that it had on each worker, all 0 where they were not divided among them
  * @param home
  *   worker of each shard, [[io.penstock.routing.Workers.Unknown]] where it has none
  * @param moveCost
@@ -119,6 +121,7 @@ final case class Homing(
     theta: Double,
     workers: Workers,
     changed: Boolean,
+    tasks: Seq[Int],
     home: Array[Int],
     moveCost: MoveCost,
     stateBytes: Array[Long]

@@ -15,8 +15,16 @@ trait MessageIn {
   /** Bytes that have not been taken. */
   def remaining: Int
 
+  /** Puts the next `count` bytes into an array, from `from` on; waits for them. */
+  def read(into: Array[Byte], from: Int, count: Int): Unit
+
   /** The next bytes, in an array of their own; waits for them. */
-  def take(count: Int): Array[Byte]
+  final def take(count: Int): Array[Byte] = {
+    require(count >= 0 && count <= remaining, s"$count bytes wanted, $remaining are left")
+    val bytes = new Array[Byte](count)
+    read(bytes, 0, count)
+    bytes
+  }
 
   final def takeAll(): Array[Byte] = take(remaining)
 }

@@ -78,17 +78,16 @@ final private[courier] class SlicedIn(size: Int, slots: FilledSlots) extends Mes
 
   override def remaining: Int = left
 
-  override def take(count: Int): Array[Byte] = {
+  override def read(into: Array[Byte], from: Int, count: Int): Unit = {
     require(count >= 0 && count <= left, s"$count bytes wanted, $left are left")
-    val bytes = new Array[Byte](count)
-    var at = 0
-    while (at < count) {
-      val length = math.min(count - at, filled().remaining)
-      slot.get(bytes, at, length)
+    var at = from
+    val end = from + count
+    while (at < end) {
+      val length = math.min(end - at, filled().remaining)
+      slot.get(into, at, length)
       at += length
       taken(length)
     }
-    bytes
   }
 
   /** Takes what is left, for nobody. */

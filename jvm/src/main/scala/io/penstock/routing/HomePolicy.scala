@@ -2,8 +2,11 @@ package io.penstock.routing
 
 import io.penstock.conf.{Mode, PolicyChoice, QuerySettings}
 
-/** Says which worker each shard is to be on. Pure: equal arguments give equal answers. */
+/** Says which workers tasks are on, and which each shard is to be on. Pure: equal arguments give equal answers. */
 trait HomePolicy {
+
+  /** Tasks on each executor; empty where they go by cores. */
+  def tasks: Map[String, Int] = Map.empty
 
   /**
    * @param from
@@ -36,6 +39,8 @@ object HomePolicy {
 
 /** As planned before the batch, as far as shards still are where the plan has them. */
 final class PlannedHomes(planned: Option[Homes]) extends HomePolicy {
+  override val tasks: Map[String, Int] = planned.fold(Map.empty[String, Int])(_.tasks)
+
   override def homes(from: Array[Int], owner: Array[Int], workers: Workers): Array[Int] =
     planned.filter(p => from.forall(_ < p.to.length)).fold(Array.fill(from.length)(Workers.Unknown)) { p =>
       from.zip(owner).map { case (s, now) =>

@@ -9,5 +9,7 @@ package io.penstock.routing
  *   executor that it was on, null where it was on none: what has moved since is not moved by this plan
  * @param reason
  *   why
+ * @param tasks
+ *   of the region, on each executor; empty where they go by cores
  */
-final case class Homes(to: Array[String], from: Array[String], reason: String)
+final case class Homes(to: Array[String], from: Array[String], reason: String, tasks: Map[String, Int] = Map.empty)

@@ -27,7 +27,7 @@ final class TieredBinder(
     require(tasks == shares.tasks && load.length == home.length, s"$tasks tasks and ${load.length} shards are others")
     val worker = new WorkerBalance(load, shares.counts, moveCost, theta).of(home)
     val taskOf = new Array[Int](load.length)
-    (0 until shares.workers).foreach { w =>
+    (0 until shares.workers).filter(shares.counts(_) > 0).foreach { w =>
       val its = worker.indices.filter(worker(_) == w).toArray
       val (start, count) = (shares.start(w), shares.counts(w))
       // A task that does not exist owns nothing.

@@ -6,7 +6,7 @@ package io.penstock.routing
  * come back in the same batch.
  *
  * @param counts
- *   tasks of each worker
+ *   tasks of each worker; one without is as good as gone
  * @param moveCost
  *   of each shard, in units of load; infinite where a move must not be
  * @param theta
@@ -20,6 +20,7 @@ final private[routing] class WorkerBalance(
 ) {
   private val work = new Array[Double](counts.length)
   private val shards = new Array[Int](counts.length)
+  private val usable = counts.indices.filter(counts(_) > 0)
 
   /**
    * @param home
@@ -27,10 +28,10 @@ final private[routing] class WorkerBalance(
    */
   def of(home: Array[Int]): Array[Int] = {
     val placed = home.clone()
-    val (homeless, settled) = Load.heaviestFirst(load).partition(home(_) == Workers.Unknown)
+    val (settled, homeless) = Load.heaviestFirst(load).partition(s => home(s) != Workers.Unknown && counts(home(s)) > 0)
     settled.foreach(s => book(s, home(s)))
     homeless.foreach { s =>
-      val to = counts.indices.minBy(w => ((work(w) + load(s)) / counts(w), shards(w).toDouble / counts(w), w))
+      val to = usable.minBy(w => ((work(w) + load(s)) / counts(w), shards(w).toDouble / counts(w), w))
       placed(s) = to
       book(s, to)
     }
@@ -46,8 +47,8 @@ final private[routing] class WorkerBalance(
   private def perTask(worker: Int): Double = work(worker) / counts(worker)
 
   private def busiest: Int = {
-    var most = 0
-    counts.indices.foreach(w => if (perTask(w) > perTask(most)) most = w)
+    var most = usable.head
+    usable.foreach(w => if (perTask(w) > perTask(most)) most = w)
     most
   }
 
@@ -88,7 +89,7 @@ final private[routing] class WorkerBalance(
     if (most > math.max(limit, heaviest)) placed.indices.foreach { s =>
       if (placed(s) == from && load(s) > 0L && moveCost(s) < most) {
         val left = (work(from) - load(s)) / counts(from)
-        counts.indices.foreach { w =>
+        usable.foreach { w =>
           val there = (work(w) + load(s)) / counts(w)
           val worth = most - math.max(math.max(left, there), heaviest) - moveCost(s)
           if (w != from && worth > best) {

@@ -19,8 +19,28 @@ final case class Workers(executors: Vector[String], cores: Vector[Int]) {
   /** Number of each shard's executor. */
   def of(owners: Array[String]): Array[Int] = owners.map(indexOf)
 
-  /** Tasks of each worker, about as many for each core; None where one would have none. */
-  def shares(tasks: Int): Option[TaskShares] = Option.when(size > 1 && tasks >= size)(TaskShares.of(cores, tasks))
+  /**
+   * Tasks of each worker: as planned where that is for as many tasks, else as before where none would have none by that,
+   * else about as many for each core; fewer tasks than workers stay as they were.
+   *
+   * @param planned
+   *   tasks on each executor; empty where they go by cores
+   * @param before
+   *   executor that each task of the batch before was meant for; empty where that was left open
+   * @return
+   *   None where executors do not matter, or nothing says which of them few tasks are on
+   */
+  def shares(tasks: Int, planned: Map[String, Int] = Map.empty, before: Seq[String] = Nil): Option[TaskShares] =
+    if (size < 2) None
+    else fitting(tasks, planned)
+      .orElse(fitting(tasks, before.groupMapReduce(identity)(_ => 1)(_ + _))
+        .filter(s => tasks < size || s.counts.forall(_ > 0)))
+      .orElse(Option.when(tasks >= size)(TaskShares.byCores(cores, tasks)))
+
+  private def fitting(tasks: Int, on: Map[String, Int]): Option[TaskShares] =
+    Option.when(on.values.sum == tasks && on.keys.forall(numbers.contains))(
+      TaskShares.of(executors.map(on.getOrElse(_, 0)))
+    )
 
   private lazy val numbers = executors.zipWithIndex.toMap
 }
@@ -38,7 +58,7 @@ object Workers {
  * Which tasks are which worker's: runs of neighbours.
  *
  * @param counts
- *   tasks of each worker, at least 1
+ *   tasks of each worker, 0 or more
  */
 final class TaskShares private (val counts: Array[Int]) {
 
@@ -57,8 +77,10 @@ final class TaskShares private (val counts: Array[Int]) {
 
 private[routing] object TaskShares {
 
+  def of(counts: Seq[Int]): TaskShares = new TaskShares(counts.toArray)
+
   /** One task for each worker, and each further one for the worker that has most cores for its tasks then (D'Hondt). */
-  def of(cores: Seq[Int], tasks: Int): TaskShares = {
+  def byCores(cores: Seq[Int], tasks: Int): TaskShares = {
     val counts = Array.fill(cores.size)(1)
     (cores.size until tasks).foreach { _ =>
       val next = cores.indices.maxBy(w => (cores(w).toDouble / (counts(w) + 1), -w))

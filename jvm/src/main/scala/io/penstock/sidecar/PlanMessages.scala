@@ -31,8 +31,10 @@ object PlanMessages {
   private def putHoming(head: ObjectNode, homing: Homing): Unit = {
     val of = head.putObject("homing").put("theta", homing.theta).put("changed", homing.changed)
     of.put("bytes_per_ms", homing.moveCost.bytesPerMs).put("move_ms", homing.moveCost.moveMs)
-    val cores = of.putArray("cores")
+    val (executors, cores, tasks) = (of.putArray("executors"), of.putArray("cores"), of.putArray("tasks"))
+    homing.workers.executors.foreach(executors.add(_))
     homing.workers.cores.foreach(cores.add(_))
+    homing.tasks.foreach(tasks.add(_))
   }
 
   private def putPinning(head: ObjectNode, pinning: Pinning): Unit = {
@@ -101,24 +103,42 @@ object PlanMessages {
         case _ => Right(None)
       }
       homes <- asked.homing match {
-        case Some(homing) => homed(answer, homing).map(Some(_))
+        case Some(homing) => homed(answer, homing, tasks.toInt).map(Some(_))
         case None => Right(None)
       }
       pinsReason = pinned.flatMap(_ => text(head, "pins_reason")).map(_.take(MostReasonChars)).filter(_.nonEmpty)
     } yield Plan(asked.batch, tasks.toInt, reason.take(MostReasonChars), taskOf, pinned, pinsReason, rowTimes, homes)
   }
 
-  private def homed(answer: SidecarFrame, asked: Homing): Either[String, Homes] = {
+  private def homed(answer: SidecarFrame, asked: Homing, tasks: Int): Either[String, Homes] = {
     val workers = asked.workers
     for {
       reason <- text(answer.head, "homes_reason").toRight("homes_reason must be a text")
       home <- ShardColumns.decode(answer.body, "home", asked.home.length)
       _ <- home.find(w => w < 0L || w >= workers.size)
         .toLeft(()).left.map(w => s"a shard is to be on worker $w, and there are ${workers.size}")
+      divided <-
+        Option[JsonNode](answer.head.get("worker_tasks")).fold[Either[String, Map[String, Int]]](Right(Map.empty))(
+          tasksOf(_, workers, tasks)
+        )
+      _ <- home.find(w => divided.nonEmpty && !divided.contains(workers.executors(w.toInt)))
+        .toLeft(()).left.map(w => s"a shard is to be on worker $w, which has no task")
     } yield Homes(
       home.zip(asked.home).map { case (w, before) => if (w == before) null else workers.executors(w.toInt) },
       asked.home.map(w => workers.executors.lift(w).orNull),
-      reason.take(MostReasonChars)
+      reason.take(MostReasonChars),
+      divided
+    )
+  }
+
+  /** Tasks on each executor that has any. */
+  private def tasksOf(found: JsonNode, workers: Workers, tasks: Int): Either[String, Map[String, Int]] = {
+    val counts = Option(found).filter(_.isArray).toSeq.flatMap(_.elements().asScala)
+      .map(n => if (n.isIntegralNumber && n.canConvertToInt) n.intValue else -1)
+    Either.cond(
+      counts.size == workers.size && counts.forall(_ >= 0) && counts.map(_.toLong).sum == tasks,
+      workers.executors.zip(counts).filter(_._2 > 0).toMap,
+      s"worker_tasks must be $tasks tasks on ${workers.size} workers, found $found"
     )
   }
 

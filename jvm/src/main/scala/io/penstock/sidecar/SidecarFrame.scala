@@ -48,7 +48,7 @@ final case class SidecarFrame(kind: FrameKind, number: Long, head: ObjectNode, b
 
 /** Frames to bytes and back: docs/PROTOCOL.md, section 9. It does no I/O. */
 object SidecarFrame {
-  val Version = 6
+  val Version = 7
 
   /** What is read before lengths are known. */
   val PrefixBytes = 28

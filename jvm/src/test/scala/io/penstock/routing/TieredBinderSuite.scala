@@ -14,7 +14,7 @@ class TieredBinderSuite extends AnyFunSuite with Checks {
       before: Option[Seq[Int]] = None,
       theta: Double = 1.01
   ): Seq[Int] = {
-    val shares = TaskShares.of(cores, cores.sum)
+    val shares = TaskShares.of(cores)
     val binder = new TieredBinder(
       theta,
       shares,
@@ -40,6 +40,12 @@ class TieredBinderSuite extends AnyFunSuite with Checks {
   test("of equal shards the one with less state goes") {
     val taskOf = bound(Seq(10, 10, 10, 10, 10, 10), Seq(0, 0, 0, 0, 1, 1), Seq(3, 1, 3, 3, 0, 0))
     assert(taskOf.map(_ / 2) == Seq(0, 1, 0, 0, 1, 1))
+  }
+
+  test("a worker without tasks is left, by the shards that cost most, too") {
+    val taskOf = bound(Seq(4, 3, 2, 1), Seq(0, 0, 1, 1), Seq.fill(4)(never), cores = Seq(0, 1, 1))
+    assert(taskOf == Seq(1, 0, 0, 0))
+    assert(bound(Seq(4, 3), Seq(0, 2), Seq.fill(2)(never), cores = Seq(0, 1, 0)) == Seq(0, 0))
   }
 
   test("where one shard is what the batch takes, nothing goes for the sake of the rest") {
@@ -72,7 +78,7 @@ class TieredBinderSuite extends AnyFunSuite with Checks {
 
   private val cases = for {
     load <- anyRows.map(_.map(_ % 1000000L))
-    cores <- Gen.choose(2, 6).flatMap(n => Gen.listOfN(n, Gen.choose(1, 8)))
+    cores <- Gen.choose(2, 6).flatMap(n => Gen.listOfN(n, Gen.choose(0, 8))).map(of => of.init :+ math.max(1, of.last))
     home <- Gen.listOfN(load.length, Gen.choose(-1, cores.size - 1))
     cost <- Gen.listOfN(
       load.length,
@@ -81,7 +87,8 @@ class TieredBinderSuite extends AnyFunSuite with Checks {
   } yield (load, cores, home.toArray, cost.toArray)
 
   private def longest(load: Array[Long], worker: Array[Int], cores: Seq[Int]): Double =
-    cores.indices.map(w => worker.indices.filter(worker(_) == w).map(load(_).toDouble).sum / cores(w)).max
+    cores.indices.filter(cores(_) > 0)
+      .map(w => worker.indices.filter(worker(_) == w).map(load(_).toDouble).sum / cores(w)).max
 
   test("what leaves its home is worth it, what must not leave stays, and equal arguments give equal answers") {
     check(Prop.forAll(cases) { case (load, cores, home, cost) =>
@@ -91,7 +98,9 @@ class TieredBinderSuite extends AnyFunSuite with Checks {
       val now = placed(cost)
       val moved = load.indices.filter(s => now(s) != stay(s))
       val gained = longest(load, stay, cores) - longest(load, now, cores)
-      now.forall(w => w >= 0 && w < cores.size) && home.indices.forall(s => home(s) < 0 || stay(s) == home(s)) &&
+      def left(s: Int) = home(s) < 0 || cores(home(s)) == 0
+      now.forall(w => w >= 0 && w < cores.size && cores(w) > 0) &&
+      home.indices.forall(s => left(s) || stay(s) == home(s)) &&
       moved.forall(cost(_) < never) && gained >= moved.map(cost(_)).sum - 1e-6 && now.sameElements(placed(cost))
     })
   }

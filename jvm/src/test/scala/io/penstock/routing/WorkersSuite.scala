@@ -25,11 +25,31 @@ class WorkersSuite extends AnyFunSuite with Checks {
       more <- Gen.choose(0, 200)
     } yield (cores.take(20), more)
     check(Prop.forAll(some) { case (cores, more) =>
-      val counts = TaskShares.of(cores, cores.size + more).counts
+      val counts = TaskShares.byCores(cores, cores.size + more).counts
       counts.sum == cores.size + more && counts.forall(_ >= 1) &&
       (for (a <- cores.indices; b <- cores.indices if counts(a) > 1)
         yield counts(a).toDouble / cores(a) <= (counts(b) + 1).toDouble / cores(b) + 1e-9).forall(identity)
     })
+  }
+
+  test("tasks are where they are planned, on some workers or on all") {
+    def counts(tasks: Int, planned: (String, Int)*) =
+      workers(1, 1, 1).shares(tasks, planned.toMap).map(_.counts.toSeq)
+    assert(counts(1, "executor_h_2" -> 1).contains(Seq(0, 0, 1)))
+    assert(counts(3, "executor_h_0" -> 2, "executor_h_2" -> 1).contains(Seq(2, 0, 1)))
+    val shares = workers(1, 1, 1).shares(2, Map("executor_h_0" -> 1, "executor_h_2" -> 1)).get
+    assert((0 until 2).map(shares.workerOf) == Seq(0, 2))
+    // For another number of tasks, or for another executor.
+    assert(counts(2, "executor_h_2" -> 1).isEmpty && counts(1, "executor_h_9" -> 1).isEmpty)
+    assert(counts(3, "executor_h_9" -> 3).contains(Seq(1, 1, 1)))
+  }
+
+  test("tasks stay where they were, unless an executor has come and there is one for each") {
+    def counts(tasks: Int, before: Int*) =
+      workers(1, 3, 1).shares(tasks, before = before.map(i => s"executor_h_$i")).map(_.counts.toSeq)
+    assert(counts(1, 2).contains(Seq(0, 0, 1)) && counts(2, 1, 1).contains(Seq(0, 2, 0)))
+    assert(counts(4, 0, 0, 1, 2).contains(Seq(2, 1, 1)) && counts(4, 0, 0, 1, 1).contains(Seq(1, 2, 1)))
+    assert(counts(2, 1).isEmpty && counts(2, 1, 9).isEmpty)
   }
 
   test("executors are known by their locations") {

@@ -181,6 +181,7 @@ class PlanMessagesSuite extends AnyFunSuite {
     1.05,
     Workers(Vector("executor_h_1", "executor_h_2"), Vector(2, 4)),
     changed = true,
+    Seq(0, 2),
     Array(1, Workers.Unknown, 0),
     MoveCost(1000, 2),
     Array(7L, 0L, 9L)
@@ -189,17 +190,29 @@ class PlanMessagesSuite extends AnyFunSuite {
   test("workers are told by their cores, and a shard that none has by their number") {
     val measured = asked.copy(homing = Some(homing))
     assert(PlanMessages.head(measured).toString.endsWith(
-      """"homing":{"theta":1.05,"changed":true,"bytes_per_ms":1000.0,"move_ms":2.0,"cores":[2,4]}}"""
+      """"homing":{"theta":1.05,"changed":true,"bytes_per_ms":1000.0,"move_ms":2.0,""" +
+        """"executors":["executor_h_1","executor_h_2"],"cores":[2,4],"tasks":[0,2]}}"""
     ))
     val body = PlanMessages.body(measured)
     assert(ShardColumns.decode(body, "home", 3).exists(_.sameElements(Array(1L, 2L, 0L))))
     assert(ShardColumns.decode(body, "state_bytes", 3).exists(_.sameElements(homing.stateBytes)))
   }
 
-  private def homed(home: Seq[Long], reason: Option[String] = Some("balanced")): Either[String, Plan] = {
+  private def homed(
+      home: Seq[Long],
+      reason: Option[String] = Some("balanced"),
+      workerTasks: Seq[Any] = Nil
+  ): Either[String, Plan] = {
     val head = SidecarFrame.newHead()
       .put("run", run.toString).put("region", 1L).put("batch", 9L).put("tasks", 2).put("reason", "as it was")
     reason.foreach(head.put("homes_reason", _))
+    if (workerTasks.nonEmpty) {
+      val array = head.putArray("worker_tasks")
+      workerTasks.foreach {
+        case count: Int => array.add(count)
+        case other => array.add(other.toString)
+      }
+    }
     val body = ShardColumns.encode("home" -> home.toArray)
     PlanMessages.plan(SidecarFrame(FrameKind.Planned, 1, head, body), asked.copy(homing = Some(homing)))
   }
@@ -208,6 +221,11 @@ class PlanMessagesSuite extends AnyFunSuite {
     val homes = homed(Seq(1, 0, 1)).map(_.homes.get)
     assert(homes.map(_.to.toSeq) == Right(Seq(null, "executor_h_1", "executor_h_2")))
     assert(homes.map(_.from.toSeq) == Right(Seq("executor_h_2", null, "executor_h_1")))
+    assert(homes.map(_.tasks) == Right(Map.empty))
+    assert(homed(
+      Seq(1, 1, 1),
+      workerTasks = Seq(0, 2)
+    ).map(_.homes.map(_.tasks)) == Right(Some(Map("executor_h_2" -> 2))))
     assert(homes.map(_.reason) == Right("balanced") && answer(_ => ()).map(_.homes) == Right(None))
   }
 
@@ -219,7 +237,12 @@ class PlanMessagesSuite extends AnyFunSuite {
   Seq[(String, Either[String, Plan], String)](
     ("a worker that there is not", homed(Seq(1, 2, 0)), "a shard is to be on worker 2, and there are 2"),
     ("too few shards", homed(Seq(1, 0)), "column home must have 3 numbers"),
-    ("no reason", homed(Seq(1, 0, 0), None), "homes_reason must be a text")
+    ("no reason", homed(Seq(1, 0, 0), None), "homes_reason must be a text"),
+    ("a worker too few", homed(Seq(0, 0, 0), workerTasks = Seq(2)), "worker_tasks must be 2 tasks on 2 workers"),
+    ("a task too many", homed(Seq(1, 0, 0), workerTasks = Seq(1, 2)), "worker_tasks must be 2 tasks on 2 workers"),
+    ("less than no task", homed(Seq(1, 1, 1), workerTasks = Seq(-1, 3)), "worker_tasks must be 2 tasks on 2 workers"),
+    ("a task that is no number", homed(Seq(1, 1, 1), workerTasks = Seq("1", 1)), "worker_tasks must be 2 tasks"),
+    ("a worker without tasks", homed(Seq(1, 0, 1), workerTasks = Seq(0, 2)), "to be on worker 0, which has no task")
   ).foreach { case (what, found, why) =>
     test(s"impossible plan for workers: $what") {
       assert(found.left.exists(m => m.startsWith("impossible plan: ") && m.contains(why)), found)

@@ -40,7 +40,7 @@ class SidecarFrameSuite extends AnyFunSuite with PropertyChecks {
 
   test("a frame as Python writes it") {
     // penstock.sidecar.frame.encode(Frame(Kind.REFUSED, 7, {"reason": "no"}, b"ab"))
-    val hex = "5053544b" + "0605" + "0000" + "0700000000000000" + "0f000000" + "02000000"
+    val hex = "5053544b" + "0705" + "0000" + "0700000000000000" + "0f000000" + "02000000"
     val written = SidecarFrame.encode(SidecarFrame(
       FrameKind.Refused,
       7,

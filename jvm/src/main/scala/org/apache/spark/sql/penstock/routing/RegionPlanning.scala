@@ -42,13 +42,16 @@ final case class PlanReasons(
  *   those that there are
  * @param owners
  *   that has each shard now, as a task location
+ * @param executorOf
+ *   that each task is meant for; empty where that is left open
  */
 final private[routing] case class RegionExecutors(
     inBatch: Workers,
     waiting: Int,
     move: MoveCost,
     now: () => Workers,
-    owners: () => Array[String]
+    owners: () => Array[String],
+    executorOf: IndexedSeq[String]
 )
 
 /**
@@ -143,6 +146,7 @@ final private[routing] class RegionPlanning(
           math.max(theta, RegionPlanning.WorkerTheta),
           now,
           now != executors.inBatch,
+          now.executors.map(e => executors.executorOf.count(_ == e)),
           now.of(ownersOf(load)),
           executors.move,
           stateBytes

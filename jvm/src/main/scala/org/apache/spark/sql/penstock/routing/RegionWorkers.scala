@@ -66,7 +66,7 @@ final private[routing] class RegionWorkers private (
 private[routing] object RegionWorkers {
 
   /**
-   * None where executors do not matter: there is one, or more than tasks.
+   * None where executors do not matter: there is one; or there are more than tasks, and nothing says which are to be used.
    *
    * @param known
    *   of the region by the end of the batch before, in the terms of that batch's layout
@@ -75,7 +75,7 @@ private[routing] object RegionWorkers {
    * @param replicas
    *   executor that has a second copy, likewise: where the owner is gone it takes its place
    * @param policy
-   *   where shards are to be
+   *   where tasks and shards are to be
    * @param mostBytes
    *   of state that goes by plan
    * @param move
@@ -92,32 +92,33 @@ private[routing] object RegionWorkers {
       stateBytes: => Array[Long],
       mostBytes: Long,
       move: MoveCost
-  ): Option[RegionWorkers] = workers.shares(tasks).map { shares =>
-    val from = known.fold((0 until layout.shards).toArray)(k => layout.inherited(k.layout))
-    // Asked for here: most applications run in one JVM, and need none of it.
-    val (owned, copied, bytes) = (owners, replicas, stateBytes)
-    val replica = workers.of(from.map(s => copied.lift(s).orNull))
-    val first = workers.of(from.map(s => owned.lift(s).orNull))
-    val orphaned = first.zip(replica).map { case (f, r) => f == Workers.Unknown && r != Workers.Unknown }
-    val owner = first.indices.map(s => if (orphaned(s)) replica(s) else first(s)).toArray
-    val now = known.map(_.in(layout))
-    val wanted = policy.homes(from, owner, workers)
-    val load = now.fold(new Array[Long](layout.shards))(_.load)
-    val choice = HomeChoice.of(owner, wanted, load, bytes, mostBytes)
-    val before = now.fold(Array.fill(layout.shards)(-1)) { k =>
-      TieredBinder.before(k.taskOf, k.executorOf, workers, shares, choice.home)
+  ): Option[RegionWorkers] =
+    workers.shares(tasks, policy.tasks, known.fold(Seq.empty[String])(_.executorOf)).map { shares =>
+      val from = known.fold((0 until layout.shards).toArray)(k => layout.inherited(k.layout))
+      // Asked for here: most applications run in one JVM, and need none of it.
+      val (owned, copied, bytes) = (owners, replicas, stateBytes)
+      val replica = workers.of(from.map(s => copied.lift(s).orNull))
+      val first = workers.of(from.map(s => owned.lift(s).orNull))
+      val orphaned = first.zip(replica).map { case (f, r) => f == Workers.Unknown && r != Workers.Unknown }
+      val owner = first.indices.map(s => if (orphaned(s)) replica(s) else first(s)).toArray
+      val now = known.map(_.in(layout))
+      val wanted = policy.homes(from, owner, workers)
+      val load = now.fold(new Array[Long](layout.shards))(_.load)
+      val choice = HomeChoice.of(owner, wanted, load, bytes, mostBytes)
+      val before = now.fold(Array.fill(layout.shards)(-1)) { k =>
+        TieredBinder.before(k.taskOf, k.executorOf, workers, shares, choice.home)
+      }
+      new RegionWorkers(
+        workers,
+        shares,
+        choice,
+        replica,
+        orphaned,
+        before,
+        load,
+        now.fold(0.0)(_.msPerLoad),
+        bytes,
+        move
+      )
     }
-    new RegionWorkers(
-      workers,
-      shares,
-      choice,
-      replica,
-      orphaned,
-      before,
-      load,
-      now.fold(0.0)(_.msPerLoad),
-      bytes,
-      move
-    )
-  }
 }

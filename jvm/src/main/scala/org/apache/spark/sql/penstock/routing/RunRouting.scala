@@ -146,13 +146,15 @@ final private[routing] class RunRouting(
         move
       )
     }
+    val executorOf = workers.fold(IndexedSeq.empty[String])(_.executorOf)
     val planning = PlanChoices.of(settings).filter(_ => reason.isEmpty).map { choices =>
       val executors = RegionExecutors(
         workers.fold(Workers.None)(_.workers),
         workers.fold(0)(_.waiting),
         move,
         () => LiveWorkers.of(session.sparkContext),
-        () => ownersOf(id)
+        () => ownersOf(id),
+        executorOf
       )
       val in = RegionBatch(runId, id, batch.spec.batchId, tasks, seen = before.fold(0)(_.batches))
       new RegionPlanning(choices, in, cores, stateBytes(id, layout), executors)
@@ -183,7 +185,6 @@ final private[routing] class RunRouting(
     )
     session.sparkContext.register(load)
     val reasons = planning.fold(PlanReasons())(_.reasons)
-    val executorOf = workers.fold(IndexedSeq.empty[String])(_.executorOf)
     new RegionRouting(batch, r.spec, r.names, reason, opened(id), leases, barrier, load, reasons, executorOf)
   }
 

@@ -3,6 +3,7 @@ package org.apache.spark.sql.penstock.integration
 import java.nio.file.{Files, Path}
 import java.util.concurrent.locks.LockSupport
 
+import scala.collection.mutable.Buffer
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
@@ -11,7 +12,7 @@ import org.apache.spark.sql.functions.{count, lit}
 import org.apache.spark.sql.penstock.integration.cases._
 import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.streaming.{GroupState, StreamingQuery, StreamingQueryProgress}
-import org.apache.spark.sql.{DataFrame, Encoders}
+import org.apache.spark.sql.{DataFrame, Dataset, Encoders, SparkSession}
 import org.apache.spark.{SparkContext, SparkEnv}
 
 import io.penstock.Penstock
@@ -150,6 +151,30 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     assert(metric(found, Metrics.ShardsLoaded).forall(_ == 0L), homes)
   }
 
+  if (!Brief.isOn) test("queries with few tasks get executors of their own, and keep them") {
+    val queries = Seq.fill(2)(new LocalClusterSuite.PlacedQuery(application.newSession(), newDirectory("checkpoint")))
+    val rounds = Buffer.empty[Seq[Set[String]]]
+    def round(): Unit = {
+      queries.foreach(_.add(400L))
+      rounds += queries.map(_.executors()): Unit
+    }
+    def apart = rounds.size >= 8 && rounds.takeRight(3).distinct.size == 1 && {
+      val last = rounds.last
+      last.forall(_.size == 1) && last.flatten.distinct.size == 2
+    }
+    val until = System.nanoTime() + 120000000000L
+    val reasons =
+      try {
+        (1 to 4).foreach(_ => round())
+        // Both queries' state is on the other one now.
+        replaceOneExecutor(application.sparkContext)
+        while (!apart && System.nanoTime() < until) round()
+        queries.map(_.homes)
+      } finally queries.foreach(_.stop())
+    assert(apart, rounds)
+    assert(reasons.forall(_.exists(_.endsWith("; 1 tasks on 1 of 2 executors"))), reasons)
+  }
+
   test("an executor that is killed costs no reload where shards have a second copy") {
     var killedAt = -1
     // Shards stay on their tasks, so that one of two executors has about a half.
@@ -240,6 +265,38 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
 }
 
 object LocalClusterSuite {
+
+  /** Counts values in one task, and knows which executors did. */
+  final private class PlacedQuery(session: SparkSession, checkpoint: Path) {
+    private val source = MemoryStream[Long](Encoders.scalaLong, session)
+    @volatile private var found = Set.empty[String]
+    private val query = source.toDS().groupByKey(identity[Long] _)(Encoders.scalaLong).mapGroupsWithState(
+      (value: Long, rows: Iterator[Long], state: GroupState[Long]) => {
+        rows.foreach(_ => LockSupport.parkNanos(RowNs))
+        state.update(value)
+        SparkEnv.get.executorId
+      }
+    )(Encoders.scalaLong, Encoders.STRING).writeStream.outputMode("update")
+      .option("checkpointLocation", checkpoint.toString)
+      .option("penstock.tasks", "1")
+      .foreachBatch((ran: Dataset[String], _: Long) => found = ran.collect().toSet)
+      .start()
+
+    def add(rows: Long): Unit = source.addData(1L to rows): Unit
+
+    /** Of the newest batch, when all is done. */
+    def executors(): Set[String] = {
+      query.processAllAvailable()
+      found
+    }
+
+    /** Why shards are where they are. */
+    def homes: Option[String] = ReportedRegion.of(query.recentProgress.toSeq).flatten.flatMap(_.homes._2).lastOption
+
+    def stop(): Unit = query.stop()
+  }
+
+  private val RowNs = 300000L
 
   /** Counts each value, which takes so long a row. */
   def served(rowNs: Long)(source: MemoryStream[Long]): DataFrame =
