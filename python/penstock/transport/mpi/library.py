@@ -9,10 +9,13 @@ from typing import Any
 
 from penstock.transport.errors import TransportError
 from penstock.transport.mpi import process_manager
+from penstock.transport.slices import SLICE_BYTES
 
 KNOWN = re.compile(r"MPICH Version:\s*3\.4.*MPICH Device:\s*ch3", re.DOTALL)
 CONNECT_S = 5
 """After which the library gives up a connection."""
+EAGER_BYTES = 2 * SLICE_BYTES
+"""Below which data go without a question whether there is room: its peer waits for every slice, and has room for it."""
 
 
 @functools.cache
@@ -28,6 +31,7 @@ def mpi() -> Any:
         ``PENSTOCK_NO_MPI``: it is missing, or is another.
     """
     os.environ.setdefault("MPIR_CVAR_CH3_COMM_CONNECT_TIMEOUT", str(CONNECT_S))
+    os.environ.setdefault("MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE", str(EAGER_BYTES))
     try:
         import mpi4py  # noqa: PLC0415
 
