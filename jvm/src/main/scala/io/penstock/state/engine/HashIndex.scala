@@ -70,41 +70,50 @@ final class HashIndex(arena: Arena) extends KeyIndex {
    * Takes the slots of another index of the same records, which lie in memory as there. That each can be found where it is, and
    * that each is there once, is checked; that no two records have the same key is not.
    *
-   * @param bytes
-   *   of slots, a power of two, a long each; one at least is free
+   * @param table
+   *   slots, a power of two; one at least is free. This index keeps it
    * @param starts
    *   a bit for each place in memory, set where a record starts; those that are found are cleared
    * @return
    *   the first slot that has what cannot be there, and then this index is of no use; else -1
    */
-  def adopt(bytes: Array[Byte], starts: Array[Long]): Int = {
-    val table = new Array[Long](bytes.length / 8)
-    Platform.copyMemory(bytes, Platform.BYTE_ARRAY_OFFSET, table, Platform.LONG_ARRAY_OFFSET, bytes.length.toLong)
+  def adopt(table: Array[Long], starts: Array[Long]): Int = {
+    val refs = new Array[Int](table.length)
     val mask = table.length - 1
-    var free = 0
-    while (free < mask && table(free) != 0L) free += 1
-    var found = 0
-    // Occupied slots right before this one.
+    // Occupied slots right before this one; before the first come the last.
     var run = 0
-    var step = 1
-    while (step <= table.length) {
-      val i = (free + step) & mask
+    while (run < mask && table(mask - run) != 0L) run += 1
+    var found = 0
+    var i = 0
+    // Which slots are occupied no processor guesses, so that nothing branches by it.
+    while (i < table.length) {
       val e = table(i)
-      if (e == 0L) run = 0
-      else {
-        val ref = e.toInt - 1
-        val word = ref >>> 6
-        val distance = (i - HashIndex.spread((e >>> 32).toInt)) & mask
-        if (word >= starts.length || (starts(word) & (1L << ref)) == 0L || distance > run) return i
-        starts(word) &= ~(1L << ref)
-        run += 1
-        found += 1
-      }
-      step += 1
+      val isOccupied = ((e | -e) >>> 63).toInt
+      val distance = (i - HashIndex.spread((e >>> 32).toInt)) & mask
+      if ((((run - distance) >>> 31) & isOccupied) != 0) return i
+      refs(found) = e.toInt - 1
+      found += isOccupied
+      run = (run + 1) & -isOccupied
+      i += 1
     }
+    val unknown = clearAll(refs, found, starts)
+    if (unknown < found) return table.indices.filter(table(_) != 0L)(unknown)
     slots = table
     count = found
     -1
+  }
+
+  /** Clears the bits of references; gives how many came before the first whose bit is not set. */
+  private def clearAll(refs: Array[Int], n: Int, bits: Array[Long]): Int = {
+    var cleared = 0
+    while (cleared < n) {
+      val ref = refs(cleared)
+      val word = ref >>> 6
+      if (word >= bits.length || (bits(word) & (1L << ref)) == 0L) return cleared
+      bits(word) &= ~(1L << ref)
+      cleared += 1
+    }
+    n
   }
 
   /** Reads the slots that some records are about to be looked for in: memory brings many in the time that one takes. */

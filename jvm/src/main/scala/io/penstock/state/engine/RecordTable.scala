@@ -76,7 +76,7 @@ final class RecordTable(val ordered: Boolean, trailerBytes: Int = 0, in: Arena =
   def denseSlots: Option[Array[Byte]] = hashIndex.denseSlots
 
   /** Takes records that are in the arena; of a table that is empty and not ordered, see [[HashIndex.adopt]]. */
-  def adopt(slots: Array[Byte], starts: Array[Long]): Int = hashIndex.adopt(slots, starts)
+  def adopt(slots: Array[Long], starts: Array[Long]): Int = hashIndex.adopt(slots, starts)
 
   /** Only of an ordered table. */
   def orderedKeys: OrderedIndex = orderedIndex

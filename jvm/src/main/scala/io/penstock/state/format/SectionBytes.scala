@@ -19,6 +19,10 @@ trait SectionBytes {
   /** All that is left. */
   final def takeAll(): Array[Byte] = take(remaining)
 
+  /** Checks that so many are left, before memory is taken for them. */
+  final def expect(bytes: Long): Unit =
+    if (bytes > remaining) throw new MalformedData(s"$bytes bytes wanted, $remaining left", consumed)
+
   /** Checks that nothing is left. */
   final def expectEnd(last: String): Unit =
     if (remaining != 0) throw new MalformedData(s"$remaining bytes behind the last $last", consumed)
