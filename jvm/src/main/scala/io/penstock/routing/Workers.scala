@@ -20,8 +20,8 @@ final case class Workers(executors: Vector[String], cores: Vector[Int]) {
   def of(owners: Array[String]): Array[Int] = owners.map(indexOf)
 
   /**
-   * Tasks of each worker: as planned where that is for as many tasks, else as before where none would have none by that,
-   * else about as many for each core; fewer tasks than workers stay as they were.
+   * Tasks of each worker: as planned, where that is for as many tasks; else as in the batch before, where that leaves no worker
+   * without a task, or cannot but do so; else about as many for each core.
    *
    * @param planned
    *   tasks on each executor; empty where they go by cores
