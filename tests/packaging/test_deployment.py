@@ -31,10 +31,10 @@ def properties(path):
     return dict(pairs)
 
 
-def told(output):
-    lines = [line for line in output.splitlines() if line.startswith("DEPLOYED ")]
-    assert lines, output[-3000:]
-    return json.loads(lines[0].removeprefix("DEPLOYED "))
+def told(folder, output):
+    file = folder / "deployed.json"
+    assert file.exists(), output[-3000:]
+    return json.loads(file.read_text())
 
 
 def test_every_setting_of_ours_exists():
@@ -151,7 +151,7 @@ def test_a_standalone_cluster_with_two_workers(standalone, installation, tmp_pat
         "spark-submit", "--master", url, *memory, application, tmp_path, "2", cwd=tmp_path, **environment
     )
     assert completed.returncode == 0, completed.stdout + completed.stderr
-    found = told(completed.stdout)
+    found = told(tmp_path, completed.stdout)
     assert found.pop("travelled") > 0, completed.stderr[-3000:]
     assert found == {
         "provider": "io.penstock.PenstockStateStoreProvider",
@@ -174,7 +174,7 @@ def test_an_allocation_of_slurm_is_a_cluster(slurm, installation, tmp_path):
         PENSTOCK_EXECUTOR_MEMORY="600m",
         PENSTOCK_LOCAL_DIR=str(tmp_path),
     )
-    found = told(output)
+    found = told(tmp_path, output)
     assert (found["executors"], found["sidecars"], found["keys"], found["even"]) == (1, 1, 100, True)
     assert not list(tmp_path.glob("spark-*")), "local folders are left"
 
