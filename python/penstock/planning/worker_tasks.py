@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.planning.cores import Assignment, Counts, Demand, Floats, assign
+from penstock.planning.cores import Counts, Demand, Floats, assign
 
 MOST_WORKERS = 256
 """With more, tasks are divided by cores: the assignment's time grows with their square."""
@@ -68,7 +68,7 @@ def divide(cores: Counts, regions: Sequence[RegionTasks], of: int) -> Counts | N
     for column, region in zip(now.T, regions, strict=True):
         _give_back(column, region.wanted)
     nothing = np.zeros(len(regions))
-    made: Assignment = assign(now, cores, Demand(wanted, state, nothing, nothing.astype(np.int64)))
+    made = assign(now, cores, Demand(wanted, state, nothing, nothing.astype(np.int64)))
     return made.cores[:, of].copy()
 
 

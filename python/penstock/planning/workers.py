@@ -95,7 +95,7 @@ def place(worker: Placement, load: Loads, state_bytes: Loads, cores: Loads, wort
     state_bytes
         Of each shard; shape ``(shards,)``.
     cores
-        Of each worker, above 0; shape ``(workers,)``.
+        Of each worker, one above 0 at least; to its shards a worker without is lost. Shape ``(workers,)``.
     worth
         See there.
     above
@@ -107,7 +107,12 @@ def place(worker: Placement, load: Loads, state_bytes: Loads, cores: Loads, wort
         Never worse than what was there: its gain over the horizon is at least its cost. Ties go to the lower shard and
         the lower worker.
     """
-    start = _placed(worker, load, cores)
+    used = np.flatnonzero(cores)
+    # Among those that have any; the number behind the last is found by LOST.
+    number = np.full(len(cores) + 1, LOST, dtype=np.int32)
+    number[used] = np.arange(len(used))
+    cores = cores[used]
+    start = _placed(number[worker], load, cores)
     cost_ms = state_bytes / worth.bytes_per_ms + worth.move_ms
     mean = float(load.sum() / cores.sum())
     before = _longest(start, load, cores)
@@ -116,11 +121,12 @@ def place(worker: Placement, load: Loads, state_bytes: Loads, cores: Loads, wort
     if above >= max(1, worth.window):
         placed, reason = _weighed(start, load, cost_ms, cores, worth)
     after = _longest(placed, load, cores)
-    moved = np.flatnonzero(placed != worker)
+    to = used[placed].astype(np.int32)
+    moved = np.flatnonzero(to != worker)
     moved = moved[np.argsort(-load[moved], kind="stable")]
     return WorkerPlan(
-        placed,
-        np.stack((moved, worker[moved].astype(np.int64), placed[moved].astype(np.int64)), axis=1),
+        to,
+        np.stack((moved, worker[moved].astype(np.int64), to[moved].astype(np.int64)), axis=1),
         before / mean if mean > 0 else 1.0,
         after / mean if mean > 0 else 1.0,
         _batch(start, load, cores) - _batch(placed, load, cores),

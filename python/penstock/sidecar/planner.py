@@ -20,7 +20,7 @@ from penstock.planning.shard_pins import PinPlan, PinPlanner, ShardLoads
 from penstock.planning.shard_policies import ShardStatistics, place
 from penstock.planning.task_count import TaskCount, TaskOverhead, follow, learn
 from penstock.planning.worker_tasks import RegionTasks, divide
-from penstock.planning.workers import LOST, WorkerPlan, Worth
+from penstock.planning.workers import WorkerPlan, Worth
 from penstock.planning.workers import place as home
 from penstock.sidecar.demand import Demand
 from penstock.sidecar.measured import Homing, Measured
@@ -190,14 +190,12 @@ def _homes(region: _Region, homing: Homing, worker_tasks: Counts | None) -> Work
         worth = replace(worth, window=1)
     expected = region.forecaster.forecast().load
     rooms = homing.cores if worker_tasks is None else worker_tasks.astype(np.float64)
-    # A worker without a task has no room: to its shards it is lost.
-    used = np.flatnonzero(rooms)
-    number = np.full(len(rooms) + 1, LOST, dtype=np.int32)
-    number[used] = np.arange(len(used))
-    plan = home(number[homing.worker], expected, homing.state_bytes, rooms[used], worth, region.above)
+    plan = home(homing.worker, expected, homing.state_bytes, rooms, worth, region.above)
     region.above = plan.above
-    where = "" if worker_tasks is None else f"; {worker_tasks.sum()} tasks on {len(used)} of {len(rooms)} executors"
-    return replace(plan, worker=used[plan.worker].astype(np.int32), reason=plan.reason + where)
+    if worker_tasks is None:
+        return plan
+    where = f"{worker_tasks.sum()} tasks on {np.count_nonzero(worker_tasks)} of {len(worker_tasks)} executors"
+    return replace(plan, reason=f"{plan.reason}; {where}")
 
 
 def _tasks(region: _Region, measured: Measured) -> tuple[int, str]:

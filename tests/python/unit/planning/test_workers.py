@@ -134,3 +134,10 @@ def test_one_move_is_the_best_one(cluster):
     assert net <= best + 1e-9
     if len(cores) <= 2:
         assert net == pytest.approx(best)
+
+
+def test_a_worker_without_cores_is_left():
+    plan = planned([0, 0, 1, LOST], [4, 3, 2, 1], cores=(0.0, 1.0, 1.0))
+    assert plan.worker.tolist() == [2, 1, 1, 2]
+    assert plan.moves.tolist() == [[0, 0, 2], [1, 0, 1], [3, LOST, 2]]
+    assert (plan.cost_ms, plan.delta_before) == (0.0, 1.0)
