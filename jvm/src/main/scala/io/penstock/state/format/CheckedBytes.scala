@@ -17,7 +17,7 @@ final private[format] class CheckedBytes(length: Int, next: (Int, Int) => Array[
   override def remaining: Int = length - position
 
   override def take(count: Int): Array[Byte] = {
-    if (count < 0 || count > remaining) throw new MalformedData(s"$count bytes wanted, $remaining left", position)
+    expect(count.toLong)
     val bytes = next(position, count)
     crc.update(bytes)
     position += count

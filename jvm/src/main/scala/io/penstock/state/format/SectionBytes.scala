@@ -21,7 +21,7 @@ trait SectionBytes {
 
   /** Checks that so many are left, before memory is taken for them. */
   final def expect(bytes: Long): Unit =
-    if (bytes > remaining) throw new MalformedData(s"$bytes bytes wanted, $remaining left", consumed)
+    if (bytes < 0 || bytes > remaining) throw new MalformedData(s"$bytes bytes wanted, $remaining left", consumed)
 
   /** Checks that nothing is left. */
   final def expectEnd(last: String): Unit =

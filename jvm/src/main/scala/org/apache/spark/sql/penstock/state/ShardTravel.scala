@@ -97,7 +97,7 @@ final private[penstock] class AnswerBytes(in: MessageIn) extends SectionBytes {
   override def remaining: Int = in.remaining
 
   override def take(count: Int): Array[Byte] = {
-    if (count < 0 || count > remaining) throw new MalformedData(s"$count bytes wanted, $remaining left", consumed)
+    expect(count.toLong)
     in.take(count)
   }
 }
