@@ -5,6 +5,7 @@ import java.nio.file.{Files, Path}
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.classic.SparkSession
 
+import io.penstock.FewHadoopSettings
 import org.scalatest.{BeforeAndAfterAll, Suite}
 
 /** A small local Spark for a suite. */
@@ -25,6 +26,7 @@ trait LocalSpark extends BeforeAndAfterAll { this: Suite =>
     conf.foreach { case (k, v) => builder.config(k, v) }
     extensions.foreach(builder.withExtensions(_))
     spark = builder.getOrCreate().asInstanceOf[SparkSession]
+    FewHadoopSettings.in(spark.sparkContext.hadoopConfiguration)
   }
 
   override protected def afterAll(): Unit = {

@@ -50,7 +50,7 @@ class RegionsSuite extends AnyFunSuite with LocalSpark {
   ))
 
   private def plan(name: String): SparkPlan = {
-    val query = Queries.all.find(_.name == name).get
+    val query = named(name)
     planned = Vector.empty
     val in = events(spark)
     val q = query.build(in.toDF()).writeStream.outputMode(query.mode).format("noop")

@@ -36,7 +36,7 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     )
   ))
 
-  test("aggregation: a task that fails and is retried, perhaps elsewhere") {
+  if (!Brief.isOn) test("aggregation: a task that fails and is retried, perhaps elsewhere") {
     assertSameAnswers(AggregationCases.appendMode, disturb = Faults.failTasksOnce)
   }
 
@@ -213,7 +213,7 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
   }
 
   // The last: sidecars that were killed so often are started again after a minute.
-  test("aggregation: sidecars that are killed between batches") {
+  if (!Brief.isOn) test("aggregation: sidecars that are killed between batches") {
     def killed(seed: Long, twoInputs: Boolean) =
       Script.standard(seed, twoInputs).flatMap(step => Seq(step, Step.Disturb(() => killSidecars())))
     assertSameAnswers(AggregationCases.appendMode, killed)

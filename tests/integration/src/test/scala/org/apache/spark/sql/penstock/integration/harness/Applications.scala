@@ -4,6 +4,8 @@ import java.nio.file.Path
 
 import org.apache.spark.sql.{SparkSession, classic}
 
+import io.penstock.FewHadoopSettings
+
 /** Starts Spark applications for tests. There is at most one at a time in a JVM. */
 object Applications {
   val Plugin: Map[String, String] = Map("spark.plugins" -> "io.penstock.PenstockPlugin")
@@ -35,6 +37,7 @@ object Applications {
     val session = builder.getOrCreate().asInstanceOf[classic.SparkSession]
     // What fails on purpose fills the log.
     session.sparkContext.setLogLevel("OFF")
+    FewHadoopSettings.in(session.sparkContext.hadoopConfiguration)
     session
   }
 }
