@@ -165,11 +165,17 @@ final class CourierProcess private (python: PythonProcess, memories: LaneMemorie
       val name = UnixDomainSocketAddress.of(python.folder.resolve("executor.sock"))
       def lane(role: Char, memoryBytes: Int): Lane = {
         val connection = SocketChannel.open(name)
-        val first = ByteBuffer.wrap(s"$token$role".getBytes(UTF_8))
-        while (first.hasRemaining) connection.write(first)
-        val made = Lane.take(connection, memoryBytes, memories.take(memoryBytes))
-        lanes :+= made
-        made
+        try {
+          val first = ByteBuffer.wrap(s"$token$role".getBytes(UTF_8))
+          while (first.hasRemaining) connection.write(first)
+          val made = Lane.take(connection, memoryBytes, memories.take(memoryBytes))
+          lanes :+= made
+          made
+        } catch {
+          case e: IOException =>
+            connection.close()
+            throw e
+        }
       }
       (1 to settings.lanes).foreach(_ => asking.put(lane('A', Lane.AskingBytes)))
       (1 to settings.lanes).map(_ => lane('G', Lane.MemoryBytes)).zipWithIndex.foreach { case (l, i) =>

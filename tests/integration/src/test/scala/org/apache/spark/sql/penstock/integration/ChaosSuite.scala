@@ -11,7 +11,7 @@ import org.scalatest.funsuite.AnyFunSuite
  * killed at every step of a batch. `make chaos` runs more of them.
  */
 class ChaosSuite extends AnyFunSuite with TestDirectory {
-  private val runsPerTest = Brief.orElse(3, 7)
+  private val runsPerTest = Brief.orElse(3, 5)
   private lazy val runs = new ChaosRuns(directory, line => note(line))
 
   override protected def afterAll(): Unit =
