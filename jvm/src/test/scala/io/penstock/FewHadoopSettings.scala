@@ -13,9 +13,8 @@ object FewHadoopSettings {
   def in(conf: Configuration): Unit = {
     // The first file system that is asked for brings the settings of all kinds.
     FileSystem.get(conf): Unit
-    val kept = conf.iterator.asScala.map(_.getKey).filter(_.startsWith("fs.AbstractFileSystem.")).toSeq
-    val values = kept.map(key => key -> conf.getRaw(key))
+    val kept = conf.iterator.asScala.filter(_.getKey.startsWith("fs.AbstractFileSystem.")).toSeq
     conf.clear()
-    values.foreach { case (key, value) => conf.set(key, value) }
+    kept.foreach(setting => conf.set(setting.getKey, setting.getValue))
   }
 }

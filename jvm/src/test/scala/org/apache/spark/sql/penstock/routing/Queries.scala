@@ -50,12 +50,9 @@ object Queries {
     left.join(right, near).select("l.k", "a", "b")
   }
 
-  /** Throws `NoSuchElementException` where there is none. */
-  def named(name: String): Query = byName(name)
+  def named(name: String): Query = all.find(_.name == name).get
 
-  private lazy val byName: Map[String, Query] = all.map(query => query.name -> query).toMap
-
-  private def all: Seq[Query] = Seq(
+  private val all: Seq[Query] = Seq(
     Query("aggregation, update", "update", _.groupBy("k").agg(count("*"), sum("v"))),
     Query("global aggregation", "update", _.agg(sum("v"))),
     Query(
