@@ -77,8 +77,9 @@ test-integration: setup ## the operator matrix and other tests against plain Spa
 test-python: setup $(if $(filter 4.2,$(SPARK)),kafka-jars) ## Python unit tests and PySpark's operators
 	$(PYTEST)/python.xml tests/python tests/spark_suites
 
+# Its applications live for seconds, in which compiling well costs more than it saves.
 test-packaging: setup wheel ## the wheel and the jar as a user installs them
-	PENSTOCK_WHEEL=$$(echo $(CURDIR)/dist/penstock-$(VERSION)-*.whl) \
+	JDK_JAVA_OPTIONS=-XX:TieredStopAtLevel=1 PENSTOCK_WHEEL=$$(echo $(CURDIR)/dist/penstock-$(VERSION)-*.whl) \
 	PENSTOCK_SPARK=$(SPARK_VERSION) $(PYTEST)/packaging.xml tests/packaging
 
 test-vm: setup ## RDMA verbs between sidecars, on Soft-RoCE in a virtual machine: a few minutes

@@ -10,7 +10,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.penstock.integration.harness.{CommandLine, JavaHome, LocalCluster}
 
 /**
- * A [[ChaosWorker]] and its executors.
+ * A [[ChaosWorker]] and its executors. It starts while its maker goes on, and is waited for when it is to play.
  *
  * @param options
  *   of the JVM, besides those of this one
@@ -41,10 +41,11 @@ final class WorkerProcess(cluster: Boolean, directory: Path, options: Seq[String
   })
   reader.setDaemon(true)
   reader.start()
-  require(answer() == Finished(ChaosWorker.Ready), s"a worker did not start, see $log")
+  private lazy val isReady = answer() == Finished(ChaosWorker.Ready)
 
   /** Plays a run as far as it goes. */
   def play(run: RunDirectory): Answer = {
+    require(isReady, s"a worker did not start, see $log")
     in.println(run.root)
     answer()
   }

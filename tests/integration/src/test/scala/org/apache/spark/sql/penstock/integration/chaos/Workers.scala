@@ -2,11 +2,15 @@ package org.apache.spark.sql.penstock.integration.chaos
 
 import java.nio.file.{Files, Path}
 
-/** The workers that run: one as a rule, since two cores have enough to do with one Spark beside the reference's. */
+/**
+ * The workers that run: one as a rule, since two cores have enough to do with one Spark beside the reference's. While it plays
+ * another one starts, to go on when it has died.
+ */
 final class Workers(directory: Path, archive: ClassArchive) extends AutoCloseable {
   import Workers._
 
   private var one, other = Option.empty[Running]
+  private var spare = Option.empty[WorkerProcess]
 
   /** A worker of the wanted kind; one that has died, or has played long enough, is replaced. */
   def first(cluster: Boolean): WorkerProcess = {
@@ -23,14 +27,16 @@ final class Workers(directory: Path, archive: ClassArchive) extends AutoCloseabl
   private def fresh(running: Option[Running], cluster: Boolean): Running = {
     val usable = running.filter(r => r.cluster == cluster && r.process.isAlive && r.plays < MostPlays(cluster))
     if (usable.isEmpty) running.foreach(_.process.close())
-    usable
-      .getOrElse(Running(
-        cluster,
-        new WorkerProcess(cluster, newDirectory(), archive.options),
-        plays = 0
-      ))
-      .again
+    usable.getOrElse(Running(cluster, if (cluster) start(cluster) else takeSpare(), plays = 0)).again
   }
+
+  private def takeSpare(): WorkerProcess = {
+    val taken = spare.getOrElse(start(cluster = false))
+    spare = Some(start(cluster = false))
+    taken
+  }
+
+  private def start(cluster: Boolean) = new WorkerProcess(cluster, newDirectory(), archive.options)
 
   /** Makes the archive of classes, from what a process loads that plays some scenarios. */
   def train(scenarios: Seq[Scenario]): Unit = archive.make { options =>
@@ -45,7 +51,7 @@ final class Workers(directory: Path, archive: ClassArchive) extends AutoCloseabl
 
   private def newDirectory(): Path = Files.createTempDirectory(directory, "worker")
 
-  override def close(): Unit = (one ++ other).foreach(_.process.close())
+  override def close(): Unit = ((one ++ other).map(_.process) ++ spare).foreach(_.close())
 }
 
 object Workers {

@@ -7,6 +7,6 @@ object Brief {
   /** One of two, as the run is brief or not. */
   def orElse[A](brief: A, full: A): A = if (isOn) brief else full
 
-  /** All of them, or every fourth in a brief run, the first among them. */
-  def someOf[A](all: Seq[A]): Seq[A] = if (isOn) all.grouped(4).map(_.head).toSeq else all
+  /** All of them, or every fourth in a brief run, or as often as is said, the first among them. */
+  def someOf[A](all: Seq[A], every: Int = 4): Seq[A] = if (isOn) all.grouped(every).map(_.head).toSeq else all
 }

@@ -1,5 +1,9 @@
 package org.apache.spark.sql.penstock.integration.harness
 
+import scala.concurrent.ExecutionContext.Implicits.global
+import scala.concurrent.duration.Duration
+import scala.concurrent.{Await, Future}
+
 import org.apache.spark.sql.DataFrame
 
 import org.scalatest.funsuite.AnyFunSuite
@@ -8,6 +12,7 @@ import org.scalatest.funsuite.AnyFunSuite
  * Runs queries with plain Spark and with Penstock on the same seeded input and compares the rows of every batch.
  */
 abstract class OperatorMatrixSuite extends AnyFunSuite with PenstockApplication {
+  import OperatorMatrixSuite._
 
   /** Registers one test per case. */
   protected def compareWithSpark(cases: Seq[OperatorCase]): Unit =
@@ -17,15 +22,18 @@ abstract class OperatorMatrixSuite extends AnyFunSuite with PenstockApplication 
   protected def assertSameAnswers(
       test: OperatorCase,
       script: (Long, Boolean) => Seq[Step] = Script.standard,
-      disturb: DataFrame => DataFrame = identity
+      disturb: DataFrame => DataFrame = OperatorMatrixSuite.undisturbed
   ): RunResult = {
     val seed = TestSeed.of(test.name)
     val engines = EnginePair.of(test.stock, test.shards, seed)
     val steps = script(seed, test.twoInputs)
     withClue(s"${test.name}, ${TestSeed.clue}: ") {
-      val calm = steps.filterNot(OperatorMatrixSuite.isFault)
-      val expected = ReferenceAnswers.of(engines.reference, test, calm)(run(engines.reference, test, calm, identity))
-      val found = run(engines.subject, test, steps, disturb)
+      val calm = steps.filterNot(isFault)
+      def reference =
+        ReferenceAnswers.of(engines.reference, test, calm)(run(engines.reference, test, calm, undisturbed))
+      def subject = run(engines.subject, test, steps, disturb)
+      val (expected, found) =
+        if (steps == calm && disturb == undisturbed) sideBySide(reference, subject) else (reference, subject)
       BatchComparison.difference(expected, found, test.equivalence).foreach(fail(_))
       val rows = expected.batches.values.flatten.flatten
       test.evidence.foreach(text => assert(rows.exists(_.contains(text)), s"no row shows $text: the case proves less"))
@@ -39,6 +47,16 @@ abstract class OperatorMatrixSuite extends AnyFunSuite with PenstockApplication 
 }
 
 object OperatorMatrixSuite {
+  private val undisturbed: DataFrame => DataFrame = identity
+
+  /** A query leaves a core idle for half of the time. */
+  private def sideBySide[A, B](one: => A, other: => B): (A, B) = {
+    val beside = Future(one)
+    val found =
+      try other
+      finally Await.ready(beside, Duration.Inf)
+    (Await.result(beside, Duration.Inf), found)
+  }
 
   /** What the reference is spared. Restarts are not among it: they are part of the answer where time matters. */
   private def isFault(step: Step): Boolean = step match {
