@@ -6,18 +6,20 @@ import java.util.concurrent.Executors
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic
-import org.apache.spark.sql.penstock.benchmarks.MovedShard
+import org.apache.spark.sql.penstock.benchmarks.{MovedShard, StoreLane, StoreShape}
 
 import io.penstock.courier.{CourierProcess, CourierSettings, LaneMemories}
 import io.penstock.state.engine.ShardState
 
 /**
  * How long a shard takes from one executor's memory to where it can be read in another's, by transport, inside a worker, and
- * through the checkpoint. Both executors' sidecars are on this machine.
+ * through the checkpoint: Penstock's, and those of plain Spark's providers, which have no other way. Both executors' sidecars
+ * are on this machine.
  */
 object Move {
   private val Sizes = Seq("32 KB" -> (32 << 10), "32 MB" -> (32 << 20))
   private val Transports = Seq("local", "tcp", "mpi")
+  private val Providers = Seq("HDFS-backed" -> Side.hdfs(1), "RocksDB" -> Side.rocksdb(1))
 
   def run(spark: SparkSession, args: Arguments, report: Report): Unit = {
     val clock = Executors.newSingleThreadScheduledExecutor()
@@ -25,19 +27,22 @@ object Move {
     try
       for ((size, bytes) <- Sizes) {
         val shard = new MovedShard(bytes, Files.createTempDirectory(Comparison.checkpoints(args), "move"))
-        def measure(way: String)(move: => ShardState): Unit = {
-          require(shard.isWhole(move), way)
+        def timed[A](way: String)(move: => A)(after: A => Unit): Unit = {
           val rounds = args.int("warm-up", 20) + args.int("rounds", 60)
           val took = (0 until rounds).map { _ =>
             val start = System.nanoTime()
-            require(move != null)
-            System.nanoTime() - start
+            val moved = move
+            val ns = System.nanoTime() - start
+            after(moved)
+            ns
           }
           report.line(
             Map("bench" -> "move", "call" -> s"$size $way"),
             took.drop(args.int("warm-up", 20)).map(ns => Map("ns" -> ns, "movedBytes" -> bytes))
           )
         }
+        def measure(way: String)(move: => ShardState): Unit =
+          timed(way)(move)(found => require(shard.isWhole(found), way))
         measure("inside a worker")(shard.inside())
         for (transport <- Transports) {
           val settings =
@@ -55,6 +60,17 @@ object Move {
           measure(s"through the checkpoint, ${manager.name} file manager")(read())
         }
         shard.drop()
+        for (manager <- FileManager.named("both"); (name, side) <- Providers) {
+          val lane = new StoreLane(
+            spark.asInstanceOf[classic.SparkSession],
+            side.copy(settings = side.settings ++ manager.settings),
+            StoreShape.Whole,
+            MovedShard.records(bytes),
+            Files.createTempDirectory(Comparison.checkpoints(args), side.name),
+            compresses = false
+          )
+          timed(s"through plain Spark's checkpoint, $name, ${manager.name} file manager")(lane.openElsewhere())(_())
+        }
       }
     finally clock.shutdownNow(): Unit
   }

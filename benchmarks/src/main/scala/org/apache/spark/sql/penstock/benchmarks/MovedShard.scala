@@ -22,7 +22,7 @@ final class MovedShard(bytes: Int, directory: Path) {
   private val root = directory.toString
   private val store = StoreKey(0L, "default")
   private val lineage = UUID.randomUUID()
-  private val state = MovedShard.filled(bytes / MovedShard.RecordBytes)
+  private val state = MovedShard.filled(MovedShard.records(bytes))
   private val slot = {
     val made = ShardStores.get(root, store, 1).slot(0)
     made.open(lineage, 0L)(ShardSlot.Loaded(state, 1, 1L)): Unit
@@ -76,6 +76,9 @@ object MovedShard {
   private val ValueBytes = 64
   private val RecordBytes = KeyBytes + ValueBytes + 16
   private val LimitMs = 60000
+
+  /** Entries of a shard of this size. */
+  def records(bytes: Int): Int = bytes / RecordBytes
 
   private def filled(records: Int): ShardState = {
     val out = new ByteSink(1 << 16)

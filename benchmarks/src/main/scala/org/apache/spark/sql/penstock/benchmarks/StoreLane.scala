@@ -18,27 +18,30 @@ import io.penstock.benchmarks.{LoadedKeys, Side}
 /**
  * One store of one side outside of a query: its keys are the numbers from 0. The calling thread has the context of a
  * task while the store is open and, for Penstock, a lease of all shards from the driver's own commits.
+ *
+ * @param compresses
+ *   whether values are mostly zeros
  */
-final class StoreLane(spark: classic.SparkSession, side: Side, shape: StoreShape, keys: Int, directory: Path) {
+final class StoreLane(
+    spark: classic.SparkSession,
+    side: Side,
+    shape: StoreShape,
+    keys: Int,
+    directory: Path,
+    compresses: Boolean = true
+) {
   private val session = {
     val own = spark.newSession()
     side.settings.foreach { case (k, v) => own.conf.set(k, v) }
     own
   }
+  // Providers tell the driver's coordinator, which is there when a session has had a query.
+  session.streams.stateStoreCoordinator: Unit
+
   private val runId = UUID.randomUUID()
   private val root = directory.resolve("state").toUri.toString
   private val id = StateStoreId(root, 0L, 0)
-  private val provider = StateStoreProvider.createAndInit(
-    StateStoreProviderId(id, runId),
-    shape.keySchema,
-    StoreShape.valueSchema,
-    shape.spec,
-    useColumnFamilies = false,
-    new StateStoreConf(session.sessionState.conf),
-    session.sessionState.newHadoopConf(),
-    useMultipleValuesPerKey = false,
-    None
-  )
+  private val provider = newProvider(runId)
   private val region = RegionSpec(
     0L,
     single = false,
@@ -66,6 +69,25 @@ final class StoreLane(spark: classic.SparkSession, side: Side, shape: StoreShape
     }
     store = provider.getStore(version)
     first = Random.nextInt(keys).toLong
+  }
+
+  /**
+   * Opens the newest version as an executor does that has had none of it, and looks at an entry. For plain Spark.
+   *
+   * @return
+   *   what lets it go again
+   */
+  def openElsewhere(): () => Unit = {
+    context = TaskContext.empty()
+    TaskContext.setTaskContext(context)
+    val other = newProvider(UUID.randomUUID())
+    val opened = other.getStore(version)
+    require(opened.get(keyOf(0), StateStore.DEFAULT_COL_FAMILY_NAME) != null, s"${side.name}: an entry is missing")
+    () => {
+      opened.abort()
+      end()
+      other.close()
+    }
   }
 
   /** Throws away what was written since `open`. */
@@ -117,6 +139,18 @@ final class StoreLane(spark: classic.SparkSession, side: Side, shape: StoreShape
     used
   }
 
+  private def newProvider(runId: UUID) = StateStoreProvider.createAndInit(
+    StateStoreProviderId(id, runId),
+    shape.keySchema,
+    StoreShape.valueSchema,
+    shape.spec,
+    useColumnFamilies = false,
+    new StateStoreConf(session.sessionState.conf),
+    session.sessionState.newHadoopConf(),
+    useMultipleValuesPerKey = false,
+    None
+  )
+
   private def keyOf(i: Int): UnsafeRow = {
     shape.fill(key, (first + i * LoadedKeys.Stride) % keys)
     key
@@ -140,6 +174,7 @@ final class StoreLane(spark: classic.SparkSession, side: Side, shape: StoreShape
     (0 until keys).foreach { i =>
       shape.fill(key, i.toLong)
       value.setLong(1, i.toLong)
+      if (!compresses) (2 until value.numFields).foreach(value.setLong(_, StoreLane.random.nextLong()))
       store.put(key, value, StateStore.DEFAULT_COL_FAMILY_NAME)
     }
     commit()
@@ -153,6 +188,7 @@ final class StoreLane(spark: classic.SparkSession, side: Side, shape: StoreShape
 
 object StoreLane {
   private val KeysOfRange = 100
+  private val random = new Random(1)
 
   private val prefix = StoreShape.row(1)
 }
