@@ -60,8 +60,7 @@ final class StoreLane(
 
   /** Opens the newest version. */
   def open(): Unit = {
-    context = TaskContext.empty()
-    TaskContext.setTaskContext(context)
+    begin()
     if (side.mode == "on") {
       val lease =
         StateCommits.leases.open(session, BatchSpec(runId, root, version, side.statePartitions, Seq(region)))(Map.empty)
@@ -78,8 +77,7 @@ final class StoreLane(
    *   what lets it go again
    */
   def openElsewhere(): () => Unit = {
-    context = TaskContext.empty()
-    TaskContext.setTaskContext(context)
+    begin()
     val other = newProvider(UUID.randomUUID())
     val opened = other.getStore(version)
     require(opened.get(keyOf(0), StateStore.DEFAULT_COL_FAMILY_NAME) != null, s"${side.name}: an entry is missing")
@@ -178,6 +176,11 @@ final class StoreLane(
       store.put(key, value, StateStore.DEFAULT_COL_FAMILY_NAME)
     }
     commit()
+  }
+
+  private def begin(): Unit = {
+    context = TaskContext.empty()
+    TaskContext.setTaskContext(context)
   }
 
   private def end(): Unit = {

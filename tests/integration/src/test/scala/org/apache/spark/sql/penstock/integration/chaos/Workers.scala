@@ -36,11 +36,12 @@ final class Workers(directory: Path, archive: ClassArchive) extends AutoCloseabl
     taken
   }
 
-  private def start(cluster: Boolean) = new WorkerProcess(cluster, newDirectory(), archive.options)
+  private def start(cluster: Boolean, options: Seq[String] = archive.options) =
+    new WorkerProcess(cluster, newDirectory(), options)
 
   /** Makes the archive of classes, from what a process loads that plays some scenarios. */
   def train(scenarios: Seq[Scenario]): Unit = archive.make { options =>
-    val process = new WorkerProcess(cluster = false, newDirectory(), options)
+    val process = start(cluster = false, options)
     scenarios.foreach { scenario =>
       val run = new RunDirectory(newDirectory())
       run.scenario = scenario.copy(cluster = false, twice = false, faults = Nil)
