@@ -126,14 +126,8 @@ def sidecar_programs(defaults: Mapping[str, str], environment: Mapping[str, str]
 
 
 def _sidecar(beside: str, program: str) -> SidecarPython:
-    code = "import penstock; print(penstock.__version__)"
-    try:
-        done = subprocess.run([program, "-c", code], capture_output=True, text=True, check=False, timeout=_SURVEY_S)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return SidecarPython(beside, program, None, str(error))
-    if done.returncode:
-        return SidecarPython(beside, program, None, _last_line(done.stderr))
-    return SidecarPython(beside, program, done.stdout.strip())
+    version, error = _answer(program, "import penstock; print(penstock.__version__)")
+    return SidecarPython(beside, program, version, error)
 
 
 def read_defaults(text: str) -> dict[str, str]:
@@ -186,19 +180,24 @@ def _defaults_file(home: Path | None) -> Path | None:
 
 def _transports(program: str) -> dict[str, str]:
     # In a process of its own: what libraries of transports start is not stopped.
-    code = "import json; from penstock.courier.offers import survey; print(json.dumps(survey()))"
-    try:
-        done = subprocess.run([program, "-c", code], capture_output=True, text=True, check=False, timeout=_SURVEY_S)
-    except (OSError, subprocess.TimeoutExpired) as error:
+    answer, error = _answer(
+        program, "import json; from penstock.courier.offers import survey; print(json.dumps(survey()))"
+    )
+    if answer is None:
         return {"tcp": f"the sidecars' program does not run: {error}"}
-    if done.returncode:
-        return {"tcp": f"the sidecars' program does not run: {_last_line(done.stderr)}"}
-    found: dict[str, str] = json.loads(done.stdout)
+    found: dict[str, str] = json.loads(answer)
     return found
 
 
-def _last_line(text: str) -> str:
-    return text.strip().rpartition("\n")[2]
+def _answer(program: str, code: str) -> tuple[str | None, str]:
+    """Give what a Python prints that runs the code; where it does not, None and why."""
+    try:
+        done = subprocess.run([program, "-c", code], capture_output=True, text=True, check=False, timeout=_SURVEY_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return None, str(error)
+    if done.returncode:
+        return None, done.stderr.strip().rpartition("\n")[2]
+    return done.stdout.strip(), ""
 
 
 def _socket_error() -> str | None:

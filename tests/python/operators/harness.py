@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql.streaming import DataStreamWriter
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -89,6 +90,14 @@ def events(session: SparkSession, folder: Path) -> DataFrame:
         .withColumn("ts", timestamp_seconds(col("t")))
         .withWatermark("ts", "3 seconds")
     )
+
+
+def counting(session: SparkSession, folder: Path, mode: str = "update") -> DataStreamWriter:
+    """Count the events of each key: a query to start, on the folder's ``source``, with its ``checkpoint``."""
+    source = folder / "source"
+    source.mkdir()
+    counted = events(session, source).groupBy("k").count()
+    return counted.writeStream.outputMode(mode).option("checkpointLocation", str(folder / "checkpoint"))
 
 
 def run(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import penstock
 import pytest
-from harness import PENSTOCK, Engine, events, write_events
+from harness import PENSTOCK, Engine, counting, write_events
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,20 +15,10 @@ if TYPE_CHECKING:
 
 
 def test_a_key_gets_a_shard_of_its_own_and_comes_home(application: SparkSession, tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    source.mkdir()
     session = Engine(PENSTOCK.provider, PENSTOCK.partitions).session(application)
-    query = (
-        events(session, source)
-        .groupBy("k")
-        .count()
-        .writeStream.outputMode("complete")
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .option("penstock.pinned.max", "1")
-        .queryName("pinned")
-        .format("memory")
-        .start()
-    )
+    pinned = counting(session, tmp_path, "complete").option("penstock.pinned.max", "1").queryName("pinned")
+    query = pinned.format("memory").start()
+    source = tmp_path / "source"
 
     def pinned_in_the_next_batch(number: int) -> int:
         write_events(source, number, rows=60)

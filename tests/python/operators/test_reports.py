@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import penstock
 import pytest
-from harness import PENSTOCK, STOCK, Engine, events, write_events
+from harness import PENSTOCK, STOCK, Engine, counting, write_events
 from penstock.monitor import document as monitor
 
 if TYPE_CHECKING:
@@ -21,17 +21,7 @@ NO_EMPTY_BATCHES = {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
 
 
 def start(engine: Engine, application: SparkSession, folder: Path) -> StreamingQuery:
-    source = folder / "source"
-    source.mkdir()
-    return (
-        events(engine.session(application), source)
-        .groupBy("k")
-        .count()
-        .writeStream.outputMode("update")
-        .option("checkpointLocation", str(folder / "checkpoint"))
-        .format("noop")
-        .start()
-    )
+    return counting(engine.session(application), folder).format("noop").start()
 
 
 def watched(application: SparkSession, query: StreamingQuery, batches: int) -> monitor.Query:

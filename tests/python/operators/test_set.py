@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import penstock
 import pytest
-from harness import PENSTOCK, Engine, events, write_events
+from harness import PENSTOCK, Engine, counting, write_events
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,24 +24,14 @@ def refusal(*arguments: object) -> penstock.PenstockError:
 
 def test_the_next_batch_has_the_number_of_tasks_that_was_set(application: SparkSession, tmp_path: Path) -> None:
     engine = Engine(PENSTOCK.provider, PENSTOCK.partitions)
-    source = tmp_path / "source"
-    source.mkdir()
     wanted = [2, 7, 32, 3]
-    query = (
-        events(engine.session(application), source)
-        .groupBy("k")
-        .count()
-        .writeStream.outputMode("update")
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .option("penstock.tasks", str(wanted[0]))
-        .format("noop")
-        .start()
-    )
+    first = counting(engine.session(application), tmp_path).option("penstock.tasks", str(wanted[0]))
+    query = first.format("noop").start()
     try:
         for number, tasks in enumerate(wanted):
             if number:
                 penstock.set(query, "tasks", tasks)
-            write_events(source, number, rows=60)
+            write_events(tmp_path / "source", number, rows=60)
             query.processAllAvailable()
         batches = [p for p in query.recentProgress if json.loads(p.json)["numInputRows"]]
         assert [b.observedMetrics["penstock"].regions[0]["tasks"] for b in batches] == wanted

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import PENSTOCK, Engine, events, write_events
+from harness import PENSTOCK, Engine, counting, write_events
 from penstock.cli import main
 
 if TYPE_CHECKING:
@@ -20,21 +20,10 @@ if TYPE_CHECKING:
 @pytest.fixture
 def watched(application: SparkSession, tmp_path: Path) -> Iterator[StreamingQuery]:
     """Give a query that has done three batches."""
-    source = tmp_path / "source"
-    source.mkdir()
     session = Engine(PENSTOCK.provider, PENSTOCK.partitions).session(application)
-    query = (
-        events(session, source)
-        .groupBy("k")
-        .count()
-        .writeStream.outputMode("update")
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .queryName("watched")
-        .format("noop")
-        .start()
-    )
+    query = counting(session, tmp_path).queryName("watched").format("noop").start()
     for number in range(3):
-        write_events(source, number, rows=60)
+        write_events(tmp_path / "source", number, rows=60)
         query.processAllAvailable()
     yield query
     query.stop()

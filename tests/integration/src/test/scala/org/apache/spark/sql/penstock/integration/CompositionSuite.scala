@@ -4,5 +4,5 @@ import org.apache.spark.sql.penstock.integration.cases.CompositionCases
 import org.apache.spark.sql.penstock.integration.harness.{Brief, OperatorMatrixSuite}
 
 class CompositionSuite extends OperatorMatrixSuite {
-  compareWithSpark(Brief.someOf(CompositionCases.all, every = 2))
+  compareWithSpark(Brief.someOf(CompositionCases.all, every = 3))
 }

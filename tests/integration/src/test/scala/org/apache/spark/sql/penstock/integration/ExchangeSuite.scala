@@ -4,5 +4,5 @@ import org.apache.spark.sql.penstock.integration.cases.ExchangeCases
 import org.apache.spark.sql.penstock.integration.harness.{Brief, OperatorMatrixSuite}
 
 class ExchangeSuite extends OperatorMatrixSuite {
-  compareWithSpark(Brief.someOf(ExchangeCases.all, every = 2))
+  compareWithSpark(Brief.someOf(ExchangeCases.all, every = 3))
 }

@@ -13,6 +13,22 @@ import org.scalatest.funsuite.AnyFunSuite
 
 /** `spark.read.format("statestore")` on a checkpoint of Penstock shows what it shows on one of plain Spark. */
 class StateReaderSuite extends AnyFunSuite with PenstockApplication {
+  import StateReaderSuite._
+
+  private val played = mutable.Map.empty[String, Played]
+
+  /** By both engines. Tests only read checkpoints, so that a case is played once. */
+  private def playedBoth(operatorCase: OperatorCase): Played = played.getOrElseUpdate(
+    operatorCase.name, {
+      val seed = TestSeed.of(operatorCase.name)
+      val engines = EnginePair.of(operatorCase.stock, operatorCase.shards, seed)
+      val (expected, found) = SideBySide(
+        checkpointOf(engines.reference, operatorCase, seed),
+        checkpointOf(engines.subject, operatorCase, seed)
+      )
+      Played(engines, expected, found)
+    }
+  )
 
   private def checkpointOf(engine: Engine, operatorCase: OperatorCase, seed: Long): Path = {
     val checkpoint = newDirectory("checkpoint")
@@ -27,18 +43,15 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
     state.drop("partition_id").collect().map(Rendering.of).sorted.toSeq
 
   private def compare(operatorCase: OperatorCase)(options: Map[String, String]*): Unit = {
-    val seed = TestSeed.of(operatorCase.name)
-    val engines = EnginePair.of(operatorCase.stock, operatorCase.shards, seed)
-    lazy val expected = checkpointOf(engines.reference, operatorCase, seed)
-    lazy val found = checkpointOf(engines.subject, operatorCase, seed)
     options.foreach { chosen =>
       val label =
         if (chosen.isEmpty) "" else chosen.map { case (key, value) => s"$key=$value" }.mkString(", ", ", ", "")
       test(operatorCase.name + label)(withClue(TestSeed.clue) {
-        val reference = content(read(expected, chosen))
+        val played = playedBoth(operatorCase)
+        val reference = content(read(played.expected, chosen))
         assert(reference.nonEmpty)
-        assert(content(read(found, chosen)) == reference)
-        assertDividedByShard(read(found, chosen), engines.subject.partitions, reference.size)
+        assert(content(read(played.found, chosen)) == reference)
+        assertDividedByShard(read(played.found, chosen), played.engines.subject.partitions, reference.size)
       })
     }
   }
@@ -86,42 +99,37 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
     val seed = TestSeed.of(operatorCase.name)
     val (checkpoint, engine) = checkpointWithPins(operatorCase, seed)
     val found = read(checkpoint, options)
-    val reference = EnginePair.of(operatorCase.stock, operatorCase.shards, seed).reference
-    assert(content(found) == content(read(checkpointOf(reference, operatorCase, seed), options)))
+    assert(content(found) == content(read(playedBoth(operatorCase).expected, options)))
     assert(found.filter(expr(s"partition_id <> pmod(hash($key), ${engine.partitions})")).count() == 0)
   })
 
   for (operatorCase <- Seq(AggregationCases.updateMode, StreamJoinCases.inner, TransformWithStateCases.eventTimers)) {
     test(s"${operatorCase.name}, state-metadata: as plain Spark's, but for the number of partitions")(
       withClue(TestSeed.clue) {
-        val seed = TestSeed.of(operatorCase.name)
-        val engines = EnginePair.of(operatorCase.stock, operatorCase.shards, seed)
-        def metadata(engine: Engine): Seq[Row] = {
-          val checkpoint = checkpointOf(engine, operatorCase, seed)
+        val played = playedBoth(operatorCase)
+        def metadata(engine: Engine, checkpoint: Path): Seq[Row] = {
           val rows = application.newSession().read.format("state-metadata").load(checkpoint.toString)
           assert(rows.select("numPartitions").distinct().collect().map(_.getInt(0)).toSeq == Seq(engine.partitions))
           rows.drop("numPartitions").collect().toSeq.sortBy(_.toString)
         }
-        val expected = metadata(engines.reference)
-        assert(expected.nonEmpty && metadata(engines.subject) == expected)
+        val expected = metadata(played.engines.reference, played.expected)
+        assert(expected.nonEmpty && metadata(played.engines.subject, played.found) == expected)
       }
     )
   }
 
   /** The change feed up to each batch makes what the reader shows of that batch. */
   private def follow(operatorCase: OperatorCase)(options: Map[String, String]*): Unit = {
-    val seed = TestSeed.of(operatorCase.name)
-    val engine = EnginePair.of(operatorCase.stock, operatorCase.shards, seed).subject
-    lazy val checkpoint = checkpointOf(engine, operatorCase, seed)
     options.foreach { chosen =>
       test(s"${operatorCase.name}, change feed, ${chosen.mkString(", ")}")(withClue(TestSeed.clue) {
+        val checkpoint = playedBoth(operatorCase).found
         val feed = read(checkpoint, chosen ++ Map("readChangeFeed" -> "true", "changeStartBatchId" -> "0")).collect()
         val batches = feed.map(_.getLong(0)).distinct.sorted
         assert(batches.length > 3)
         assert(feed.exists(_.getString(1) != "delete"))
         batches.foreach { batch =>
           val content = this.content(read(checkpoint, chosen + ("batchId" -> batch.toString)))
-          assert(StateReaderSuite.folded(feed.toSeq.filter(_.getLong(0) <= batch)) == content, s"batch $batch")
+          assert(folded(feed.toSeq.filter(_.getLong(0) <= batch)) == content, s"batch $batch")
         }
       })
     }
@@ -132,10 +140,7 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
   follow(TransformWithStateCases.eventTimers)(variable("rowCount"), variable("values"), variable("byRemainder"))
 
   test("snapshotStartBatchId: the same state from any retained batch and the changes since") {
-    val operatorCase = TransformWithStateCases.eventTimers
-    val seed = TestSeed.of(operatorCase.name)
-    val engine = EnginePair.of(operatorCase.stock, operatorCase.shards, seed).subject
-    val checkpoint = checkpointOf(engine, operatorCase, seed)
+    val checkpoint = playedBoth(TransformWithStateCases.eventTimers).found
     val variable = this.variable("values")
     val whole = read(checkpoint, variable)
     val shard = whole.groupBy("partition_id").count().orderBy(desc("count")).first().getInt(0)
@@ -150,17 +155,18 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
   }
 
   test("the shard of a row is the hash of its key") {
-    val operatorCase = AggregationCases.updateMode
-    val seed = TestSeed.of(operatorCase.name)
-    val engine = EnginePair.of(operatorCase.stock, operatorCase.shards, seed).subject
-    val state = read(checkpointOf(engine, operatorCase, seed), Map.empty)
-    val elsewhere = state.filter(expr(s"partition_id <> pmod(hash(key.key), ${engine.partitions})"))
+    val played = playedBoth(AggregationCases.updateMode)
+    val state = read(played.found, Map.empty)
+    val elsewhere = state.filter(expr(s"partition_id <> pmod(hash(key.key), ${played.engines.subject.partitions})"))
     assert(elsewhere.count() == 0)
     assert(state.count() > 0)
   }
 }
 
 private object StateReaderSuite {
+
+  /** Checkpoints of a case: plain Spark's, which is expected, and Penstock's. */
+  final case class Played(engines: EnginePair, expected: Path, found: Path)
 
   /** What a change feed comes to: a row of key and value each, as the reader of the state itself shows them. */
   def folded(feed: Seq[Row]): Seq[String] = {

@@ -1,9 +1,5 @@
 package org.apache.spark.sql.penstock.integration.harness
 
-import scala.concurrent.ExecutionContext.Implicits.global
-import scala.concurrent.duration.Duration
-import scala.concurrent.{Await, Future}
-
 import org.apache.spark.sql.DataFrame
 
 import org.scalatest.funsuite.AnyFunSuite
@@ -33,7 +29,7 @@ abstract class OperatorMatrixSuite extends AnyFunSuite with PenstockApplication 
         ReferenceAnswers.of(engines.reference, test, calm)(run(engines.reference, test, calm, undisturbed))
       def subject = run(engines.subject, test, steps, disturb)
       val (expected, found) =
-        if (steps == calm && disturb == undisturbed) sideBySide(reference, subject) else (reference, subject)
+        if (steps == calm && disturb == undisturbed) SideBySide(reference, subject) else (reference, subject)
       BatchComparison.difference(expected, found, test.equivalence).foreach(fail(_))
       val rows = expected.batches.values.flatten.flatten
       test.evidence.foreach(text => assert(rows.exists(_.contains(text)), s"no row shows $text: the case proves less"))
@@ -48,15 +44,6 @@ abstract class OperatorMatrixSuite extends AnyFunSuite with PenstockApplication 
 
 object OperatorMatrixSuite {
   private val undisturbed: DataFrame => DataFrame = identity
-
-  /** A query leaves a core idle for half of the time. */
-  private def sideBySide[A, B](one: => A, other: => B): (A, B) = {
-    val beside = Future(one)
-    val found =
-      try other
-      finally Await.ready(beside, Duration.Inf)
-    (Await.result(beside, Duration.Inf), found)
-  }
 
   /** What the reference is spared. Restarts are not among it: they are part of the answer where time matters. */
   private def isFault(step: Step): Boolean = step match {
