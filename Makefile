@@ -128,7 +128,7 @@ soak: setup ## half an hour with a small state, and half an hour with one of 2 G
 
 NIGHT ?= $(shell date -u +%Y%m%d)
 
-nightly: ## every test on both Sparks, 1,000 chaos runs on each, the soak, all of Spark's suites: a night and more
+nightly: ## every test on both Sparks, 1,000 chaos runs on each, the soak, the demonstration with all data, all of Spark's suites: a night and more
 	$(MAKE) test
 	$(MAKE) test SPARK=4.3
 	$(MAKE) test-cluster
@@ -136,6 +136,8 @@ nightly: ## every test on both Sparks, 1,000 chaos runs on each, the soak, all o
 	$(MAKE) chaos RUNS=1000 SEED=$(NIGHT)
 	$(MAKE) chaos RUNS=1000 SEED=$(NIGHT) SPARK=4.3
 	$(MAKE) soak
+	$(MAKE) demo
+	$(MAKE) demo ARGS="--data nasa --kafka"
 	$(MAKE) spark-suites
 
 bench: setup ## benchmarks: make bench ARGS="overhead --json FILE"

@@ -23,7 +23,7 @@ THROUGH_KAFKA = pytest.mark.skipif(not pyspark.__version__.startswith("4.2."), r
 
 
 def with_few_partitions(cores):
-    """Give the variants, with fewer partitions for plain Spark as it comes: 200 take minutes here."""
+    """Give the variants, with fewer partitions for plain Spark as it comes: 200 take a minute and more here."""
     default, *others = variants(cores)
     return (replace(default, conf=(("spark.sql.shuffle.partitions", str(PARTITIONS)),)), *others)
 

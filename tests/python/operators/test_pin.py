@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 def test_a_key_gets_a_shard_of_its_own_and_comes_home(application: SparkSession, tmp_path: Path) -> None:
     session = Engine(PENSTOCK.provider, PENSTOCK.partitions).session(application)
-    pinned = counting(session, tmp_path, "complete").option("penstock.pinned.max", "1").queryName("pinned")
-    query = pinned.format("memory").start()
+    one_pin = counting(session, tmp_path, "complete").option("penstock.pinned.max", "1")
+    query = one_pin.queryName("pinned").format("memory").start()
     source = tmp_path / "source"
 
     def pinned_in_the_next_batch(number: int) -> int:

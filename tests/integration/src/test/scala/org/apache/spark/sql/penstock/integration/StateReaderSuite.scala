@@ -15,10 +15,10 @@ import org.scalatest.funsuite.AnyFunSuite
 class StateReaderSuite extends AnyFunSuite with PenstockApplication {
   import StateReaderSuite._
 
-  private val played = mutable.Map.empty[String, Played]
+  private val known = mutable.Map.empty[String, Played]
 
   /** By both engines. Tests only read checkpoints, so that a case is played once. */
-  private def playedBoth(operatorCase: OperatorCase): Played = played.getOrElseUpdate(
+  private def playedBoth(operatorCase: OperatorCase): Played = known.getOrElseUpdate(
     operatorCase.name, {
       val seed = TestSeed.of(operatorCase.name)
       val engines = EnginePair.of(operatorCase.stock, operatorCase.shards, seed)
