@@ -23,6 +23,13 @@ final class ShardState extends ChangeSink {
 
   override def removeFamily(name: String): Unit = families.remove(name)
 
+  /** The same content, which changes by itself from now on. */
+  def copied: ShardState = {
+    val copy = new ShardState
+    copy.addAll(this)
+    copy
+  }
+
   /** Takes the content of another shard, which has none of the keys that are here. */
   def addAll(other: ShardState): Unit = other.families.foreach { case (name, from) =>
     val to = family(name, from.traits)

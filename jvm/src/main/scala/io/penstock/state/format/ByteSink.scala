@@ -20,6 +20,9 @@ final class ByteSink(initialBytes: Int = 1024) extends BytesOut {
 
   def clear(): Unit = length = 0
 
+  /** Takes back what was written behind `size`, which is not more than there is. */
+  def truncate(size: Int): Unit = length = size
+
   def putByte(value: Int): Unit = {
     ensure(1)
     bytes(length) = value.toByte
@@ -78,12 +81,19 @@ final class ByteSink(initialBytes: Int = 1024) extends BytesOut {
   private def ensure(more: Int): Unit = {
     val needed = length.toLong + more
     if (needed > bytes.length) {
-      require(needed <= FileFormat.MostBytes, "more than 2 GiB in one buffer")
+      if (needed > FileFormat.MostBytes) {
+        throw new ByteSink.Full(needed)
+      }
       bytes = java.util.Arrays.copyOf(bytes, math.max(needed, math.min(bytes.length * 2L, FileFormat.MostBytes)).toInt)
     }
   }
 }
 
 object ByteSink {
+
+  /** More was to be written than an array of the JVM holds. */
+  final class Full(bytes: Long)
+      extends RuntimeException(s"a buffer would have $bytes bytes, the most is ${FileFormat.MostBytes}")
+
   private val LongestVarint = 10
 }

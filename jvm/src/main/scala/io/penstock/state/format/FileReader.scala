@@ -53,6 +53,19 @@ final class FileReader(file: => String, source: FileReader.Source) {
     reading(file, s.offset)(result.fold(throw _, identity))
   }
 
+  /** The first bytes, fewer where the file is shorter. */
+  def head(most: Int): Array[Byte] = {
+    source.seek(0L)
+    val bytes = new Array[Byte](most)
+    var n = 0
+    var got = 0
+    while (n < most && got >= 0) {
+      got = source.read(bytes, n, most - n)
+      n += math.max(0, got)
+    }
+    java.util.Arrays.copyOf(bytes, n)
+  }
+
   private def next(at: Long, length: Int): Array[Byte] = {
     var bytes = new Array[Byte](math.min(length, FileReader.FirstBytes))
     var n = 0

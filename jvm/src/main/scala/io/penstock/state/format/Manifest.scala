@@ -146,5 +146,10 @@ final case class Manifest(
     copy(stores = stores.map { case (key, shards) => key -> shards.map(_.shifted(own, payloadAt)) })
   }
 
+  /** Lineage of each shard of a store, high and low bits; empty where there is no such store. */
+  def lineages(store: StoreKey): Array[Long] =
+    stores.getOrElse(store, Vector.empty).iterator.map(_.lineage)
+      .flatMap(l => Iterator(l.getMostSignificantBits, l.getLeastSignificantBits)).toArray
+
   def containers: Set[Container] = stores.valuesIterator.flatMap(_.iterator.flatMap(_.containers)).toSet
 }

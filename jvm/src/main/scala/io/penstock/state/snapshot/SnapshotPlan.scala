@@ -15,8 +15,10 @@ object SnapshotPlan {
    *   their size
    * @param contentBytes
    *   size of all that the shard holds: what a snapshot writes
+   * @param failures
+   *   snapshots of it that have failed since the last one that did not
    */
-  final case class Candidate(shard: Int, changes: Int, changedBytes: Long, contentBytes: Long)
+  final case class Candidate(shard: Int, changes: Int, changedBytes: Long, contentBytes: Long, failures: Int = 0)
 
   /**
    * A snapshot that is large beside the changes waits for this many times as many of them: what it costs to write all of
@@ -24,8 +26,16 @@ object SnapshotPlan {
    */
   private val PatienceFactor = 16
 
+  /** A shard whose snapshots fail is tried at least every `2^MaxBackoff` times `minChanges` batches. */
+  private val MaxBackoff = 5
+
   /**
-   * The shards to write, the one with most changes first. At least one, if any is due, however large it is.
+   * The shards to write.
+   *
+   *   - Those with most changes first, as far as the budget goes. The first one is always written, however large it is, so
+   *     that every shard has its turn.
+   *   - At most one whose last snapshot has failed, in turns that become rarer with each failure, and besides the others: a
+   *     shard that can never be written keeps none of them waiting.
    *
    * @param batchId
    *   shards take turns by it
@@ -35,10 +45,23 @@ object SnapshotPlan {
    *   what the task may write for this batch
    */
   def choose(candidates: Seq[Candidate], batchId: Long, minChanges: Int, budgetBytes: Long): Seq[Int] = {
-    val due = candidates.filter(isDue(_, batchId, minChanges)).sortBy(c => (-c.changes, c.shard))
-    val sums = due.scanLeft(0L)(_ + _.contentBytes).tail
-    due.zip(sums).zipWithIndex.collect { case ((c, sum), i) if i == 0 || sum <= budgetBytes => c.shard }
+    val (failing, healthy) = candidates.partition(_.failures > 0)
+    val due = healthy.filter(isDue(_, batchId, minChanges)).sortBy(c => (-c.changes, c.shard))
+    val again = failing.filter(isRetried(_, batchId, minChanges)).minByOption(c => (c.failures, c.shard))
+    withinBudget(due, budgetBytes).map(_.shard) ++ again.map(_.shard)
   }
+
+  private def withinBudget(due: Seq[Candidate], budgetBytes: Long): Seq[Candidate] = {
+    var left = budgetBytes
+    due.zipWithIndex.collect {
+      case (c, i) if i == 0 || c.contentBytes <= left =>
+        left -= c.contentBytes
+        c
+    }
+  }
+
+  private def isRetried(c: Candidate, batchId: Long, minChanges: Int): Boolean =
+    (batchId + c.shard) % (minChanges.toLong << math.min(c.failures, MaxBackoff)) == 0
 
   private def isDue(c: Candidate, batchId: Long, minChanges: Int): Boolean = {
     val isWorthIt = c.changes >= minChanges &&

@@ -64,6 +64,33 @@ class SnapshotPlanSuite extends AnyFunSuite {
     }
   }
 
+  test("a shard larger than the budget, or one that can never be written, keeps no other waiting") {
+    info(s"seed ${Seed.value}")
+    val r = new Random(Seed.value)
+    (0 until 60).foreach { _ =>
+      val shards = 2 + r.nextInt(30)
+      val minChanges = 1 + r.nextInt(10)
+      val budget = 1000L + r.nextInt(20000)
+      val sizes = Array.fill(shards)(if (r.nextInt(5) == 0) budget * (1 + r.nextInt(20)) else 1L + r.nextInt(1000))
+      val fails = Set.from(Option.when(r.nextBoolean())(r.nextInt(shards)))
+      val changes, failures = Array.fill(shards)(0)
+      // All of a round, after the 17 turns that a shard with few changes waits: by size, and one a batch at worst.
+      val bound = 18 * minChanges + shards
+      (0L until 60L * minChanges + 4L * shards).foreach { batch =>
+        val candidates = changes.indices.filter(changes(_) > 0)
+          .map(s => Candidate(s, changes(s), changes(s) * 10L, sizes(s), failures(s)))
+        val chosen = SnapshotPlan.choose(candidates, batch, minChanges, budget)
+        val (failing, good) = chosen.partition(failures(_) > 0)
+        assert(chosen.distinct == chosen && failing.size <= 1)
+        assert(good.size <= 1 || good.map(sizes(_)).sum <= math.max(budget, sizes(good.head)))
+        chosen.foreach(s => if (fails(s)) failures(s) += 1 else changes(s) = 0)
+        changes.indices.foreach(changes(_) += 1)
+        changes.indices.filterNot(fails).foreach(s => assert(changes(s) <= bound, s"shard $s in batch $batch"))
+      }
+      fails.foreach(s => assert(failures(s) > 1, "it is tried again"))
+    }
+  }
+
   test("nothing is due: nothing is written") {
     assert(SnapshotPlan.choose(Seq(Candidate(0, 9, 1 << 20, 10L)), 0L, 10, Long.MaxValue).isEmpty)
     assert(SnapshotPlan.choose(Nil, 0L, 10, Long.MaxValue).isEmpty)

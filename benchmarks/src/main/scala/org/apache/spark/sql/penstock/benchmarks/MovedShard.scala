@@ -25,7 +25,7 @@ final class MovedShard(bytes: Int, directory: Path) {
   private val state = MovedShard.filled(MovedShard.records(bytes))
   private val slot = {
     val made = ShardStores.get(root, store, 1).slot(0)
-    made.open(lineage, 0L)(ShardSlot.Loaded(state, 1, 1L)): Unit
+    made.open(lineage, 0L)(ShardSlot.Loaded(state, 1, 1L)).close()
     made
   }
   private val question =
@@ -35,7 +35,11 @@ final class MovedShard(bytes: Int, directory: Path) {
   val giver: ShardGiver.type = ShardGiver
 
   /** To a task of the executor that has it. */
-  def inside(): ShardState = slot.open(lineage, 1L)(throw new IllegalStateException("it is held")).content
+  def inside(): ShardState = {
+    val opened = slot.open(lineage, 1L)(throw new IllegalStateException("it is held"))
+    try opened.content
+    finally opened.close()
+  }
 
   /** By the sidecars. */
   def travel(by: CourierProcess, to: Map[String, String]): ShardState =

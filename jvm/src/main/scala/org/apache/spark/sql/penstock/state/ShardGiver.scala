@@ -25,8 +25,8 @@ object ShardGiver extends Giver {
     var bytes = 0L
     val answered = asked.wanted.map { wanted =>
       store.filter(_.has(wanted.shard)).map(_.slot(wanted.shard)) match {
-        case Some(slot) if bytes >= AnswerBytes && slot.has(wanted.lineage) => AnsweredShard.Later
-        case Some(slot) if slot.contentBytes <= MostShardBytes =>
+        case Some(_) if bytes >= AnswerBytes => AnsweredShard.Later
+        case Some(slot) if slot.countedBytes <= MostShardBytes =>
           slot.give(wanted.lineage, wanted.have).fold[AnsweredShard](AnsweredShard.NotHeld) { given =>
             val part = partOf(given)
             parts += part

@@ -109,9 +109,7 @@ final class ShardHistory(directory: StateDirectory, store: StoreKey, partition: 
   }
 
   private def read(batchId: Long, generation: Long): Manifest =
-    if (directory.exists(Container.InManifest(batchId, generation).path))
-      ManifestCache.get(directory, batchId, generation)
-    else throw missing(batchId)
+    ManifestCache.current(directory, batchId, generation).getOrElse(throw missing(batchId))
 
   private def missing(batchId: Long) = new PenstockException(
     "PENSTOCK_STATE_MISSING",

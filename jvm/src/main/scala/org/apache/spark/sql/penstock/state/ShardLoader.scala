@@ -101,7 +101,9 @@ final class ShardLoader(directory: StateDirectory) extends Logging {
       snapshot <- refs.snapshot.iterator
       before <- earlier
       shards <- before.stores.get(store).iterator
-      same <- shards(shard).upTo(snapshot.lineage).iterator
+      // A place that has been added since has no shard there.
+      refsThen <- shards.lift(shard).iterator
+      same <- refsThen.upTo(snapshot.lineage).iterator
       if !same.snapshot.contains(snapshot)
     } yield ShardRefs(same.snapshot, same.deltas ++ refs.deltas)
     def neededBy = ShardLoader.needing(manifest, store, Seq(shard))

@@ -17,7 +17,7 @@ import io.penstock.state.memory.MemoryAccount
  * @param total
  *   counts the heap bytes of all stores
  */
-final class ShardStore(home: Int, total: MemoryAccount) {
+final class ShardStore(val home: Int, total: MemoryAccount) {
 
   /** Counts the heap bytes of the shards, and of what attempts have prepared for the next batch. */
   val memory = new MemoryAccount(Some(total))
@@ -52,7 +52,17 @@ object ShardStores {
   private val stores = new ConcurrentHashMap[(String, StoreKey), ShardStore]()
 
   def get(stateRoot: String, store: StoreKey, home: Int): ShardStore = {
-    val s = stores.computeIfAbsent((stateRoot, store), _ => new ShardStore(home, memory))
+    // A new checkpoint at the path of an old one may have another number of shards.
+    val s = stores.compute(
+      (stateRoot, store),
+      (_, known) =>
+        if (known != null && known.home == home) known
+        else {
+          if (known != null) known.memory.close()
+          new ShardStore(home, memory)
+        }
+    )
+    ShardSweeper.own.start()
     s.lastUsedNs = System.nanoTime()
     ReportedMemory.register()
     s

@@ -4,6 +4,7 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.penstock.lease.Holder
 
+import io.penstock.errors.PenstockException
 import io.penstock.state.format.{OfferedStore, ShardOffer, WantedShard}
 import io.penstock.state.memory.SharedBytes
 
@@ -23,7 +24,7 @@ object ShardTaker {
     val slots = for (of <- offer.stores; slot <- slotsOf(offer, of)) yield slot
     slots.foreach(_.expect())
     try {
-      val missing = offer.stores.flatMap(take(offer, _, from)(ways(_) = _)).toSet
+      val missing = offer.stores.flatMap(of => takeWhileRoom(offer, of, from)(ways(_) = _)).toSet
       offer.shards.filterNot(missing).map(shard => shard -> ways.getOrElse(shard, Here))
     } finally slots.foreach(_.expected())
   }
@@ -31,6 +32,22 @@ object ShardTaker {
   private def slotsOf(offer: ShardOffer, of: OfferedStore): Seq[ShardSlot] = {
     val store = ShardStores.get(offer.stateRoot, of.store, offer.home)
     of.shards.map(_._1).filter(store.has).map(store.slot)
+  }
+
+  /** Where there is no room no more is taken; the checkpoint has it. */
+  private def takeWhileRoom(
+      offer: ShardOffer,
+      of: OfferedStore,
+      from: Holder
+  )(came: (Int, String) => Unit): Seq[Int] = {
+    val taken = mutable.Set[Int]()
+    try take(offer, of, from) { (shard, by) =>
+        came(shard, by)
+        taken += shard
+      }
+    catch {
+      case e: PenstockException if e.errorClass == "PENSTOCK_STATE_TOO_LARGE" => of.shards.map(_._1).filterNot(taken)
+    }
   }
 
   /** Gives those that did not come. */
@@ -52,15 +69,13 @@ object ShardTaker {
           slot.prepare(lineage, base, new SharedBytes(bytes, store.memory), 0, bytes.length)
           slot.has(lineage) && slot.adopt(lineage, of.version, throw new IllegalStateException("it is held"))
       }
-      if (here) came(shard, by) else refused += shard
-      slot.expected()
-      // Where there is no room it is not taken; the checkpoint has it.
       try StateMemory.bound.verify()
       catch {
         case e: Throwable =>
           slot.forget()
           throw e
-      }
+      } finally slot.expected()
+      if (here) came(shard, by) else refused += shard
     }
     left ++ refused ++ of.shards.map(_._1).filterNot(store.has)
   }

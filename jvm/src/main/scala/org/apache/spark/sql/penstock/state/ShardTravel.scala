@@ -48,11 +48,14 @@ final class ShardTravel(stateRoot: String, store: StoreKey) extends Logging {
     val came = mutable.Set[Int]()
     val byHolder = wanted.flatMap(w => holderOf(w.shard).map(_ -> w)).groupMap(_._1)(_._2)
     byHolder.foreach { case (holder, shards) =>
-      try fromOne(holder, shards) { (shard, loaded, by) =>
-          use(shard, loaded, by)
+      try
+        shards.grouped(ShardTravel.AtOnce).foreach(fromOne(holder, _) { (shard, loaded, by) =>
+          try use(shard, loaded, by)
+          catch { case NonFatal(e) => throw new ShardTravel.NotUsed(e) }
           came += shard
-        }
+        })
       catch {
+        case e: ShardTravel.NotUsed => throw e.getCause
         case e: MalformedData => ShardTravel.tell(s"what ${holder.executor} answered is no answer: ${e.getMessage}")
         // What else goes wrong here, the checkpoint shows again or does not have.
         case NonFatal(e) => ShardTravel.tell(s"shards of ${holder.executor} could not be taken: $e")
@@ -103,6 +106,12 @@ final private[penstock] class AnswerBytes(in: MessageIn) extends SectionBytes {
 }
 
 object ShardTravel extends Logging {
+
+  /** Shards that are asked for at once: a question has 512 KiB, and a shard up to 36 bytes of it. */
+  private val AtOnce = 8192
+
+  /** Who was given a shard has thrown. */
+  final private class NotUsed(cause: Throwable) extends RuntimeException(cause)
 
   /** What came of a shard. */
   sealed trait Came

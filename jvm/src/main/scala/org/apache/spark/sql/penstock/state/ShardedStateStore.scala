@@ -10,6 +10,7 @@ import org.apache.spark.sql.penstock.shims.VersionedStateStore
 import org.apache.spark.sql.penstock.telemetry.TaskMeter
 import org.apache.spark.sql.types.StructType
 
+import io.penstock.errors.PenstockException
 import io.penstock.metrics.Metrics
 import io.penstock.state.engine.{KeyBytes, Overlay, ShardState}
 import io.penstock.state.format._
@@ -30,6 +31,9 @@ final class ShardedStateStore(
 ) extends VersionedStateStore {
   import ShardedStateStore._
 
+  private val task = Option(TaskContext.get())
+  // Before it opens anything: listeners that come last are called first, and whoever reads state may still read it then.
+  task.foreach(_.addTaskCompletionListener[Unit](_ => scope.close()))
   private val timings = new StoreTimings
   private val below: Array[ShardState] = scope.open(timings)
   private val moves = scope.shards.iterator.map(s => s -> scope.moves(s)).filterNot(_._2.isEmpty).toMap
@@ -44,7 +48,6 @@ final class ShardedStateStore(
   private var committedBytes = 0
   private var overlayBytes = 0L
 
-  private val task = Option(TaskContext.get())
   private val inUse = task.fold(new StateInUse)(TaskMeter.stateInUse(_))
   families.all.foreach(f => views(f.name) = view(f))
   task.foreach(_.addTaskCompletionListener[Unit] { _ =>
@@ -212,19 +215,31 @@ final class ShardedStateStore(
       overlayBytes = views.valuesIterator.map(_.overlay.memoryBytes).sum
       state = Committed
       // The rest of a task may still read what it wrote.
-      if (task.isEmpty) changesMemory.release()
+      if (task.isEmpty) {
+        changesMemory.release()
+        scope.close()
+      }
       commitNs = System.nanoTime() - start
       ExecutorMetrics.committed(committedBytes.toLong, commitNs)
       version + 1
     } catch {
+      case e: ByteSink.Full => throw QueryExecutionErrors.failedToCommitStateFileError(toString, tooManyChanges(e))
       case e: Throwable => throw QueryExecutionErrors.failedToCommitStateFileError(toString, e)
     }
   }
+
+  private def tooManyChanges(e: ByteSink.Full) = new PenstockException(
+    "PENSTOCK_CHANGES_TOO_LARGE",
+    s"the changes of one task are more than ${FileFormat.MostBytes} bytes in one batch (${scope.describe}). Nothing of the " +
+      "batch is kept. Take more tasks (spark.penstock.tasks) or smaller batches (such as maxOffsetsPerTrigger)",
+    e
+  )
 
   override def abort(): Unit = {
     verify(state != Committed, "Cannot abort after already committed")
     state = Aborted
     changesMemory.release()
+    if (task.isEmpty) scope.close()
   }
 
   override def release(): Unit = if (state == Open) abort()

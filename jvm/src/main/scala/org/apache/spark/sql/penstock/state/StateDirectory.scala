@@ -92,6 +92,11 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
     try files.list(new Path(root, folder)).toSeq.map(_.getPath.getName).filterNot(_.startsWith("."))
     catch { case _: FileNotFoundException => Nil }
 
+  /** The first bytes of a file, fewer where it is shorter; None where it does not exist. */
+  def head(path: String, most: Int): Option[Array[Byte]] =
+    if (!exists(path)) None
+    else open(path, StateDirectory.WholeState)(in => Some(in.head(most)))
+
   def exists(path: String): Boolean = files.exists(new Path(root, path))
 
   def delete(path: String): Unit = files.delete(new Path(root, path))

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.penstock.state
 
 import java.util.UUID
-import java.util.concurrent.TimeUnit
+import java.util.concurrent.{ConcurrentLinkedQueue, TimeUnit}
 
 import scala.collection.mutable
 
@@ -36,8 +36,13 @@ trait StoreScope {
       prefixedMain: => Boolean
   ): ShardExtractor
 
-  /** Brings the shards to the version of the store; index of the result is the shard id. */
+  /**
+   * Brings the shards to the version of the store; index of the result is the shard id. None of them changes until `close`.
+   */
   def open(timings: StoreTimings): Array[ShardState]
+
+  /** Lets go of the shards. */
+  def close(): Unit = ()
 
   /** What moves into a shard and out of it on the way from that version to the batch. To be called after `open`. */
   def moves(shard: Int): ShardMoves = ShardMoves.None
@@ -92,6 +97,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
   private def setting[T](s: Setting[T]): T = Settings.lookedUp(s)(k => Option(hadoopConf.get(k)))
 
   private val sources = mutable.Map[Int, ShardState]()
+  private val held = new ConcurrentLinkedQueue[ShardSlot.Opened]()
   private var loadNs = 0L
   private var brought = Map.empty[String, Int]
 
@@ -120,7 +126,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
       val lineage = before.lineage(shard)
       if (lineage == ShardRefs.NeverWritten) new ShardState
       else
-        store.slot(shard).openIfHeld(lineage, region.batchId).getOrElse {
+        store.slot(shard).openIfHeld(lineage, region.batchId).map(hold).getOrElse {
           val start = System.nanoTime()
           try new ShardLoader(directory).loadOne(manifest, key, shard).content
           finally loadNs += System.nanoTime() - start
@@ -128,10 +134,21 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
     }
   )
 
+  private def hold(opened: ShardSlot.Opened): ShardState = {
+    held.add(opened)
+    opened.content
+  }
+
+  override def close(): Unit = Iterator.continually(held.poll()).takeWhile(_ != null).foreach(_.close())
+
   override def open(timings: StoreTimings): Array[ShardState] = {
     val out = new Array[ShardState](layout.shards)
     try bring(out, timings)
-    finally {
+    catch {
+      case e: Throwable =>
+        close()
+        throw e
+    } finally {
       loadNs += timings.loadNs
       val ways = timings.travelled.toSeq :+
         (MovedState.Checkpoint -> timings.loadedShards) :+ (MovedState.Changes -> timings.caughtUpShards)
@@ -147,7 +164,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
     val budgetBytes = setting(Settings.StateSnapshotBytes) / layout.shards * shards.length
     SnapshotPlan
       .choose(candidates, region.batchId, math.max(1, minDeltasForSnapshot), budgetBytes)
-      .foreach(s => Snapshots.request(region, key, store.slot(s), hadoopConf))
+      .foreach(s => Snapshots.request(new SnapshotWriter.Request(region.runId, directory, key, store.slot(s))))
   }
 
   private def bring(out: Array[ShardState], timings: StoreTimings): Unit = {
@@ -156,13 +173,14 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
     def take(shard: Int, load: => ShardSlot.Loaded)(count: ShardSlot.Source => Unit): Unit = {
       val slot = store.slot(shard)
       val opened = slot.open(base(shard), region.batchId)(load)
-      out(shard) = opened.content
+      out(shard) = hold(opened)
       count(opened.source)
       if (opened.source == ShardSlot.Brought) brought += slot
       try StateMemory.bound.verify()
       catch {
         // Refused, or killed while it waited: what it brought in must not fail the tasks of other queries as well.
         case e: Throwable =>
+          close()
           brought.foreach(_.forget())
           throw e
       }
@@ -233,7 +251,9 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
   /** Between `has` and `open` another attempt may have moved the shard on: then it is loaded by itself. */
   private def loadOne(shard: Int): ShardSlot.Loaded = new ShardLoader(directory).loadOne(manifest, key, shard)
 
-  private def manifest: Manifest = ManifestCache.get(directory, region.batchId - 1, region.base.generation)
+  /** The manifest that the batch starts from, which a cache may have of an earlier life of the checkpoint. */
+  private lazy val manifest: Manifest =
+    ManifestCache.startingFrom(directory, region.batchId - 1, region.base.generation)(key, before.lineages)
 
   override def commit(
       changes: ByteSink,

@@ -2,8 +2,12 @@ package org.apache.spark.sql.penstock.state
 
 import java.util.UUID
 
+import scala.collection.mutable
+import scala.util.Random
+
 import org.apache.spark.unsafe.Platform
 
+import io.penstock.Seed
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format._
 import io.penstock.state.memory.{MemoryAccount, SharedBytes}
@@ -44,7 +48,7 @@ class ShardSlotSuite extends AnyFunSuite {
         prepare(slot, second, first, "b")
       }
       val wanted = if (folded) second else first
-      def read = slot.openIfHeld(wanted, 2L)
+      def read = slot.openIfHeld(wanted, 2L).map(_.content)
       def own = slot.open(ShardRefs.NeverWritten, 2L)(never).content
       val (owned, found) = if (ownerFirst) { val o = own; (o, read) }
       else { val f = read; (own, f) }
@@ -95,6 +99,116 @@ class ShardSlotSuite extends AnyFunSuite {
     assert(slot.has(second))
   }
 
+  test("what a task has open does not change by what its own batch has committed elsewhere and hands over") {
+    val slot = new ShardSlot(8, account)
+    val read = slot.open(first, 5L)(loaded("a"))
+    prepare(slot, second, first, "b")
+    assert(slot.adopt(second, 6L, never))
+    assert(keys(read.content) == 1)
+    // What the task commits goes on from what it reads.
+    prepare(slot, lineages(1), first, "c")
+    assert(slot.has(lineages(1)) && slot.has(second))
+    read.close()
+    assert(keys(slot.open(second, 6L)(never).content) == 2)
+  }
+
+  for (have <- Seq(first, ShardRefs.NeverWritten); adopted <- Seq(false, true))
+    test(
+      s"nor by what is given of it to an executor that has ${if (have == first) "the batch before" else "nothing"}, $adopted"
+    ) {
+      val slot = new ShardSlot(8, account)
+      val read = slot.open(first, 5L)(loaded("a"))
+      prepare(slot, second, first, "b")
+      if (adopted) slot.adopt(second, 6L, never)
+      val answer = slot.give(second, have).get
+      assert(answer.isInstanceOf[ShardSlot.GivenChanges] == (have == first))
+      answer match {
+        case ShardSlot.GivenImage(image, deltas, _) =>
+          val out = new ByteSink
+          image.writeTo(out)
+          val crc = FileFormat.crc(out.array, 0, out.size)
+          assert(image.bytes == out.size && crc != 0 && deltas == 2)
+        case _ =>
+      }
+      assert(keys(read.content) == 1 && slot.lineage == first)
+    }
+
+  test("an attempt that has lost reads what it has opened while the next batch goes on") {
+    val own = new MemoryAccount()
+    val slot = new ShardSlot(8, own)
+    val zombie = slot.open(first, 5L)(loaded("a"))
+    prepare(slot, second, first, "b")
+    val next = slot.open(second, 6L)(never)
+    assert(keys(zombie.content) == 1 && keys(next.content) == 2 && next.source == ShardSlot.Folded)
+    assert(own.bytes == slot.contentBytes + slot.retiredBytes && slot.retiredBytes > 0)
+    zombie.close()
+    zombie.close()
+    assert(own.bytes == slot.contentBytes && slot.retiredBytes == 0L)
+    // Nobody holds it any more: it is changed in place.
+    next.close()
+    prepare(slot, lineages(3), second, "c")
+    assert(slot.open(lineages(3), 7L)(never).content eq next.content)
+  }
+
+  test("whatever happens to a shard, who holds content reads the same until the end") {
+    info(s"seed ${Seed.value}")
+    val r = new Random(Seed.value)
+    (0 until 60).foreach { _ =>
+      val slot = new ShardSlot(8, account)
+      // Content of each lineage by its keys; 0 is the first.
+      val contents = mutable.Map(new UUID(3, 0) -> Set("k0"))
+      def load(of: UUID): ShardSlot.Loaded = {
+        val state = new ShardState
+        contents(of).foreach { k =>
+          val c = changes(k); state(c.array, 0, c.array.length)
+        }
+        ShardSlot.Loaded(state, 1, 1L)
+      }
+      val held = mutable.Buffer[(ShardSlot.Opened, Int)]()
+      var (batch, base) = (1L, new UUID(3, 0))
+      (0 until 80).foreach { step =>
+        val any = contents.keys.toSeq(r.nextInt(contents.size))
+        r.nextInt(8) match {
+          case 0 | 1 =>
+            val opened = slot.open(base, batch)(load(base))
+            assert(keys(opened.content) == contents(base).size)
+            held += opened -> contents(base).size
+          case 2 | 3 =>
+            val made = new UUID(3, step + 1L)
+            contents(made) = contents(base) + s"k${step + 1}"
+            prepare(slot, made, base, s"k${step + 1}")
+            if (r.nextBoolean()) {
+              batch += 1
+              base = made
+            }
+          case 4 => slot.adopt(any, batch + r.nextInt(2), load(any))
+          case 5 => slot.give(any, contents.keys.toSeq(r.nextInt(contents.size)))
+          case 6 => if (held.nonEmpty) held.remove(r.nextInt(held.size))._1.close()
+          case 7 => if (r.nextInt(4) == 0) slot.forget()
+        }
+        held.foreach { case (opened, size) => assert(keys(opened.content) == size, s"step $step") }
+      }
+    }
+  }
+
+  test("a snapshot that outlives its batch is counted all the same") {
+    val slot = new ShardSlot(8, account)
+    slot.open(first, 5L)(loaded("a")).close()
+    val image = slot.image.get
+    assert(image.lineage == first && image.version == 5L)
+    prepare(slot, second, first, "b")
+    slot.open(second, 6L)(never).close()
+    assert(slot.snapshotCandidate.map(_.changes).contains(2))
+    slot.snapshotted(image)
+    assert(slot.snapshotCandidate.map(_.changes).contains(1), "what has come since")
+    // Content that was loaded since counts from what the checkpoint has.
+    val later = slot.image.get
+    slot.forget()
+    slot.open(first, 7L)(loaded("a")).close()
+    slot.snapshotted(later)
+    assert(slot.snapshotCandidate.map(_.changes).contains(1))
+  }
+
   test("who wants content that is on its way waits for it, until it has come or does not") {
     val slot = new ShardSlot(8, account)
     def waitedMs(limitMs: Long): Long = {
@@ -120,7 +234,7 @@ class ShardSlotSuite extends AnyFunSuite {
 
   /** Commits batches, each a key, up to a lineage; batch i opens `lineages(i - 1)` and prepares `lineages(i)`. */
   private def commit(slot: ShardSlot, batches: Range): Unit = batches.foreach { i =>
-    slot.open(lineages(i - 1), i.toLong)(loaded("0"))
+    slot.open(lineages(i - 1), i.toLong)(loaded("0")).close()
     prepare(slot, lineages(i), lineages(i - 1), s"key $i")
   }
 
@@ -154,7 +268,7 @@ class ShardSlotSuite extends AnyFunSuite {
   test("what is kept for others is given back with the shard") {
     val own = new MemoryAccount()
     val slot = new ShardSlot(8, own)
-    slot.open(first, 1L)(loaded("a"))
+    slot.open(first, 1L)(loaded("a")).close()
     val bytes = { val c = changes("b"); new SharedBytes(c.array, own) }
     slot.prepare(second, first, bytes, 0, bytes.array.length)
     slot.give(second, first)

@@ -84,8 +84,13 @@ final class StandaloneScope(id: StateStoreId, version: Long, hadoopConf: Configu
       new ShardLoader(directory).load(m, key, Seq(0))((_, x) => l = x)
       l
     }
-    Array(slot.open(base, version)(load).content)
+    held = Some(slot.open(base, version)(load))
+    held.map(_.content).toArray
   }
+
+  override def close(): Unit = held.foreach(_.close())
+
+  private var held: Option[ShardSlot.Opened] = None
 
   override def commit(changes: ByteSink, sections: Seq[Section], keys: Array[Long], operations: Array[Long]): Unit = {
     val lineage = UUID.randomUUID()

@@ -74,7 +74,7 @@ class StateAccountingSuite extends AnyFunSuite {
     arrays.foreach(kept.put(_, ()))
     var prepared = 0L
     kept.keySet.forEach(a => prepared += a.length)
-    slots.map(_.contentBytes).sum + prepared
+    slots.map(slot => slot.contentBytes + slot.retiredBytes).sum + prepared
   }.sum
 
   test("after every step of a random history the count is the sum, and a drop gives all of it back") {
@@ -86,6 +86,7 @@ class StateAccountingSuite extends AnyFunSuite {
     val before = walked
     val checkpoints = roots.map(_ -> new Checkpoint).toMap
     val seen = mutable.Set[ShardSlot.Source]()
+    val held = mutable.Buffer[ShardSlot.Opened]()
     def stored(root: String) = ShardStores.get(root, store, shardCount)
 
     def batch(root: String): Unit = {
@@ -93,7 +94,9 @@ class StateAccountingSuite extends AnyFunSuite {
       // Shards that are not opened here are changed by another executor.
       val here = (0 until shardCount).filter(_ => r.nextInt(5) > 0)
       here.foreach { s =>
-        seen += stored(root).slot(s).open(c.lineages(s), c.batchId)(c.load(s)).source
+        val opened = stored(root).slot(s).open(c.lineages(s), c.batchId)(c.load(s))
+        seen += opened.source
+        if (r.nextInt(8) == 0) held += opened else opened.close()
         same()
       }
       val attempts = (0 to r.nextInt(7)).map { _ =>
@@ -122,7 +125,10 @@ class StateAccountingSuite extends AnyFunSuite {
 
     (0 until 150).foreach { _ =>
       val root = roots(r.nextInt(roots.size))
-      r.nextInt(12) match {
+      r.nextInt(13) match {
+        case 12 =>
+          held.foreach(_.close())
+          held.clear()
         case 0 => stored(root).slot(r.nextInt(shardCount)).forget()
         case 1 => ShardStores.drop(root)
         case 2 => ShardStores.dropUnneeded(Set(root), Map(root -> checkpoints(root).batchId))

@@ -1,0 +1,64 @@
+package org.apache.spark.sql.penstock.state
+
+import java.util.UUID
+import java.util.concurrent.{CountDownLatch, Executors}
+
+import io.penstock.state.engine.ShardState
+import io.penstock.state.format.StoreKey
+import org.scalatest.concurrent.Eventually.{eventually, interval, timeout}
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.SpanSugar._
+
+/** Which shards this JVM keeps, over queries that end, begin anew and hang. */
+class ShardStoresSuite extends AnyFunSuite {
+  private val key = StoreKey(0L, "default")
+
+  private def fill(slot: ShardSlot, batchId: Long): Unit =
+    slot.open(new UUID(9, batchId), batchId)(ShardSlot.Loaded(new ShardState, 1, 1L)).close()
+
+  test("a new checkpoint at an old path may have another number of shards") {
+    val root = "stores-other-number"
+    fill(ShardStores.get(root, key, 4).slot(3), 1L)
+    val larger = ShardStores.get(root, key, 4096)
+    assert(larger.slot(4000).shard == 4000 && larger.loaded.count(_.isHeld) == 0)
+    assert(ShardStores.get(root, key, 4096) eq larger)
+    ShardStores.drop(root)
+  }
+
+  test("shards of queries that have ended are dropped, though none of them has asked for a snapshot") {
+    val (ended, running) = ("stores-ended", "stores-running")
+    Seq(ended, running).foreach(root => fill(ShardStores.get(root, key, 4).slot(0), 1L))
+    val sweeper = new ShardSweeper(50L, _ - ended)
+    sweeper.start()
+    try eventually(timeout(10.seconds), interval(20.millis)) {
+        assert(ShardStores.find(ended, key).isEmpty && ShardStores.find(running, key).nonEmpty)
+      }
+    finally sweeper.stop()
+    ShardStores.drop(running)
+    val threads = Thread.getAllStackTraces.keySet
+    assert(threads.stream().anyMatch(_.getName.startsWith("penstock-sweep")), "a JVM with shards has a sweeper")
+  }
+
+  test("a shard that is being loaded holds up neither who makes room nor who is asked for it") {
+    val root = "stores-hanging"
+    val slot = ShardStores.get(root, key, 4).slot(0)
+    val reached, goOn = new CountDownLatch(1)
+    val threads = Executors.newSingleThreadExecutor()
+    threads.execute { () =>
+      slot.open(new UUID(9, 1L), 1L) {
+        reached.countDown()
+        goOn.await()
+        ShardSlot.Loaded(new ShardState, 1, 1L)
+      }.close()
+    }
+    reached.await()
+    try {
+      ShardStores.dropUnneeded(Set(root), Map(root -> 100L))
+      assert(slot.give(new UUID(9, 1L), new UUID(9, 0L)).isEmpty)
+    } finally {
+      goOn.countDown()
+      threads.shutdown()
+    }
+    ShardStores.drop(root)
+  }
+}
