@@ -52,7 +52,7 @@ final case class StoreCommit(
 final case class TaskCommitted(
     runId: UUID,
     batchId: Long,
-    taskAttemptId: Long,
+    attempt: TaskAttempt,
     executor: String,
     courier: Map[String, String],
     lineage: UUID,

@@ -1,14 +1,20 @@
 package org.apache.spark.sql.penstock.commit
 
 import java.util.UUID
+import java.util.concurrent.{Executor, ScheduledExecutorService, TimeUnit}
 
+import scala.annotation.tailrec
 import scala.collection.mutable
+import scala.util.control.NonFatal
+import scala.util.{Failure, Success, Try}
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.internal.Logging
+import org.apache.spark.scheduler.penstock.SchedulerAttempts
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.sql.penstock.state.{QueryDescription, StateDirectory}
+import org.apache.spark.util.ThreadUtils
 
 import io.penstock.errors.PenstockException
 import io.penstock.routing.Division
@@ -20,12 +26,18 @@ import io.penstock.telemetry.{MovedState, StateLoad}
  * The commits of one query run, on the driver: collects what tasks tell and makes a batch's state durable with one
  * manifest, before the last of its tasks may finish. Docs: PROTOCOL.md, "Commit".
  *
+ * No lock is held while a file is read or written, since Spark's scheduler asks here where shards are.
+ *
  * @param shardCount
  *   S
  * @param wantedShards
  *   number of shards that the application asks for, if it does
  * @param report
  *   tells Spark that a state partition of a store has committed a version, where Spark counts
+ * @param attempts
+ *   what Spark says of attempts
+ * @param writers
+ *   where manifests are written, one at a time
  */
 final class QueryCommits(
     val runId: UUID,
@@ -33,8 +45,11 @@ final class QueryCommits(
     shardCount: Int,
     hadoopConf: Configuration,
     wantedShards: Option[Int] = None,
-    report: (StoreKey, Int, Long) => Unit = (_, _, _) => ()
+    report: (StoreKey, Int, Long) => Unit = (_, _, _) => (),
+    attempts: AttemptStates = SchedulerAttempts,
+    writers: Executor = _.run()
 ) extends Logging {
+  import OpenBatch.Noted._
   import QueryCommits._
 
   private val directory = new StateDirectory(stateRoot, hadoopConf)
@@ -47,7 +62,17 @@ final class QueryCommits(
    * Newest generation of each batch's manifest as this run found it. Only batches that an earlier run has tried have
    * one: to list the folder again in every batch would be slow where a file system is far away.
    */
-  private lazy val earlier: Map[Long, Long] = directory.newestGenerations()
+  private def earlier: Map[Long, Long] = {
+    if (found == null) found = directory.newestGenerations()
+    found
+  }
+  private var found: Map[Long, Long] = _
+
+  /** A commit that is answered with a manifest of so many commits, or more. */
+  final private class Waiting(val commits: Long, val answer: Try[Unit] => Unit)
+
+  private val waiting = mutable.Buffer[Waiting]()
+  private var isWriting = false
   private val owners = mutable.Map[Long, Array[String]]()
 
   /** Executors that have a second copy of shards, as the batch before the last that they told of had left them. */
@@ -67,34 +92,84 @@ final class QueryCommits(
    * @return
    *   lease of each region
    */
-  def open(spec: BatchSpec)(layouts: => Map[Long, Layout]): Map[Long, RegionLease] = synchronized {
+  def open(spec: BatchSpec)(layouts: => Map[Long, Layout]): Map[Long, RegionLease] = {
     if (batch == null || batch.spec.batchId != spec.batchId) {
+      close()
       val base = if (spec.batchId == 0L) firstBatch() else stateBefore(spec)
       spec.regions.foreach(verifyStores(spec, _, base))
-      val holding = (owners.valuesIterator ++ replicas.valuesIterator).flatten.toSet
-      couriers.filterInPlace((executor, _) => holding(executor))
-      moved.clear()
-      batch = new OpenBatch(spec, layouts, base, earlier.getOrElse(spec.batchId, -1L))
+      val next = new OpenBatch(spec, layouts, base, earlier.getOrElse(spec.batchId, -1L), attempts)
+      synchronized {
+        val holding = (owners.valuesIterator ++ replicas.valuesIterator).flatten.toSet
+        couriers.filterInPlace((executor, _) => holding(executor))
+        moved.clear()
+        batch = next
+      }
     }
-    spec.regions.map(r => r.region -> lease(spec, r, batch)).toMap
+    synchronized(spec.regions.map(r => r.region -> lease(spec, r, batch)).toMap)
+  }
+
+  /** From here on commits of the batch are refused. Waits for a manifest that is being written. */
+  private def close(): Unit = synchronized {
+    if (batch != null) batch.closed = true
+    while (isWriting) wait()
   }
 
   /**
-   * Takes the commit of a task attempt. Returns when the state of the whole batch is durable, if this was the last one,
-   * and at once otherwise. An attempt that commits what another one has committed before takes its place.
+   * Takes the commit of a task attempt. It is answered when the state of the whole batch is durable, if this was the last one,
+   * and at once otherwise. Waits for no file itself.
    *
-   * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_BATCH_CLOSED for an attempt of a batch that is over
+   * @param answer
+   *   gets, now or later, what becomes of it; failures are
+   *   - PENSTOCK_BATCH_CLOSED for an attempt of a batch that is over
+   *   - PENSTOCK_COMMIT_DENIED where another attempt counts
+   *   - what kept the manifest from being written
    */
-  def committed(c: TaskCommitted): Unit = synchronized {
-    if (batch == null || c.batchId != batch.spec.batchId) {
+  def committed(c: TaskCommitted)(answer: Try[Unit] => Unit): Unit = committed(c, System.nanoTime(), answer)
+
+  private def committed(c: TaskCommitted, sinceNs: Long, answer: Try[Unit] => Unit): Unit = {
+    val waited = System.nanoTime() - sinceNs >= UndecidedNs
+    var write = false
+    val noted = Attempted(synchronized {
+      verifyOpen(c)
+      val noted = batch.note(c, waited)
+      noted match {
+        case Counts | _: Waits => locate(c)
+        case _ =>
+      }
+      noted match {
+        case Waits(commits) =>
+          waiting += new Waiting(commits, answer)
+          write = !isWriting
+          isWriting = true
+        case _ =>
+      }
+      noted
+    })
+    noted match {
+      case Failure(e) => answer(Failure(e))
+      case Success(Counts | Overtaken) => answer(Success(()))
+      case Success(Denied(by)) => answer(Failure(denied(c.attempt, by)))
+      case Success(_: Undecided) => later(() => committed(c, sinceNs, answer))
+      case Success(_: Waits) => if (write) writers.execute(() => writeManifests())
+    }
+  }
+
+  private def verifyOpen(c: TaskCommitted): Unit =
+    if (batch == null || batch.closed || c.batchId != batch.spec.batchId) {
       throw new PenstockException(
         "PENSTOCK_BATCH_CLOSED",
-        s"task attempt ${c.taskAttemptId} commits batch ${c.batchId} of run $runId, but the query is at batch " +
+        s"${c.attempt} commits batch ${c.batchId} of run $runId, but the query is at batch " +
           s"${if (batch == null) "none" else batch.spec.batchId}: the attempt came too late and counts for nothing"
       )
     }
-    batch.told(c)
+
+  private def denied(attempt: TaskAttempt, by: TaskAttempt) = new PenstockException(
+    "PENSTOCK_COMMIT_DENIED",
+    s"$attempt commits state that $by has committed already: Spark counts that one, and this one ends"
+  )
+
+  /** Takes note of where the shards of a commit are now. */
+  private def locate(c: TaskCommitted): Unit = {
     if (c.courier.isEmpty) couriers -= c.executor else couriers(c.executor) = c.courier
     for ((region, stores) <- c.stores.groupBy(s => batch.regionOf(s.store.operatorId)); r <- region) {
       val of = owners.get(r).filter(_.length >= batch.layout(r).shards).getOrElse {
@@ -109,7 +184,6 @@ final class QueryCommits(
       }
       owners(r) = of
     }
-    if (batch.complete) writeManifest()
   }
 
   /**
@@ -225,8 +299,20 @@ final class QueryCommits(
       before != null && before != executor
     }.map(of.state.bytes(_)).sum
 
-  /** Takes note of snapshots: the next manifest refers to those that belong to the state's history. */
+  /**
+   * Takes note of snapshots: the next manifest refers to those that belong to the state's history.
+   *
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_SNAPSHOT_TOO_LATE where no manifest will refer to the file
+   */
   def snapshotsWritten(m: SnapshotsWritten): Unit = synchronized {
+    if (!Reachability.mayName(m.container, batchId, minBatches)) {
+      throw new PenstockException(
+        "PENSTOCK_SNAPSHOT_TOO_LATE",
+        s"${m.container.path} of run $runId came when the query was at batch $batchId, and ${SQLConf.MIN_BATCHES_TO_RETAIN.key} " +
+          s"is $minBatches: it may be gone by now. Where this comes again and again, raise that setting or use longer batches"
+      )
+    }
     written = written.copy(
       snapshotFiles = written.snapshotFiles + 1,
       snapshotShards = written.snapshotShards + m.entries.size,
@@ -361,43 +447,77 @@ final class QueryCommits(
     RegionLease(runId, stateRoot, spec.batchId, batch.layout(region.region), region, from, holders)
   }
 
-  private def writeManifest(): Unit = {
-    val generation = batch.claimGeneration()
-    val own = Container.InManifest(batch.spec.batchId, generation)
-    val payload = new ByteSink(batch.inlineBytes)
-    val now = System.currentTimeMillis()
-    snapshots.filterInPlace((_, s) => Reachability.mayName(s.section.container, own.batchId, minBatches))
-    val folded = batch.fold(own, payload, snapshots)
+  /** Writes manifests until every commit that waits for one is in one. Commits that come meanwhile share the next. */
+  @tailrec
+  private def writeManifests(): Unit = {
+    val folded = synchronized {
+      if (waiting.isEmpty) {
+        isWriting = false
+        notifyAll()
+        None
+      } else Some(foldNow())
+    }
+    folded match {
+      case None => ()
+      case Some(f) =>
+        val outcome = f.flatMap(f => Attempted(write(f)).map(_ => f))
+        outcome match {
+          case Failure(NonFatal(_)) | Success(_) =>
+            answer(outcome)
+            writeManifests()
+          case Failure(fatal) =>
+            // This thread may be of no more use.
+            synchronized {
+              isWriting = false
+              notifyAll()
+            }
+            answer(outcome)
+            throw fatal
+        }
+    }
+  }
+
+  private def foldNow(): Try[OpenBatch.Folded] = Attempted {
+    snapshots.filterInPlace((_, s) => Reachability.mayName(s.section.container, batch.spec.batchId, minBatches))
     // A run that keeps more than the ones before has not what they deleted.
-    val retainedFrom = math.max(batch.base.retainedFrom, Reachability.oldestRetained(own.batchId, minBatches))
-    val m =
-      Manifest(
-        own.batchId,
-        generation,
-        batch.base.generation,
-        retainedFrom,
-        runId,
-        now,
-        shardCount,
-        folded,
-        batch.places
-      )
-    val body = ManifestFormat.encode(m, own)
-    if (batch.spec.batchId == 0L) {
+    val retainedFrom =
+      math.max(batch.base.retainedFrom, Reachability.oldestRetained(batch.spec.batchId, minBatches))
+    batch.fold(runId, retainedFrom, System.currentTimeMillis(), snapshots)
+  }
+
+  private def write(f: OpenBatch.Folded): Unit = {
+    val spec = batch.spec
+    val body = ManifestFormat.encode(f.manifest, f.own)
+    if (spec.batchId == 0L) {
       // A folder per partition is what Spark's reader of state looks for; it has to be there with the first state.
-      batch.spec.regions.foreach(r =>
+      spec.regions.foreach(r =>
         r.operators.foreach(o => directory.createPartitionFolders(o.operatorId, if (r.single) 1 else shardCount))
       )
     }
-    writeOnce(own, body, payload)
-    val isFirst = batch.written.isEmpty
-    batch.wrote(m.written(body.length), own)
-    newest = batch.written
-    if (batch.spec.countedBySpark && isFirst) {
-      for ((key, shards) <- folded; shard <- shards.indices.take(shardCount)) report(key, shard, m.batchId + 1)
+    writeOnce(f.own, body, f.payload)
+    val isFirst = synchronized {
+      val none = batch.written.isEmpty
+      batch.wrote(f, f.manifest.written(body.length))
+      newest = batch.written
+      none
     }
-    cleaner.batchDurable(m.batchId)
-    logDebug(s"State of batch ${m.batchId} of run $runId is durable, generation $generation")
+    if (spec.countedBySpark && isFirst) {
+      for ((key, shards) <- f.manifest.stores; shard <- shards.indices.take(shardCount))
+        report(key, shard, spec.batchId + 1)
+    }
+    cleaner.batchDurable(spec.batchId)
+    logDebug(s"State of batch ${spec.batchId} of run $runId is durable, generation ${f.own.generation}")
+  }
+
+  /** Those that are in a manifest; where it could not be written, all of them that wait. */
+  private def answer(outcome: Try[OpenBatch.Folded]): Unit = {
+    val answered = synchronized {
+      val (in, later) = waiting.toSeq.partition(w => outcome.fold(_ => true, w.commits <= _.commits))
+      waiting.clear()
+      waiting ++= later
+      in
+    }
+    answered.foreach(_.answer(outcome.map(_ => ())))
   }
 
   /** A generation's number is used once, so a file of it that this run wrote is there because the write was repeated. */
@@ -411,154 +531,21 @@ final class QueryCommits(
     }
 }
 
-object QueryCommits {
+private object QueryCommits {
 
-  /** A batch whose tasks may commit. */
-  final private class OpenBatch(
-      val spec: BatchSpec,
-      layouts: Map[Long, Layout],
-      val base: Manifest,
-      private var generation: Long
-  ) {
+  /** For so long an attempt waits for one of the same task that has committed before it, and still runs. */
+  private val UndecidedNs = TimeUnit.SECONDS.toNanos(10)
+  private val AskAgainMs = 50L
 
-    /** The next number; one whose write has failed may be on record all the same, and is not used again. */
-    def claimGeneration(): Long = {
-      generation += 1
-      generation
-    }
+  private lazy val clock: ScheduledExecutorService =
+    ThreadUtils.newDaemonSingleThreadScheduledExecutor("penstock-undecided")
 
-    private val regions = (for (r <- spec.regions; o <- r.operators) yield o.operatorId -> r).toMap
-    private val expected =
-      (for (r <- spec.regions; key <- r.stores) yield key -> (if (r.single) 1 else layout(r.region).shards)).toMap
+  private def later(work: Runnable): Unit = clock.schedule(work, AskAgainMs, TimeUnit.MILLISECONDS): Unit
+}
 
-    /** Per store and shard the attempt that counts. */
-    private val entries = expected.map { case (k, n) => k -> new Array[Entry](n) }
-    private var waitingFor = expected.valuesIterator.sum
-
-    /** What the newest generation of the manifest says; none before the first. */
-    var written: Option[Manifest] = None
-
-    def regionOf(operatorId: Long): Option[Long] = regions.get(operatorId).map(_.region)
-
-    def layout(region: Long): Layout = layouts.getOrElse(region, Layout(spec.shardCount))
-
-    /** Pinned hashes of the stores that have any. */
-    def places: Map[StoreKey, Vector[Option[Int]]] =
-      (for (r <- spec.regions; key <- r.stores) yield key -> layout(r.region).places).filter(_._2.nonEmpty).toMap
-
-    def complete: Boolean = waitingFor == 0
-
-    /** Whether no attempt has committed a shard. */
-    def isUntouched(region: Long, shard: Int): Boolean = entries.forall { case (key, of) =>
-      regions(key.operatorId).region != region || shard >= of.length || of(shard) == null
-    }
-
-    def told(c: TaskCommitted): Unit = c.stores.foreach { s =>
-      val of = entries.getOrElse(
-        s.store,
-        throw new PenstockException(
-          "PENSTOCK_UNPLANNED_STORE",
-          s"task attempt ${c.taskAttemptId} commits store ${s.store.storeName} of operator ${s.store.operatorId}, which " +
-            s"the plan of batch ${spec.batchId} does not have"
-        )
-      )
-      val bySection = s.sections.iterator.map(x => x.shard -> x).toMap
-      s.shards.foreach { shard =>
-        if (of(shard) == null) waitingFor -= 1
-        of(shard) = new Entry(c, bySection.get(shard).orNull)
-      }
-    }
-
-    /** What is known of shards of a store in the memory of those that ran them last: by version, each with its lineage. */
-    def held(key: StoreKey, shards: Seq[Int]): Seq[OfferedStore] = {
-      val now = layout(regions(key.operatorId).region)
-      val before = base.stores.get(key)
-      val of = entries(key)
-      val found = shards.filter(_ < of.length).map { shard =>
-        val e = of(shard)
-        val lineage =
-          if (e != null && e.section != null) e.commit.lineage
-          else before.filter(_ => now.continues(shard, base.layout(key))).fold(ShardRefs.NeverWritten)(_(shard).lineage)
-        (spec.batchId + (if (e == null) 0 else 1), shard, lineage)
-      }
-      found.filter(_._3 != ShardRefs.NeverWritten).groupBy(_._1).toSeq.map { case (version, these) =>
-        OfferedStore(key, version, these.map(s => (s._2, s._3)))
-      }
-    }
-
-    /** Bytes of changes that no file has yet. */
-    def inlineBytes: Int = {
-      val waiting = entries.valuesIterator.flatMap(_.iterator).filter(e => e.commit.payload != null).map(_.commit)
-      waiting.map(c => c.lineage -> c.payload.length).toMap.valuesIterator.sum
-    }
-
-    /** A few words about who is missing. */
-    def missing: String = entries.iterator
-      .collect {
-        case (k, of) if of.contains(null) =>
-          s"${of.count(_ == null)} of ${of.length} shards of operator ${k.operatorId}"
-      }
-      .mkString(", ")
-
-    /** The state after the batch. Inline sections are copied into `payload`, each commit's once. */
-    def fold(
-        own: Container.InManifest,
-        payload: ByteSink,
-        snapshots: mutable.Map[(StoreKey, Int), SnapshotRef]
-    ): Map[StoreKey, Vector[ShardRefs]] = {
-      val placed = mutable.Map[UUID, Long]()
-      entries.map { case (key, of) =>
-        val before = base.stores.get(key)
-        val now = layout(regions(key.operatorId).region)
-        key -> Vector.tabulate(of.length) { shard =>
-          val kept = before.filter(_ => now.continues(shard, base.layout(key))).fold(ShardRefs.Empty)(_(shard))
-          val refs = snapshots.get((key, shard)).flatMap(kept.withSnapshot).getOrElse(kept)
-          val e = of(shard)
-          if (e.section == null) refs
-          else {
-            val c = e.commit
-            val (container, at) =
-              if (e.inManifest != null) (e.inManifest._1, e.inManifest._2)
-              else if (c.payload == null) (Container.Changelog(c.batchId, c.lineage), c.payloadAt)
-              else {
-                val start = placed.getOrElseUpdate(
-                  c.lineage, {
-                    val p = payload.size.toLong
-                    payload.putBytes(c.payload)
-                    p
-                  }
-                )
-                (own, start)
-              }
-            val s = SectionRef(container, at + e.section.offset, e.section.length, e.section.crc)
-            refs.copy(deltas = refs.deltas :+ DeltaRef(c.batchId + 1, c.lineage, s))
-          }
-        }
-      }
-    }
-
-    /** Notes that a generation is durable; inline payloads are in it now and need not be kept. */
-    def wrote(m: Manifest, own: Container.InManifest): Unit = {
-      written = Some(m)
-      for ((key, of) <- entries; shard <- of.indices) {
-        val e = of(shard)
-        if (e.section != null && e.commit.payload != null && e.inManifest == null) {
-          val at = m.stores(key)(shard).deltas.last.section.offset - e.section.offset
-          of(shard) = new Entry(e.commit.copy(payload = Array.emptyByteArray), e.section, (own, at))
-        }
-      }
-    }
-  }
-
-  /**
-   * @param section
-   *   null where the attempt changed nothing in the shard
-   * @param inManifest
-   *   where the commit's payload was written, once it was
-   */
-  final private class Entry(
-      val commit: TaskCommitted,
-      val section: Section,
-      val inManifest: (Container.InManifest, Long) = null
-  )
+/** As [[scala.util.Try]], for every error there is: who waits for an answer must get one. */
+private object Attempted {
+  def apply[A](body: => A): Try[A] =
+    try Success(body)
+    catch { case e: Throwable => Failure(e) }
 }

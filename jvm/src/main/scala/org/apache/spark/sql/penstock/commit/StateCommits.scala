@@ -6,7 +6,9 @@ import java.util.concurrent.{ConcurrentHashMap, TimeUnit}
 import scala.concurrent.duration.FiniteDuration
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
+import scala.util.{Failure, Success, Try}
 
+import org.apache.spark.executor.CommitDeniedException
 import org.apache.spark.internal.Logging
 import org.apache.spark.rpc.{RpcCallContext, RpcEndpointRef, RpcEnv, RpcTimeout, ThreadSafeRpcEndpoint}
 import org.apache.spark.sql.SparkSession
@@ -31,6 +33,9 @@ object StateCommits extends Logging {
   final private class Run(val commits: QueryCommits, val thread: Thread, val env: SparkEnv)
 
   private val runs = new ConcurrentHashMap[UUID, Run]()
+
+  /** As many threads as queries write at a time: a file system that hangs for one stops no other. */
+  private lazy val writers = ThreadUtils.newDaemonCachedThreadPool("penstock-manifests")
   private var endpoint: (RpcEnv, RpcEndpointRef) = _
   @volatile private var driver: (RpcEnv, RpcEndpointRef) = _
 
@@ -54,7 +59,8 @@ object StateCommits extends Logging {
                 batch.shardCount,
                 conf,
                 wantedShards(session.sparkContext.getConf),
-                reportTo(session, batch)
+                reportTo(session, batch),
+                writers = writers
               ),
               Thread.currentThread(),
               env
@@ -123,7 +129,14 @@ object StateCommits extends Logging {
    */
   def tell(message: CommitMessage): Unit =
     driverRef().askSync[Option[(String, String)]](message).foreach { case (errorClass, detail) =>
-      throw new PenstockException(errorClass, detail)
+      val refused = new PenstockException(errorClass, detail)
+      message match {
+        // Spark does not count it as a failure of the task.
+        case c: TaskCommitted if errorClass == "PENSTOCK_COMMIT_DENIED" =>
+          val a = c.attempt
+          throw new CommitDeniedException(refused.getMessage, a.stageId, a.partition, a.number)
+        case _ => throw refused
+      }
     }
 
   /** Of all runs that live on this driver. */
@@ -187,7 +200,7 @@ object StateCommits extends Logging {
   final private case class WhatToHandOver(executor: String)
 
   /**
-   * Writing a manifest must not hold up the threads that carry Spark's own messages.
+   * Nothing here waits for a file: manifests are written by threads of their own, and answers are given when they are.
    *
    * Answers are of the Scala library's types only: an executor reads them with the class loader that it was started
    * with, which does not know the jars that the application brings (`--jars`).
@@ -198,17 +211,8 @@ object StateCommits extends Logging {
     override def receiveAndReply(context: RpcCallContext): PartialFunction[Any, Unit] = {
       case m: CommitMessage =>
         workers.execute { () =>
-          val refused: Option[(String, String)] =
-            try {
-              handle(m)
-              None
-            } catch {
-              case e: PenstockException => Some(e.errorClass -> e.detail)
-              case NonFatal(e) =>
-                logError(s"Commit of run ${m.runId} failed", e)
-                Some("PENSTOCK_COMMIT_FAILED" -> s"the driver could not write the state of the batch: $e")
-            }
-          context.reply(refused)
+          try handle(m)(outcome => context.reply(refusal(m, outcome)))
+          catch { case e: Throwable => context.reply(refusal(m, Failure(e))) }
         }
       case WhichAreLive(roots) => context.reply(liveRoots.filter { case (root, _) => roots(root) })
       case WhatToHandOver(executor) =>
@@ -220,7 +224,15 @@ object StateCommits extends Logging {
 
     override def onStop(): Unit = workers.shutdownNow(): Unit
 
-    private def handle(m: CommitMessage): Unit = {
+    private def refusal(m: CommitMessage, outcome: Try[Unit]): Option[(String, String)] = outcome match {
+      case Success(_) => None
+      case Failure(e: PenstockException) => Some(e.errorClass -> e.detail)
+      case Failure(e) =>
+        logError(s"Commit of run ${m.runId} failed", e)
+        Some("PENSTOCK_COMMIT_FAILED" -> s"the driver could not write the state of the batch: $e")
+    }
+
+    private def handle(m: CommitMessage)(answer: Try[Unit] => Unit): Unit = {
       val run = runs.get(m.runId)
       if (run == null) {
         throw new PenstockException(
@@ -229,9 +241,9 @@ object StateCommits extends Logging {
         )
       }
       m match {
-        case c: TaskCommitted => run.commits.committed(c)
-        case s: SnapshotsWritten => run.commits.snapshotsWritten(s)
-        case h: ShardsHandedOver => run.commits.handedOver(h)
+        case c: TaskCommitted => run.commits.committed(c)(answer)
+        case s: SnapshotsWritten => answer(Try(run.commits.snapshotsWritten(s)))
+        case h: ShardsHandedOver => answer(Try(run.commits.handedOver(h)))
       }
     }
   }

@@ -21,7 +21,7 @@ import io.penstock.telemetry.StateLoad
 final class TaskCommits private (
     region: RegionLease,
     directory: StateDirectory,
-    taskAttemptId: Long,
+    attempt: TaskAttempt,
     inlineBytesPerBatch: Long
 ) {
 
@@ -83,7 +83,7 @@ final class TaskCommits private (
         TaskCommitted(
           region.runId,
           region.batchId,
-          taskAttemptId,
+          attempt,
           TaskCommits.here,
           ExecutorCourier.addresses,
           lineage,
@@ -95,7 +95,7 @@ final class TaskCommits private (
       stores.clear()
       payload = null
       // Below a coalesce one task runs several views in turn: each is a commit of its own.
-      TaskCommits.attempts.remove(taskAttemptId, this): Unit
+      TaskCommits.attempts.values.remove(this): Unit
     }
   }
 
@@ -105,7 +105,9 @@ final class TaskCommits private (
 }
 
 object TaskCommits {
-  private val attempts = new ConcurrentHashMap[Long, TaskCommits]()
+
+  /** By context: attempts of one application have other numbers, those of two in one JVM may have the same. */
+  private val attempts = new ConcurrentHashMap[TaskContext, TaskCommits]()
 
   /**
    * The running attempt's commits.
@@ -116,11 +118,11 @@ object TaskCommits {
   def current(region: RegionLease, directory: StateDirectory, inlineBytesPerBatch: Long): TaskCommits = {
     val context = TaskContext.get()
     attempts.computeIfAbsent(
-      context.taskAttemptId(),
-      { id =>
-        val commits = new TaskCommits(region, directory, id, inlineBytesPerBatch)
+      context,
+      { _ =>
+        val commits = new TaskCommits(region, directory, TaskAttempt.of(context), inlineBytesPerBatch)
         context.addTaskCompletionListener[Unit] { c =>
-          attempts.remove(id, commits)
+          attempts.remove(context, commits)
           // A store that the plan has and the task never opened must not hold back what the others committed.
           if (!c.isFailed() && !c.isInterrupted()) commits.flush()
         }

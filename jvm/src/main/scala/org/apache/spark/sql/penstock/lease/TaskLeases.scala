@@ -13,22 +13,22 @@ object TaskLeases {
   /** A region's lease with the shards that this task was bound to, ascending. */
   final class TaskLease(val region: RegionLease, val shards: Array[Int])
 
-  private val leases = new ConcurrentHashMap[(Long, Long), TaskLease]()
+  /** By context: attempts of one application have other numbers, those of two in one JVM may have the same. */
+  private val leases = new ConcurrentHashMap[(TaskContext, Long), TaskLease]()
 
   /** Gives the task its shards; taken back when the task ends. Both inputs of a join install the same lease. */
   def install(context: TaskContext, region: RegionLease, shards: Array[Int]): Unit = {
     val lease = new TaskLease(region, shards)
-    val attempt = context.taskAttemptId()
     region.spec.operators.foreach { o =>
-      if (leases.put((attempt, o.operatorId), lease) == null) {
-        context.addTaskCompletionListener[Unit](_ => leases.remove((attempt, o.operatorId)))
+      if (leases.put((context, o.operatorId), lease) == null) {
+        context.addTaskCompletionListener[Unit](_ => leases.remove((context, o.operatorId)))
       }
     }
   }
 
   /** The lease of an operator in the running task, if one was installed. */
   def find(operatorId: Long): Option[TaskLease] =
-    Option(TaskContext.get()).flatMap(c => Option(leases.get((c.taskAttemptId(), operatorId))))
+    Option(TaskContext.get()).flatMap(c => Option(leases.get((c, operatorId))))
 
   /** Leases held now, over all tasks of this JVM. */
   def size: Int = leases.size()

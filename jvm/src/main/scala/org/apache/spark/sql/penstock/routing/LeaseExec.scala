@@ -38,12 +38,13 @@ final private class LeaseRDD(parent: RDD[InternalRow], @transient private val ro
     extends RDD[InternalRow](parent.context, Seq(new OneToOneDependency(parent))) {
   private val shipped = new ShippedBinding(routing)
   private val routed = routing.reason.isEmpty
+  @transient private lazy val owners = routing.owners
 
   override protected def getPartitions: Array[Partition] = firstParent[InternalRow].partitions
 
   /** Where a lone shard's state is; else, or as none is known here, where the parent's data are. */
   override protected def getPreferredLocations(split: Partition): Seq[String] =
-    if (routed) Nil else routing.owner(split.index).toSeq
+    if (routed) Nil else owners.lift(split.index).filter(_ != null).toSeq
 
   override def compute(split: Partition, context: TaskContext): Iterator[InternalRow] = {
     val shards = if (routed) shipped.forTask(split.index).shardsOf(split.index) else Array(split.index)

@@ -59,9 +59,6 @@ final class RegionRouting(
     val executorOf: IndexedSeq[String]
 ) {
 
-  /** Executor that has the state of a shard, as a task location; None where unknown. */
-  def owner(shard: Int): Option[String] = owners.lift(shard).filter(_ != null)
-
   /** Tasks that have committed their shards on another executor than the one that they were meant for. */
   def elsewhere(decision: Decision): Int = {
     val owners = this.owners
@@ -80,7 +77,8 @@ final class RegionRouting(
   /** State that the batch had to bring to where its tasks run. */
   def moved: Option[MovedState] = leases.moved(batch.spec.runId, spec.region)
 
-  private def owners: Array[String] =
+  /** Executor that has the state of each shard, as a task location; null, or no entry, where unknown. */
+  def owners: Array[String] =
     Option(leases.owners(batch.spec.runId, spec.region)).getOrElse(Array.empty)
 
   /**

@@ -68,17 +68,17 @@ object TaskMeter {
   /** Two readings of the clock, and the row's shard. */
   private val TimingNs = 200L
 
-  private val meters = new ConcurrentHashMap[Long, TaskMeter]()
-  private val inUse = new ConcurrentHashMap[Long, StateInUse]()
+  // By context: attempts of two applications in one JVM may have the same numbers.
+  private val meters = new ConcurrentHashMap[TaskContext, TaskMeter]()
+  private val inUse = new ConcurrentHashMap[TaskContext, StateInUse]()
 
   /** The meter of the running task; what it measured is in `region` when the task has ended. */
   def of(context: TaskContext, region: RegionLoad): TaskMeter = {
-    val attempt = context.taskAttemptId()
-    Option(meters.get(attempt)).getOrElse {
-      val meter = new TaskMeter(region.layout, region.operators, attempt, stateInUse(context))
-      meters.put(attempt, meter)
+    Option(meters.get(context)).getOrElse {
+      val meter = new TaskMeter(region.layout, region.operators, context.taskAttemptId(), stateInUse(context))
+      meters.put(context, meter)
       context.addTaskCompletionListener[Unit] { ended =>
-        meters.remove(attempt)
+        meters.remove(context)
         // Else the task's metrics hear of its reads only after this.
         ended.taskMetrics().mergeShuffleReadMetrics()
         val waitMs = ended.taskMetrics().shuffleReadMetrics.fetchWaitTime
@@ -90,11 +90,10 @@ object TaskMeter {
 
   /** Which keys' state a task uses: of its stores, which come first, and of its meter. */
   def stateInUse(context: TaskContext): StateInUse = {
-    val attempt = context.taskAttemptId()
-    Option(inUse.get(attempt)).getOrElse {
+    Option(inUse.get(context)).getOrElse {
       val ofTask = new StateInUse
-      inUse.put(attempt, ofTask)
-      context.addTaskCompletionListener[Unit](_ => inUse.remove(attempt))
+      inUse.put(context, ofTask)
+      context.addTaskCompletionListener[Unit](_ => inUse.remove(context))
       ofTask
     }
   }

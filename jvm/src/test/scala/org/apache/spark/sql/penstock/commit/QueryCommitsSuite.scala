@@ -3,7 +3,7 @@ package org.apache.spark.sql.penstock.commit
 import java.nio.file.{Files, Path}
 import java.util.UUID
 
-import scala.util.Random
+import scala.util.{Random, Try}
 
 import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.sql.penstock.state.{ShardHistory, ShardLoader, StateDirectory}
@@ -13,7 +13,9 @@ import io.penstock.sharding.Layout
 import io.penstock.state.engine.KeyBytes
 import io.penstock.state.format._
 import io.penstock.telemetry.MovedState
+import org.scalatest.concurrent.Eventually.{eventually, timeout}
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.SpanSugar._
 
 /** The commit protocol on real files: which attempts count, what is durable when, and what is refused. */
 class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
@@ -41,6 +43,107 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     val next = open(c, 1).base
     assert(next.generation === 1)
     assert(next.stores(store).lineage(0) === lineage)
+  }
+
+  private def attempt(id: Long, stageId: Int = 3, stageAttempt: Int = 0): TaskAttempt =
+    TaskAttempt(stageId, stageAttempt, 0, id.toInt, id)
+
+  test("of two attempts of one task that run the first to commit counts; another where it has failed") {
+    val states = new Commits.States
+    val c = commits(root(), attempts = states)
+    open(c, 0)
+    val (first, copy) = (attempt(7), attempt(8))
+    commit(c, 0, Seq(0, 1), "first", attempt = first)
+    var answered = Option.empty[Try[Unit]]
+    val waiting = message(c, 0, Seq(0, 1), "copy", inline = true, copy)
+    c.committed(waiting)(outcome => answered = Some(outcome))
+    commit(c, 0, Seq(2, 3), "other", attempt = attempt(9).copy(partition = 1))
+    assert(content(c.stateRoot, 0).map(_("k0")).head == "first-0" && answered.isEmpty)
+    // The executor of the first is lost before Spark has its result.
+    states(first) = AttemptState.Failed
+    eventually(timeout(10.seconds))(assert(answered.exists(_.isSuccess)))
+    assert(content(c.stateRoot, 0).map(_("k0")) == Seq("copy-0", "copy-1", "other-2", "other-3"))
+    assert(open(c, 1).base.stores(store).lineage(0) == waiting.lineage)
+  }
+
+  test("the loser of a speculation is denied, whenever it commits") {
+    val states = new Commits.States
+    val c = commits(root(), attempts = states)
+    open(c, 0)
+    commit(c, 0, 0 until 4, "winner", attempt = attempt(8))
+    states(attempt(8)) = AttemptState.Succeeded
+    val e = intercept[PenstockException](commit(c, 0, 0 until 4, "loser", attempt = attempt(7)))
+    assert(e.errorClass == "PENSTOCK_COMMIT_DENIED" && e.detail.contains("task attempt 8"))
+    assert(content(c.stateRoot, 0).map(_("k0")).head == "winner-0" && manifests(c.stateRoot) == Seq("0.0"))
+  }
+
+  test("an attempt of an older stage attempt, whose input may be another, is denied; a newer one takes its place") {
+    val c = commits(root())
+    open(c, 0)
+    commit(c, 0, 0 until 4, "old", attempt = attempt(3))
+    commit(c, 0, 0 until 4, "new", attempt = attempt(7, stageAttempt = 1))
+    val e = intercept[PenstockException](commit(c, 0, 0 until 4, "zombie", attempt = attempt(4)))
+    assert(e.errorClass == "PENSTOCK_COMMIT_DENIED")
+    assert(content(c.stateRoot, 0).map(_("k0")) == (0 until 4).map(s => s"new-$s"))
+  }
+
+  test("a further action takes one more manifest, and counts when all of it has committed") {
+    val c = commits(root())
+    open(c, 0)
+    (0 until 4).foreach(s => commit(c, 0, Seq(s), "first", attempt = attempt(s.toLong)))
+    assert(manifests(c.stateRoot) == Seq("0.0"))
+    (0 until 3).foreach(s => commit(c, 0, Seq(s), "second", attempt = attempt(10L + s, stageId = 4)))
+    assert(manifests(c.stateRoot) == Seq("0.0"))
+    // A task of the first action that was slow to end changes nothing.
+    commit(c, 0, Seq(1), "slow", attempt = attempt(1))
+    val last = commit(c, 0, Seq(3), "second", attempt = attempt(13, stageId = 4))
+    assert(manifests(c.stateRoot).last == s"0.${manifests(c.stateRoot).size - 1}")
+    assert(content(c.stateRoot, 0).map(_("k0")) == (0 until 4).map(s => s"second-$s"))
+    commit(c, 0, Seq(0, 1), "part", attempt = attempt(20, stageId = 5))
+    val base = open(c, 1).base
+    assert(base.stores(store).lineage(3) == last && content(c.stateRoot, 0).map(_("k0")).head == "second-0")
+  }
+
+  test("commits that come while a manifest is written share the next one") {
+    val queued = new java.util.concurrent.LinkedBlockingQueue[Runnable]()
+    val c = commits(root(), writers = queued.put(_))
+    open(c, 0)
+    var answered = 0
+    def send(shards: Seq[Int], id: Long): Unit =
+      c.committed(message(c, 0, shards, s"v$id", inline = true, attempt(id)))(o => if (o.isSuccess) answered += 1)
+    send(0 until 3, 1L)
+    send(Seq(3), 2L)
+    assert(answered == 1 && manifests(c.stateRoot).isEmpty)
+    (0 until 3).foreach(s => send(Seq(s), 1L))
+    assert(answered == 1 && queued.size == 1)
+    queued.take().run()
+    assert(answered == 5 && manifests(c.stateRoot) == Seq("0.0"))
+  }
+
+  test("who waits for a manifest is answered, and the next is written, whatever error its writer meets") {
+    val at = root()
+    var memory = false
+    val c = new QueryCommits(
+      UUID.randomUUID(),
+      at,
+      shardCount,
+      hadoop,
+      report = (_, _, _) => if (!memory) throw new OutOfMemoryError("on purpose"),
+      attempts = new Commits.States,
+      writers = write =>
+        try write.run()
+        catch { case _: OutOfMemoryError => () }
+    )
+    c.open(BatchSpec(c.runId, at, 0L, shardCount, Seq(region), countedBySpark = true))(Map(0L -> Layout(shardCount)))
+    def send(): Try[Unit] = {
+      var answered = Option.empty[Try[Unit]]
+      c.committed(message(c, 0, 0 until 4, "a", inline = true, attempt(1)))(outcome => answered = Some(outcome))
+      answered.get
+    }
+    assert(send().failed.get.isInstanceOf[OutOfMemoryError])
+    memory = true
+    assert(send().isSuccess && content(at, 0).map(_("k0")) == (0 until 4).map(s => s"a-$s"))
+    open(c, 1)
   }
 
   test("what the state of each shard amounts to is known, as told last") {

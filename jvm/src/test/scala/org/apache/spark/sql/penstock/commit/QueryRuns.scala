@@ -2,6 +2,7 @@ package org.apache.spark.sql.penstock.commit
 
 import java.nio.file.{Files, Path}
 import java.util.UUID
+import java.util.concurrent.Executor
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.penstock.lease._
@@ -23,7 +24,14 @@ trait QueryRuns {
   hadoop.set("spark.sql.streaming.checkpointFileManagerClass", "io.penstock.LocalCheckpointFileManager")
 
   protected def root(): String = Files.createTempDirectory("penstock-commit").resolve("state").toString
-  protected def commits(root: String, shards: Int = shardCount, faults: Seq[String] = Nil, minBatches: Int = 100) = {
+  protected def commits(
+      root: String,
+      shards: Int = shardCount,
+      faults: Seq[String] = Nil,
+      minBatches: Int = 100,
+      attempts: AttemptStates = new Commits.States,
+      writers: Executor = _.run()
+  ) = {
     val conf = new Configuration(hadoop)
     conf.setInt("spark.sql.streaming.minBatchesToRetain", minBatches)
     if (faults.nonEmpty) {
@@ -33,7 +41,7 @@ trait QueryRuns {
         case (key, value) => conf.set(key, value)
       }
     }
-    new QueryCommits(UUID.randomUUID(), root, shards, conf)
+    new QueryCommits(UUID.randomUUID(), root, shards, conf, attempts = attempts, writers = writers)
   }
   protected def open(c: QueryCommits, batch: Long, layout: Layout = Layout(shardCount)): RegionLease =
     c.open(BatchSpec(c.runId, c.stateRoot, batch, shardCount, Seq(region)))(Map(0L -> layout))(0L)
@@ -42,7 +50,27 @@ trait QueryRuns {
   protected def keyOf(batch: Long): String = s"k$batch"
 
   /** An attempt that puts one key into each of its shards, inline or in a changelog of its own. */
-  protected def commit(c: QueryCommits, batch: Long, shards: Seq[Int], text: String, inline: Boolean = true): UUID = {
+  protected def commit(
+      c: QueryCommits,
+      batch: Long,
+      shards: Seq[Int],
+      text: String,
+      inline: Boolean = true,
+      attempt: TaskAttempt = Commits.attempt()
+  ): UUID = {
+    val m = message(c, batch, shards, text, inline, attempt)
+    Commits.commit(c, m)
+    m.lineage
+  }
+
+  protected def message(
+      c: QueryCommits,
+      batch: Long,
+      shards: Seq[Int],
+      text: String,
+      inline: Boolean,
+      attempt: TaskAttempt
+  ): TaskCommitted = {
     val lineage = UUID.randomUUID()
     val out = new ByteSink
     val w = new ChangeSet.Writer(out)
@@ -71,20 +99,17 @@ trait QueryRuns {
       }
     val bytes = shards.map(_ => text.length.toLong).toArray
     val told = StateLoad(bytes, bytes.map(_ * 10), bytes.map(_ * 100))
-    c.committed(
-      TaskCommitted(
-        c.runId,
-        batch,
-        0L,
-        s"executor_h_$text",
-        Map("tcp" -> text),
-        lineage,
-        if (inline) out.toByteArray else null,
-        payloadAt,
-        Seq(StoreCommit(store, shards.toArray, told, loadNs = text.length, Map(text -> shards.size), sections.toArray))
-      )
+    TaskCommitted(
+      c.runId,
+      batch,
+      attempt,
+      s"executor_h_$text",
+      Map("tcp" -> text),
+      lineage,
+      if (inline) out.toByteArray else null,
+      payloadAt,
+      Seq(StoreCommit(store, shards.toArray, told, loadNs = text.length, Map(text -> shards.size), sections.toArray))
     )
-    lineage
   }
 
   protected def content(root: String, batch: Long): Seq[Map[String, String]] = {

@@ -4,7 +4,7 @@ import java.util.UUID
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.execution.streaming.state._
-import org.apache.spark.sql.penstock.commit.{QueryCommits, StoreCommit, TaskCommitted}
+import org.apache.spark.sql.penstock.commit.{Commits, QueryCommits, StoreCommit, TaskCommitted}
 import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.sql.types.StructType
 
@@ -94,11 +94,12 @@ final class StandaloneScope(id: StateStoreId, version: Long, hadoopConf: Configu
 
   override def commit(changes: ByteSink, sections: Seq[Section], keys: Array[Long], operations: Array[Long]): Unit = {
     val lineage = UUID.randomUUID()
-    commits.committed(
+    Commits.commit(
+      commits,
       TaskCommitted(
         commits.runId,
         version,
-        0L,
+        Commits.attempt(),
         "executor_localhost_driver",
         Map.empty,
         lineage,

@@ -77,7 +77,10 @@ final class WrittenCheckpoint(val root: Path, hadoop: Configuration, seed: Long)
     val payloadAt =
       if (inline) 0L else writeSections(Container.Changelog(batch, lineage), told.flatMap(_.sections), payload)
     val inlined = if (inline) payload.toByteArray else null
-    commits.committed(TaskCommitted(runId, batch, 0L, "executor_h_1", Map.empty, lineage, inlined, payloadAt, told))
+    Commits.commit(
+      commits,
+      TaskCommitted(runId, batch, Commits.attempt(), "executor_h_1", Map.empty, lineage, inlined, payloadAt, told)
+    )
   }
 
   private def change(batch: Long, store: StateStore): Unit = {
