@@ -19,7 +19,7 @@ final class HandOverPlayer(application: classic.SparkSession, directory: Path) {
   import HandOverPlayer._
 
   def play(run: HandOverRun): Outcome = {
-    val expected = rowsOf(Engine.stock(Engine.HdfsBacked, 3), run)((batch, _) =>
+    val expected = rowsOf(Engine.stock(run.query.stock, 3), run)((batch, _) =>
       Seq(batch.collect().map(Rendering.of).toSeq)
     )
     ExecutorProcesses.awaitSidecars(application.sparkContext, count = 2)

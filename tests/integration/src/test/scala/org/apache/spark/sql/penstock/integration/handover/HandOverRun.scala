@@ -63,7 +63,7 @@ object HandOverRun {
       slow = if (actions == 2) 2 else pick(Seq(2, 3)),
       endsIn = 1L + random.nextInt(Inputs - 2),
       endsAfterMs = random.nextInt(60),
-      pausesMs = Seq.fill(tasks)(if (random.nextInt(3) == 0) random.nextInt(3) else 12 + random.nextInt(14)),
+      pausesMs = Seq.fill(tasks)(if (random.nextInt(3) == 0) random.nextInt(3) else 8 + random.nextInt(10)),
       inputs = Seq.tabulate(Inputs)(input(random, _))
     )
   }

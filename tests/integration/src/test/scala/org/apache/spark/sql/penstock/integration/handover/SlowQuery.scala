@@ -1,26 +1,36 @@
 package org.apache.spark.sql.penstock.integration.handover
 
-import org.apache.spark.sql.functions._
-import org.apache.spark.sql.penstock.integration.harness.Event
-import org.apache.spark.sql.streaming.GroupState
+import java.time.Duration
+
+import org.apache.spark.sql.penstock.integration.cases.{EveryVariable, StateReport, Timers}
+import org.apache.spark.sql.penstock.integration.harness.{Engine, Event}
 import org.apache.spark.sql.streaming.GroupStateTimeout.NoTimeout
+import org.apache.spark.sql.streaming.{GroupState, OutputMode, TimeMode}
 import org.apache.spark.sql.{DataFrame, Dataset, Encoders}
 
-/** A count and a sum by key. Each row that is asked for reads the state of its key, and not before. */
-final case class SlowQuery(name: String)(val of: Dataset[Event] => DataFrame)
+/**
+ * Counts and sums by key. Each row that is asked for reads the state of its key, and not before: an aggregation would read
+ * all of it first.
+ *
+ * @param stock
+ *   Spark's provider to compare with
+ */
+final case class SlowQuery(name: String, stock: String)(val of: Dataset[Event] => DataFrame)
 
 object SlowQuery {
-  private val byFunction = SlowQuery("mapGroupsWithState")(
+  private val byFunction = SlowQuery("mapGroupsWithState", Engine.HdfsBacked)(
     _.groupByKey(_.key)(Encoders.scalaLong)
       .mapGroupsWithState(NoTimeout)(total _)(Encoders.product[Total], Encoders.product[Total]).toDF()
   )
 
-  /** The largest text makes Spark aggregate sorted rows one after the other, and not all of them in a hash table. */
-  private val bySort = SlowQuery("aggregation of sorted rows")(
-    _.groupBy("key").agg(count("*").as("n"), sum("value").as("total"), max(concat(lit("v"), col("value"))).as("text"))
+  private val byProcessor = SlowQuery("transformWithState", Engine.RocksDb)(
+    _.groupByKey(_.key)(Encoders.scalaLong)
+      .transformWithState(new EveryVariable(Timers.None, Duration.ZERO), TimeMode.None(), OutputMode.Update())(
+        Encoders.product[StateReport]
+      ).toDF()
   )
 
-  val all: Seq[SlowQuery] = Seq(byFunction, bySort)
+  val all: Seq[SlowQuery] = Seq(byFunction, byProcessor)
 
   private def total(key: Long, rows: Iterator[Event], state: GroupState[Total]): Total = {
     val after = rows.foldLeft(state.getOption.getOrElse(Total(key, 0L, 0L)))((sum, row) =>
