@@ -6,7 +6,7 @@ package io.penstock.faults
  * @param moment
  *   an operation of a checkpoint file manager, or a point in the life of a task
  * @param place
- *   the folder of the file; "-" for tasks
+ *   the folder of the file; for tasks the number of the action on the batch, "-" for any
  * @param batch
  *   number that the file's name begins with, the task's batch; None for any
  */
@@ -39,6 +39,8 @@ object Fault {
   /** A task of the last stage has committed its state and is not reported as successful yet. */
   case object TaskEnd extends Moment("task-end")
 
+  /** In place of an action's number. */
+  val AnyAction = "-"
   val OfFiles: Seq[Moment] = Seq(Create, Publish, Published, Open, List, Delete)
   val OfTasks: Seq[Moment] = Seq(FirstRow, TaskEnd)
 
@@ -54,6 +56,9 @@ object Fault {
   /** The process ends at once, as by `kill -9`. */
   case object Die extends Effect("die")
 
+  /** The process ends in an orderly way, as by `kill -TERM`: it goes on while its shutdown hooks run. */
+  case object EndOrderly extends Effect("end-orderly")
+
   /** The Python processes beside this one end, as by `kill -9`. */
   case object EndSidecars extends Effect("end-sidecars")
 
@@ -67,7 +72,7 @@ object Fault {
         (OfFiles ++ OfTasks).find(_.name == moment).getOrElse(throw unreadable(text)),
         place,
         Option.when(batch != "*")(batch.toLong),
-        Seq(Fail, Exists, Die, EndSidecars, LoseMapOutput).find(_.text == effect).getOrElse {
+        Seq(Fail, Exists, Die, EndOrderly, EndSidecars, LoseMapOutput).find(_.text == effect).getOrElse {
           if (effect.startsWith("delay:")) Delay(effect.stripPrefix("delay:").toLong) else throw unreadable(text)
         }
       )

@@ -36,6 +36,7 @@ final class FaultPlan(faults: Seq[Fault], strikes: Path) {
     case Fault.Fail => throw new IOException(s"${FaultPlan.OnPurpose}: ${fault.moment.name} $at")
     case Fault.Exists => throw new FileAlreadyExistsException(s"${FaultPlan.OnPurpose}: $at exists")
     case Fault.Die => Runtime.getRuntime.halt(137)
+    case Fault.EndOrderly => FaultPlan.endOrderly()
     case Fault.EndSidecars => FaultPlan.endSidecars()
     case Fault.Delay(ms) => Thread.sleep(ms)
     case Fault.LoseMapOutput => losing()
@@ -52,7 +53,16 @@ object FaultPlan {
   /** Words of the command lines of processes beside driver and executors. */
   private val Sidecars = Seq("penstock.sidecar", "penstock.courier")
 
+  /** Whether this process ends in an orderly way: what goes wrong meanwhile does so for this reason. */
+  @volatile var isEnding: Boolean = false
+
   private val nothingToLose = () => throw new IllegalArgumentException("only a task can lose a map output")
+
+  /** In a thread of its own: what has struck goes on. */
+  private def endOrderly(): Unit = {
+    isEnding = true
+    new Thread(() => System.exit(143), "ends-on-purpose").start()
+  }
 
   private def endSidecars(): Unit = ProcessHandle.current().children()
     .filter(child => Sidecars.exists(child.info.commandLine.orElse("").contains(_)))

@@ -33,7 +33,8 @@ final class ChaosRuns(directory: Path, say: String => Unit) extends AutoCloseabl
     say(
       s"$name: ${if (outcome.finding.isEmpty) "equal" else "WRONG"}, ${outcome.ends.struck} of ${scenario.faults.size} " +
         s"faults struck, ${outcome.ends.deaths} died, ${outcome.ends.failures} failed, $seconds s: ${scenario.query}" +
-        s"${if (scenario.cluster) ", on a cluster" else ""}${if (scenario.twice) ", twice at a time" else ""}" +
+        s"${if (scenario.cluster) s", on a ${scenario.kind}" else ""}${if (scenario.twice) ", twice at a time" else ""}" +
+        s"${if (scenario.actions > 1) s", ${scenario.actions} actions" else ""}" +
         s"${if (scenario.policy.isEmpty) "" else s", policy ${scenario.policy}"}; ${scenario.faults.mkString(", ")}"
     )
     outcome.finding.map { finding =>

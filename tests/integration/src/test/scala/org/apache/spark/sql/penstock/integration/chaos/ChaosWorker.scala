@@ -15,7 +15,7 @@ import io.penstock.faults.{FaultPlan, FaultyCheckpointFileManager}
  * A process with a Spark application that plays scenarios, each from where the one before it left off. It reads the
  * directory of a run per line, and answers each with a line.
  *
- * Arguments: `local` or `cluster`, a directory for the application's own files, and the Python that plans.
+ * Arguments: the [[WorkerKind]], a directory for the application's own files, and the Python that plans.
  */
 object ChaosWorker {
   val Ready = "chaos: ready"
@@ -23,30 +23,34 @@ object ChaosWorker {
   val Failed = "chaos: failed"
 
   def main(args: Array[String]): Unit = {
-    val application = start(cluster = args(0) == "cluster", Path.of(args(1)), args(2))
+    val application = start(WorkerKind.of(args(0)), Path.of(args(1)), args(2))
     println(Ready)
     Iterator.continually(StdIn.readLine()).takeWhile(_ != null).foreach { line =>
       val run = new RunDirectory(Path.of(line))
       try {
         play(application, run)
+        if (FaultPlan.isEnding) Thread.currentThread().join()
         println(Done)
       } catch {
         case NonFatal(e) =>
           val text = new StringWriter
           e.printStackTrace(new PrintWriter(text))
           run.error = text.toString
+          // Whoever asked sees the end, and not an answer that comes just before it.
+          if (FaultPlan.isEnding) Thread.currentThread().join()
           println(Failed)
       }
     }
     application.stop()
   }
 
-  private def start(cluster: Boolean, directory: Path, python: String): classic.SparkSession = Applications.start(
+  private def start(kind: WorkerKind, directory: Path, python: String): classic.SparkSession = Applications.start(
     "chaos",
-    if (cluster) LocalCluster.Master else "local[2,4]",
+    kind.master,
     Files.createDirectories(directory.resolve("warehouse")),
     Applications.Plugin + ("spark.penstock.python" -> python) ++
-      (if (cluster) LocalCluster.conf(ClassArchive.classPath, ClassArchive.inherited) else Map.empty)
+      (if (kind.isCluster) LocalCluster.conf(ClassArchive.classPath, ClassArchive.inherited)
+       else Map.empty) ++ kind.conf
   )
 
   private def play(application: classic.SparkSession, run: RunDirectory): Unit = {
@@ -67,7 +71,8 @@ object ChaosWorker {
       engine.copy(conf = engine.conf ++ conf),
       scenario.operatorCase,
       run.checkpoint,
-      TaskFaults.inject(faults)
+      TaskFaults.inject(faults, scenario.pauseMs),
+      scenario.actions
     ).play(actions, from, run.observer, Set.empty, Map.empty)
   }
 }

@@ -29,6 +29,12 @@ import org.json4s.{DefaultFormats, Formats}
  *   `feed <number> <rows left> <rows right>`, `idle`, `restart`; event time goes on with the number
  * @param faults
  *   each as `io.penstock.faults.Fault` reads it
+ * @param actions
+ *   of the foreachBatch function on each batch
+ * @param pauseMs
+ *   at each row of actions after the first
+ * @param speculation
+ *   tasks are run twice; in a cluster only
  */
 final case class Scenario(
     seed: Long,
@@ -39,11 +45,17 @@ final case class Scenario(
     policy: String,
     conf: Map[String, String],
     steps: Seq[String],
-    faults: Seq[String]
+    faults: Seq[String],
+    actions: Int = 1,
+    pauseMs: Int = 0,
+    speculation: Boolean = false
 ) {
   def operatorCase: OperatorCase = Matrix.all
     .find(_.name == query)
     .getOrElse(throw new IllegalArgumentException(s"there is no case '$query' in the operator matrix"))
+
+  /** Of the application that is to play it. */
+  def kind: WorkerKind = if (!cluster) WorkerKind.Local else WorkerKind.Cluster(speculation)
 
   def plan: Seq[Fault] = faults.map(Fault.parse)
 

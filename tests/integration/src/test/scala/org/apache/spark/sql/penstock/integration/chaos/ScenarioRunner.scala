@@ -50,7 +50,7 @@ final class ScenarioRunner(application: classic.SparkSession, workers: Workers, 
     def found(kind: Finding.Kind, what: Any) = ended(Some(Finding(kind, what.toString)))
     val before = struck
     val beside = intruder.exists(!_.isCompleted)
-    val answer = workers.first(scenario.cluster).play(run)
+    val answer = workers.first(scenario.kind).play(run)
     // From here on the query runs once.
     val second = intruder.map(Await.result(_, Duration.Inf))
     def withPins = pinned + (if (PinnedKeys.count(run.checkpoint) > 0) 1 else 0)

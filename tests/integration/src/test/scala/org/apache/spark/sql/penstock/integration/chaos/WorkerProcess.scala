@@ -15,7 +15,7 @@ import org.apache.spark.sql.penstock.integration.harness.{CommandLine, JavaHome,
  * @param options
  *   of the JVM, besides those of this one
  */
-final class WorkerProcess(cluster: Boolean, directory: Path, options: Seq[String] = Nil) {
+final class WorkerProcess(kind: WorkerKind, directory: Path, options: Seq[String] = Nil) {
   import WorkerProcess._
 
   private val log = Files.createDirectories(directory).resolve("log")
@@ -26,7 +26,7 @@ final class WorkerProcess(cluster: Boolean, directory: Path, options: Seq[String
       Seq(java, "-Xmx2g") ++ own ++ options ++ Seq(LocalCluster.ShortLived, "-cp", ClassArchive.classPath) ++
         Seq(
           ChaosWorker.getClass.getName.stripSuffix("$"),
-          if (cluster) "cluster" else "local",
+          kind.toString,
           directory.toString,
           CommandLine.python.toString
         )

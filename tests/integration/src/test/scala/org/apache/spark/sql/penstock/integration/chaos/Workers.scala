@@ -13,35 +13,35 @@ final class Workers(directory: Path, archive: ClassArchive) extends AutoCloseabl
   private var spare = Option.empty[WorkerProcess]
 
   /** A worker of the wanted kind; one that has died, or has played long enough, is replaced. */
-  def first(cluster: Boolean): WorkerProcess = {
-    one = Some(fresh(one, cluster))
+  def first(kind: WorkerKind): WorkerProcess = {
+    one = Some(fresh(one, kind))
     one.get.process
   }
 
   /** Another one, to play the same at the same time. */
   def second: WorkerProcess = {
-    other = Some(fresh(other, cluster = false))
+    other = Some(fresh(other, WorkerKind.Local))
     other.get.process
   }
 
-  private def fresh(running: Option[Running], cluster: Boolean): Running = {
-    val usable = running.filter(r => r.cluster == cluster && r.process.isAlive && r.plays < MostPlays(cluster))
+  private def fresh(running: Option[Running], kind: WorkerKind): Running = {
+    val usable = running.filter(r => r.kind == kind && r.process.isAlive && r.plays < kind.mostPlays)
     if (usable.isEmpty) running.foreach(_.process.close())
-    usable.getOrElse(Running(cluster, if (cluster) start(cluster) else takeSpare(), plays = 0)).again
+    usable.getOrElse(Running(kind, if (kind.isCluster) start(kind) else takeSpare(), plays = 0)).again
   }
 
   private def takeSpare(): WorkerProcess = {
-    val taken = spare.getOrElse(start(cluster = false))
-    spare = Some(start(cluster = false))
+    val taken = spare.getOrElse(start(WorkerKind.Local))
+    spare = Some(start(WorkerKind.Local))
     taken
   }
 
-  private def start(cluster: Boolean, options: Seq[String] = archive.options) =
-    new WorkerProcess(cluster, newDirectory(), options)
+  private def start(kind: WorkerKind, options: Seq[String] = archive.options) =
+    new WorkerProcess(kind, newDirectory(), options)
 
   /** Makes the archive of classes, from what a process loads that plays some scenarios. */
   def train(scenarios: Seq[Scenario]): Unit = archive.make { options =>
-    val process = start(cluster = false, options)
+    val process = start(WorkerKind.Local, options)
     scenarios.foreach { scenario =>
       val run = new RunDirectory(newDirectory())
       run.scenario = scenario.copy(cluster = false, twice = false, faults = Nil)
@@ -57,10 +57,7 @@ final class Workers(directory: Path, archive: ClassArchive) extends AutoCloseabl
 
 object Workers {
 
-  /** By whether on a cluster: Spark gives up one whose executors die again and again. */
-  private val MostPlays = Map(true -> 4, false -> 100)
-
-  final private case class Running(cluster: Boolean, process: WorkerProcess, plays: Int) {
+  final private case class Running(kind: WorkerKind, process: WorkerProcess, plays: Int) {
     def again: Running = copy(plays = plays + 1)
   }
 }

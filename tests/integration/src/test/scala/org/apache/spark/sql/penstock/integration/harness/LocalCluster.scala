@@ -42,6 +42,20 @@ object LocalCluster {
   val ShortLived = "-XX:TieredStopAtLevel=1"
 
   val Master = "local-cluster[2,1,1024]"
+
+  /** With two cores each, so that a task may run in both at a time. */
+  val MasterOfTwoCores = "local-cluster[2,2,1024]"
+
+  /** Tasks are run twice as soon as one of their stage has ended, and anywhere at once. */
+  val Speculating: Map[String, String] = Map(
+    "spark.speculation" -> "true",
+    "spark.speculation.interval" -> "20ms",
+    "spark.speculation.quantile" -> "0.1",
+    "spark.speculation.multiplier" -> "1.1",
+    "spark.speculation.minTaskRuntime" -> "50ms",
+    "spark.speculation.efficiency.enabled" -> "false",
+    "spark.locality.wait" -> "0"
+  )
   private val LimitSeconds = 60L
 
   /** What two small executors need. */

@@ -15,7 +15,7 @@ import org.apache.spark.sql.{DataFrame, Dataset, Encoder, Encoders, Row, classic
  * What one run of a script gave.
  *
  * @param batches
- *   the rows of each batch, rendered, once per delivery: a batch that was done again is delivered twice
+ *   the rows of each batch, rendered, once per delivery: each action on it is one, and a batch may be done again
  */
 final case class RunResult(batches: Map[Long, Seq[Seq[String]]], progress: Seq[StreamingQueryProgress])
 
@@ -45,13 +45,16 @@ final private class Deliveries extends RunObserver {
  *
  * @param disturb
  *   put on top of the query; injects faults
+ * @param sinkActions
+ *   how often the sink reads each batch, which nobody persists
  */
 final class QueryRun(
     application: classic.SparkSession,
     engine: Engine,
     test: OperatorCase,
     checkpoint: Path,
-    disturb: DataFrame => DataFrame = identity
+    disturb: DataFrame => DataFrame = identity,
+    sinkActions: Int = 1
 ) {
 
   private val session = engine.session(application)
@@ -150,11 +153,16 @@ final class QueryRun(
     }
   }
 
-  private def deliver(observer: RunObserver)(rows: Dataset[Row], batch: Long): Unit =
+  private def deliver(observer: RunObserver)(rows: Dataset[Row], batch: Long): Unit = (1 to sinkActions).foreach { n =>
+    session.sparkContext.setLocalProperty(QueryRun.ActionProperty, n.toString)
     observer.delivered(batch, rows.collect().map(Rendering.of).toSeq)
+  }
 }
 
 object QueryRun {
+
+  /** Under this name tasks are told the number of the action on the batch that they run for, from 1. */
+  val ActionProperty = "penstock.test.action"
   private val MapTasks = 2
 
   /** The plan of the newest batch of a query, if it ran one. */

@@ -1,0 +1,35 @@
+package org.apache.spark.sql.penstock.integration
+
+import org.apache.spark.sql.penstock.integration.handover._
+import org.apache.spark.sql.penstock.integration.harness._
+
+import org.scalatest.funsuite.AnyFunSuite
+
+/**
+ * Executors that end in an orderly way in the middle of a batch, and hand over the state of the batch that is still open,
+ * while others read the state that it began with. More of them: `-Dpenstock.test.seeds=50`.
+ */
+class HandOverSuite extends AnyFunSuite with LocalCluster {
+  private val seeds = sys.props.get("penstock.test.seeds").fold(Brief.orElse(2, 3))(_.toInt)
+
+  override protected def master: String = LocalCluster.MasterOfTwoCores
+  override protected def applicationConf: Map[String, String] =
+    super.applicationConf ++ LocalCluster.Speculating ++ Applications.FastFiles
+
+  test("an executor that ends between two actions on a batch, while tasks are read twice") {
+    val player = new HandOverPlayer(application, newDirectory("runs"))
+    val outcomes = (0 until seeds).map(TestSeed.of("hand-over") + _).map { seed =>
+      val run = HandOverRun.of(seed)
+      val outcome = player.play(run)
+      note(s"$run: ${outcome.difference.fold("equal")(d => s"WRONG: $d")}; ${outcome.how}")
+      run -> outcome
+    }
+    val wrong = outcomes.collect { case (run, HandOverPlayer.Outcome(Some(difference), _)) => s"$run: $difference" }
+    assert(
+      wrong.isEmpty,
+      s"${TestSeed.clue}, ${wrong.size} of $seeds runs differ from plain Spark's:\n${wrong.mkString("\n")}"
+    )
+    val proving = outcomes.count(_._2.how == ExecutorEnd.WhileAnotherReads)
+    assert(proving * 2 >= seeds, s"runs in which another executor read the state meanwhile: the others prove nothing")
+  }
+}

@@ -1,0 +1,40 @@
+package org.apache.spark.sql.penstock.integration.chaos
+
+import org.apache.spark.sql.penstock.integration.harness.LocalCluster
+
+/**
+ * What kind of application plays a scenario.
+ *
+ * @param conf
+ *   settings of the application, besides what every cluster needs
+ * @param mostPlays
+ *   scenarios that one process plays: Spark gives up a cluster whose executors die again and again
+ */
+sealed abstract class WorkerKind(
+    override val toString: String,
+    val master: String,
+    val isCluster: Boolean,
+    val conf: Map[String, String],
+    val mostPlays: Int
+)
+
+object WorkerKind {
+  case object Local extends WorkerKind("local", "local[2,4]", isCluster = false, Map.empty, mostPlays = 100)
+  private case object Calm
+      extends WorkerKind("cluster", LocalCluster.Master, isCluster = true, Map.empty, mostPlays = 4)
+  private case object Speculating
+      extends WorkerKind(
+        "speculating-cluster",
+        LocalCluster.MasterOfTwoCores,
+        isCluster = true,
+        LocalCluster.Speculating,
+        mostPlays = 4
+      )
+
+  def Cluster(speculation: Boolean): WorkerKind = if (speculation) Speculating else Calm
+
+  /** The kind of that name. */
+  def of(name: String): WorkerKind = Seq(Local, Calm, Speculating)
+    .find(_.toString == name)
+    .getOrElse(throw new IllegalArgumentException(s"'$name' is no kind of application"))
+}

@@ -1,0 +1,78 @@
+package org.apache.spark.sql.penstock.integration.handover
+
+import java.util.SplittableRandom
+
+import scala.util.Random
+
+import org.apache.spark.sql.penstock.integration.harness.{Engine, Event}
+
+/**
+ * A query whose foreachBatch function has several actions on one batch, and an executor that ends in one of them. All of it
+ * comes from a seed.
+ *
+ * @param actions
+ *   on each batch
+ * @param slow
+ *   number of the action that reads slowly, from 1: not the first
+ * @param endsIn
+ *   batch in whose slow action an executor ends
+ * @param endsAfterMs
+ *   how soon after another has begun to read what it has committed
+ * @param pausesMs
+ *   by partition, for each row of the slow action
+ */
+final case class HandOverRun(
+    seed: Long,
+    query: SlowQuery,
+    shards: Int,
+    options: Map[String, String],
+    actions: Int,
+    slow: Int,
+    endsIn: Long,
+    endsAfterMs: Int,
+    pausesMs: Seq[Int],
+    inputs: Seq[Seq[Event]]
+) {
+  def engine: Engine = Engine.penstock(shards, "static").copy(queryOptions = _ => options)
+
+  override def toString: String =
+    s"seed $seed: ${query.name}, $shards shards, ${options.map { case (k, v) => s"$k=$v" }.mkString(", ")}, " +
+      s"$actions actions, an executor ends in batch $endsIn, action $slow, after $endsAfterMs ms"
+}
+
+object HandOverRun {
+  private val Keys = 500
+  private val Inputs = 4
+
+  def of(seed: Long): HandOverRun = {
+    // The first numbers of java.util.Random are alike for seeds that are near each other.
+    val random = new Random(new SplittableRandom(seed).nextLong())
+    def pick[A](of: Seq[A]): A = of(random.nextInt(of.size))
+    val tasks = pick(Seq(6, 8, 10))
+    val actions = pick(Seq(2, 2, 3))
+    HandOverRun(
+      seed,
+      query = pick(SlowQuery.all),
+      shards = pick(Seq(16, 32)),
+      options = Map(
+        "penstock.policy" -> pick(Seq("static", "hybrid", s"chaos(${random.nextInt(1000)})")),
+        "penstock.tasks" -> tasks.toString,
+        "penstock.replicas" -> pick(Seq("1", "1", "2"))
+      ),
+      actions,
+      slow = if (actions == 2) 2 else pick(Seq(2, 3)),
+      endsIn = 1L + random.nextInt(Inputs - 2),
+      endsAfterMs = random.nextInt(60),
+      pausesMs = Seq.fill(tasks)(if (random.nextInt(3) == 0) random.nextInt(3) else 8 + random.nextInt(10)),
+      inputs = Seq.tabulate(Inputs)(input(random, _))
+    )
+  }
+
+  /** Most keys, some of them several times; in the last input all of them, so that it shows all of the state. */
+  private def input(random: Random, number: Int): Seq[Event] = {
+    val some = (0L until Keys.toLong).filter(_ => number == Inputs - 1 || random.nextInt(10) < 7)
+    random.shuffle(some ++ some.filter(_ => random.nextInt(4) == 0)).map(key =>
+      Event(key, random.nextInt(1000).toLong, number.toLong, number.toLong)
+    )
+  }
+}

@@ -1,0 +1,31 @@
+package org.apache.spark.sql.penstock.integration.harness
+
+import org.apache.spark.{SparkContext, SparkEnv}
+
+import io.penstock.courier.ExecutorCourier
+
+/** The processes of a cluster's executors, as tasks on them tell. */
+object ExecutorProcesses {
+  private val LimitSeconds = 60L
+  private val TaskMillis = 20L
+
+  /** Waits until there are enough executors, each with its sidecar, and gives their process ids. */
+  def awaitSidecars(context: SparkContext, count: Int): Map[String, Long] = {
+    val deadline = System.nanoTime() + LimitSeconds * 1000000000L
+    var found = withSidecar(context)
+    while (found.size < count) {
+      require(System.nanoTime() < deadline, s"after $LimitSeconds s these executors have a sidecar: $found")
+      found = withSidecar(context)
+    }
+    found
+  }
+
+  private def withSidecar(context: SparkContext): Map[String, Long] = {
+    val tasks = context.defaultParallelism * 4
+    context.parallelize(1 to tasks, tasks).map { _ =>
+      // Or one executor runs all of them.
+      Thread.sleep(TaskMillis)
+      (SparkEnv.get.executorId, ProcessHandle.current().pid(), ExecutorCourier.addresses.nonEmpty)
+    }.collect().collect { case (executor, pid, true) => executor -> pid }.toMap
+  }
+}
