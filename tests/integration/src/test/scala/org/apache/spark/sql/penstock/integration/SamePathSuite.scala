@@ -31,7 +31,9 @@ class SamePathSuite extends AnyFunSuite with PenstockApplication {
   private def assertIs(query: CountAtPath, answers: Map[Long, Seq[String]], inputs: Seq[Seq[Event]]): Unit = {
     val expected = CountAtPath.expected(inputs)
     assert(answers.nonEmpty && answers == expected.filter(batch => answers.contains(batch._1)))
-    expected.toSeq.sortBy(_._1).foreach { case (batch, rows) => assert(query.stateAfter(batch) == rows, s"batch $batch") }
+    expected.toSeq.sortBy(_._1).foreach { case (batch, rows) =>
+      assert(query.stateAfter(batch) == rows, s"batch $batch")
+    }
   }
 
   Seq("in manifests" -> 4194304L, "in files of their own" -> 0L).foreach { case (where, inlineBytes) =>
