@@ -35,8 +35,27 @@ object Bounds {
    *   the shards of each
    * @param retries
    *   attempts in a batch beside one per task, speculative ones included
+   * @param parts
+   *   the tasks of each action on a batch, where there is not one action that has them all
+   * @param parallel
+   *   whether the actions on a batch run at the same time, not one after the other
+   * @param resubmits
+   *   how often a stage of a batch may be submitted again
+   * @param slow
+   *   whether other things happen while a manifest is written, and between the answer to an attempt and its end
    */
-  final case class Run(tasks: Vector[Vector[Int]], retries: Int = 0)
+  final case class Run(
+      tasks: Vector[Vector[Int]],
+      retries: Int = 0,
+      parts: Vector[Set[Int]] = Vector.empty,
+      parallel: Boolean = false,
+      resubmits: Int = 0,
+      slow: Boolean = false
+  ) {
+
+    /** The tasks of each action. */
+    def actions: Vector[Set[Int]] = if (parts.isEmpty) Vector(tasks.indices.toSet) else parts
+  }
 
   /** The oldest batch that the query can be rewound to. */
   def oldestRetained(bounds: Bounds, s: CommitState): Int =

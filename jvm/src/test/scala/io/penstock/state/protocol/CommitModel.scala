@@ -27,7 +27,8 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
   def steps(s: CommitState): Seq[Step] = {
     val all = start(s) ++ rewind(s) ++ s.drivers.flatMap {
       case d: Running =>
-        write(s, d) ++ tell(s, d) ++ writeLate(s, d) ++ commit(s, d) ++ open(s, d) ++ snapshot(s, d) ++ clean(s, d)
+        submitAgain(s, d) ++ write(s, d) ++ tell(s, d) ++ end(s, d) ++ writeLate(s, d) ++ endWrite(s, d) ++
+          commit(s, d) ++ open(s, d) ++ snapshot(s, d) ++ clean(s, d)
       case d => begin(s, d)
     }
     if (forgets) all.map { case (name, next) => name -> withoutUnread(next) } else all
@@ -36,6 +37,8 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
   private type Step = (String, CommitState)
 
   private def is(m: Mutation): Boolean = mutation.contains(m)
+
+  private def newStages(run: Int): Vector[Stage] = bounds.runs(run).actions.map(_ => Stage())
 
   // ---- a run starts
 
@@ -84,7 +87,7 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
       // A run that finds no manifest can do nothing: it was at a batch that is not retained any more.
       base.toSeq.map { case (generation, m) =>
         s"run $run starts from manifest ${batch - 1}.$generation" ->
-          s.withDriver(Running(run, batch, offsets, m, generation, next))
+          s.withDriver(Running(run, batch, offsets, m, generation, next, newStages(run)))
       }
     case _ => Nil
   }
@@ -110,12 +113,12 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
 
   /** Spark's job has ended: Spark creates an entry of its commit log, or finds one. */
   private def commit(s: CommitState, d: Running): Seq[Step] =
-    if (d.committed || !bounds.runs(d.run).tasks.indices.forall(d.done)) Nil
+    if (d.committed || !begun(d).forall(isOver(d, _)) || begun(d).size < d.stages.size) Nil
     else if (s.committed >= d.batch || is(OffsetsLast) && s.offsets.size > d.batch)
       Seq(s"run ${d.run} is ended, batch ${d.batch} is committed" -> s.ends(d.run))
     else {
       val offsets = if (is(OffsetsLast)) s.offsets :+ d.run else s.offsets
-      val next = d.copy(committed = true, attempts = Map.empty, done = Set.empty)
+      val next = d.copy(committed = true, stages = d.stages.map(_.copy(started = Map.empty)), alive = Set.empty)
       Seq(s"run ${d.run} commits batch ${d.batch}" -> s.withDriver(next).copy(committed = d.batch, offsets = offsets))
     }
 
@@ -130,6 +133,7 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
           base = manifest,
           baseGeneration = d.generation - 1,
           next = d.next,
+          stages = newStages(d.run),
           // What waits will be refused, and that changes nothing.
           waiting = if (is(AcceptLate)) d.waiting else Set.empty,
           snapshot = d.snapshot,
@@ -142,19 +146,54 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
 
   // ---- attempts
 
+  private def isOver(d: Running, stage: Int): Boolean = d.stages(stage).isOver(bounds.runs(d.run).actions(stage))
+
+  /** Stages that Spark has submitted. */
+  private def begun(d: Running): Range = {
+    val at = d.stages.indices.indexWhere(!isOver(d, _))
+    if (bounds.runs(d.run).parallel || at < 0) d.stages.indices else 0 to at
+  }
+
+  /** Those of actions that have not returned. What is late of an earlier one may as well be there before it returns. */
+  private def active(d: Running): Seq[Int] =
+    if (d.committed) Nil else if (bounds.runs(d.run).parallel) d.stages.indices else begun(d).takeRight(1)
+
   private def mayRetry(d: Running): Boolean = {
     val run = bounds.runs(d.run)
-    !d.committed && d.attempts.valuesIterator.sum < run.tasks.size + run.retries
+    val needed = begun(d).map(stage => run.actions(stage).size * (d.stages(stage).attempt + 1)).sum
+    !d.committed && d.stages.map(_.started.valuesIterator.sum).sum < needed + run.retries
   }
+
+  private def mayResubmit(d: Running): Boolean =
+    !d.committed && d.stages.map(_.attempt).sum < bounds.runs(d.run).resubmits
+
+  /** A fetch fails. What the older stage attempt has left to do nobody waits for. */
+  private def submitAgain(s: CommitState, d: Running): Seq[Step] =
+    if (!mayResubmit(d)) Nil
+    else
+      active(d).filter(d.stages(_).started.nonEmpty).map { stage =>
+        val next = d.copy(
+          stages = d.stages.updated(stage, d.stages(stage).submittedAgain),
+          alive = d.alive.filter(_.stage != stage)
+        )
+        s"stage $stage of batch ${d.batch} in run ${d.run} is submitted again" -> s.withDriver(next)
+      }
 
   /** Before it writes, an attempt is nothing to anyone. */
   private def write(s: CommitState, d: Running): Seq[Step] =
     if (!mayRetry(d)) Nil
     else
-      bounds.runs(d.run).tasks.indices.map { task =>
-        val number = d.attempts.getOrElse(task, 0)
-        val attempt = Attempt(d.run, d.batch, task, number, d.offsets)
-        val next = d.copy(attempts = d.attempts.updated(task, number + 1), waiting = d.waiting + attempt)
+      for {
+        stage <- active(d)
+        task <- bounds.runs(d.run).actions(stage).toSeq.sorted
+      } yield {
+        val of = d.stages(stage)
+        val number = of.started.getOrElse(task, 0)
+        val attempt = Attempt(d.run, d.batch, task, number, d.offsets, stage, of.attempt)
+        val next = d.copy(
+          stages = d.stages.updated(stage, of.copy(started = of.started.updated(task, number + 1))),
+          waiting = d.waiting + attempt
+        )
         s"$attempt writes" -> s.withDriver(next).copy(files = s.files + attempt)
       }
 
@@ -165,44 +204,106 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
    * no other attempt can come, one that is lost adds nothing: the job does not end, as if the driver died.
    */
   private def tell(s: CommitState, d: Running): Seq[Step] =
-    d.waiting.groupBy(a => (a.batch, a.task)).values.map(_.minBy(_.number)).toSeq.flatMap { a =>
-      val run = bounds.runs(d.run)
-      val told = d.copy(
-        told = d.told ++ run.tasks(a.task).map(_ -> a),
-        waiting = d.waiting - a,
-        messages = if (is(CountTasksOnce)) d.messages + 1 else 0
-      )
-      val complete = if (is(CountTasksOnce)) told.messages >= run.tasks.size else told.told.size == bounds.shards
-      if (!complete || is(AnswerFirst)) heard(s.withDriver(told), told, a, s"$a tells")
-      else
-        writeManifest(s, told) match {
-          case None =>
-            Seq(s"$a tells, run ${d.run} is ended, it finds manifest ${d.batch}.${d.generation}" -> s.ends(d.run))
-          case Some((next, now)) => heard(next, now, a, s"$a tells, manifest ${d.batch}.${d.generation}")
-        }
+    d.waiting.groupBy(a => a.copy(number = 0)).values.map(_.minBy(_.number)).toSeq.flatMap { a =>
+      val rest = d.copy(waiting = d.waiting - a)
+      AttemptOrder.verdict(d, a, bounds.runs(d.run).tasks(a.task).head, mutation) match {
+        case AttemptOrder.Counts => note(s, rest, a)
+        case AttemptOrder.Passed => heard(s, rest, a, s"$a tells, and changes nothing")
+        case AttemptOrder.Refused => Seq(s"$a tells, and is refused" -> s.withDriver(rest))
+        case AttemptOrder.Waits => Nil
+      }
     }
 
+  /** An attempt counts. If all shards of its round are told then, it waits for a manifest. */
+  private def note(s: CommitState, d: Running, a: Attempt): Seq[Step] = {
+    val run = bounds.runs(d.run)
+    val shards = run.tasks(a.task).map(_ -> a)
+    val further = isFurther(d, a)
+    val noted =
+      if (!further) d.copy(told = d.told ++ shards, messages = if (is(CountTasksOnce)) d.messages + 1 else 0)
+      else if (is(IgnoreFurtherRound)) d
+      else d.copy(further = d.further ++ shards)
+    val complete =
+      if (further) noted.further.size == bounds.shards
+      else if (is(CountTasksOnce)) noted.messages >= run.tasks.size
+      else noted.told.size == bounds.shards
+    val told = if (further && complete) noted.copy(told = noted.further, further = Map.empty) else noted
+    if (!complete || is(AnswerFirst)) heard(s, told, a, s"$a tells")
+    else if (run.slow) {
+      val next = beginWrite(alive(told, a).copy(unanswered = told.unanswered + a))
+      Seq(s"$a tells, and waits for a manifest" -> s.withDriver(next))
+    } else
+      create(s, told, manifest(told)) match {
+        case None =>
+          Seq(s"$a tells, run ${d.run} is ended, it finds manifest ${d.batch}.${d.generation}" -> s.ends(d.run))
+        case Some((next, now)) => heard(next, now, a, s"$a tells, manifest ${d.batch}.${d.generation}")
+      }
+  }
+
+  /** Whether it is of a stage that has told nothing in the round that is complete. */
+  private def isFurther(d: Running, a: Attempt): Boolean =
+    !is(WriteIncompleteRound) && d.told.size == bounds.shards && !d.told.valuesIterator.exists(_.stage == a.stage)
+
+  /** An attempt is answered, and ends by that, unless it is slow. */
   private def heard(s: CommitState, d: Running, a: Attempt, name: String): Seq[Step] =
-    if (d.committed || a.batch != d.batch) Seq(name -> s)
+    if (d.committed || a.batch != d.batch) Seq(name -> s.withDriver(d))
+    else if (bounds.runs(d.run).slow) Seq(name -> s.withDriver(alive(d, a)))
     else {
-      val lost = Option.when(mayRetry(d) || d.waiting.nonEmpty)(s"$name, and is lost" -> s)
-      lost.toSeq :+ name -> s.withDriver(d.copy(done = d.done + a.task))
+      val lost = Option.when(mayRetry(d) || d.waiting.nonEmpty)(s"$name, and is lost" -> s.withDriver(d))
+      lost.toSeq :+ name -> s.withDriver(succeeded(d, a))
     }
+
+  /** An attempt has yet to end. How one of an older stage attempt does is of no interest. */
+  private def alive(d: Running, a: Attempt): Running =
+    if (d.committed || a.stageAttempt != d.stages(a.stage).attempt) d else d.copy(alive = d.alive + a)
+
+  private def succeeded(d: Running, a: Attempt): Running =
+    d.copy(stages = d.stages.updated(a.stage, d.stages(a.stage).succeeds(a)))
+
+  /** Spark knows how an attempt has ended. Other attempts of a task that has succeeded are of no interest any more. */
+  private def end(s: CommitState, d: Running): Seq[Step] = d.alive.toSeq.flatMap { a =>
+    val answered = !d.unanswered(a) && !d.answers(a) || is(AnswerFurtherFirst) && d.written.isDefined
+    val others = d.alive.filter(b => (b.stage, b.task) != ((a.stage, a.task)))
+    val success = Option.when(answered)(s"$a succeeds" -> s.withDriver(succeeded(d, a).copy(alive = others)))
+    val replaced = mayRetry(d) || mayResubmit(d) || d.waiting.nonEmpty || d.alive.size - others.size > 1
+    val lost = Option.when(replaced)(s"$a is lost" -> s.withDriver(d.copy(alive = d.alive - a)))
+    success ++ lost
+  }
+
+  // ---- manifests
 
   /** What [[Mutation.AnswerFirst]] has left to do. */
   private def writeLate(s: CommitState, d: Running): Seq[Step] =
     if (!is(AnswerFirst) || d.told.size < bounds.shards || d.written.isDefined) Nil
-    else writeManifest(s, d).map(s"manifest ${d.batch}.${d.generation}" -> _._1).toSeq
+    else create(s, d, manifest(d)).map(s"manifest ${d.batch}.${d.generation}" -> _._1).toSeq
+
+  /** One manifest is written at a time, with all that is told; who tells meanwhile shares the next one. */
+  private def beginWrite(d: Running): Running =
+    if (d.unwritten.isDefined || d.unanswered.isEmpty) d
+    else d.copy(unwritten = Some(manifest(d)), answers = d.unanswered, unanswered = Set.empty)
+
+  private def endWrite(s: CommitState, d: Running): Seq[Step] = d.unwritten.toSeq.map { m =>
+    create(s, d, m) match {
+      case None => s"run ${d.run} is ended, it finds manifest ${d.batch}.${d.generation}" -> s.ends(d.run)
+      case Some((next, now)) =>
+        val unanswered = if (is(AnswerUnnamed)) Set.empty[Attempt] else now.unanswered
+        val after = beginWrite(now.copy(unwritten = None, answers = Set.empty, unanswered = unanswered))
+        s"manifest ${d.batch}.${d.generation} is durable" -> next.withDriver(after)
+    }
+  }
+
+  private def manifest(d: Running): Manifest = {
+    val shards = d.base.shards.zipWithIndex.map { case (before, shard) =>
+      val from = d.snapshot.filter(isRetained(d.batch, _)).fold(before)(before.withSnapshot)
+      from.copy(deltas = from.deltas ++ d.told.get(shard))
+    }
+    Manifest(d.baseGeneration, shards)
+  }
 
   /** The next generation, unless another run has created it. */
-  private def writeManifest(s: CommitState, d: Running): Option[(CommitState, Running)] = {
+  private def create(s: CommitState, d: Running, m: Manifest): Option[(CommitState, Running)] = {
     val id = (d.batch, d.generation)
     Option.when(!s.manifests.contains(id) || is(ForgetGenerations)) {
-      val shards = d.base.shards.zipWithIndex.map { case (before, shard) =>
-        val from = d.snapshot.filter(isRetained(d.batch, _)).fold(before)(before.withSnapshot)
-        from.copy(deltas = from.deltas ++ d.told.get(shard))
-      }
-      val m = Manifest(d.baseGeneration, shards)
       val now = d.copy(next = d.next.updated(d.batch, d.generation + 1), written = Some(m), durable = Some(d.batch))
       (s.withDriver(now).copy(manifests = s.manifests.updated(id, m)), now)
     }
@@ -295,7 +396,9 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
     val read = if (is(StartFromFirstGeneration)) s.manifests.keySet else (newest ++ ofDrivers).flatMap(history)
     val manifests = s.manifests.map { case (id, m) => id -> (if (read(id)) m else Manifest.LeftOut) }
     val known = files(manifests.values) ++ s.drivers.flatMap {
-      case d: Running => d.base.files ++ d.told.values ++ d.waiting ++ d.snapshot ++ d.writing
+      case d: Running =>
+        d.base.files ++ d.told.values ++ d.further.values ++ d.unwritten.toSeq.flatMap(_.files) ++ d.waiting ++
+          d.snapshot ++ d.writing
       case _ => Nil
     }
     val drivers = s.drivers.map {

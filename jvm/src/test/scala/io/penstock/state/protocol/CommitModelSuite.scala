@@ -2,27 +2,21 @@ package io.penstock.state.protocol
 
 import io.penstock.state.protocol.Bounds.Run
 import io.penstock.state.protocol.Mutation._
-import org.scalatest.funsuite.AnyFunSuite
 
 /**
  * Every history of the commit protocol, docs/PROTOCOL.md, section 7, within bounds: small ones that each have what some
  * rules are for, and that have all of them together.
  */
-class CommitModelSuite extends AnyFunSuite {
+class CommitModelSuite extends ModelSuite {
   import CommitModelSuite._
 
   Setups.foreach { setup =>
     test(s"no shard is lost, none counts twice, and nothing that is needed is missing: ${setup.name}") {
-      val found = CommitModel(setup.bounds).search(Limit)
-      info(s"${found.states.size} states")
-      assert(found.wrong.isEmpty)
-      assert(found.states.size >= setup.states)
-      // Histories are worth little in which what the bounds are for does not come about.
-      setup.steps.foreach(step => assert(found.kinds.exists(_.contains(step)), step))
+      assertRight(CommitModel(setup.bounds).search(Limit), setup.states, setup.steps)
     }
   }
 
-  Seq(Tasks, Generations, Cleaning, Rewinding, TwoRuns).foreach { setup =>
+  Seq(Tasks, Generations, Cleaning, Rewinding, TwoRuns, Speculation).foreach { setup =>
     test(s"what is left out of states makes no difference: ${setup.name}") {
       val model = CommitModel(setup.bounds)
       val all = model.copy(forgets = false).search(Limit)
@@ -33,23 +27,12 @@ class CommitModelSuite extends AnyFunSuite {
   }
 
   test("there is a trace for every mutation") {
-    assert(Faults.map(_.mutation) == Mutation.All)
+    assert(Faults.map(_.mutation).distinct == Mutation.All)
   }
 
   Faults.foreach { fault =>
-    test(s"the properties find ${fault.mutation}") {
-      val wrong = CommitModel(fault.in.bounds, Some(fault.mutation)).search(Limit).wrong
-      assert(wrong.isDefined)
-      wrong.foreach { w =>
-        info((w.what +: w.trace).mkString("\n    "))
-        assert(w.what.contains(fault.what))
-        val rest = fault.steps.foldLeft(w.trace) { (trace, step) =>
-          val from = trace.dropWhile(!_.contains(step))
-          assert(from.nonEmpty, s"'$step' does not follow")
-          from.drop(1)
-        }
-        assert(rest.isEmpty, "the trace goes on")
-      }
+    test(s"the properties find ${fault.mutation}: ${fault.in.name}") {
+      assertWrong(CommitModel(fault.in.bounds, Some(fault.mutation)).search(Limit), fault.what, fault.steps)
     }
   }
 
@@ -66,7 +49,7 @@ object CommitModelSuite {
 
   /**
    * @param states
-   *   how many there are at least: a model that no longer goes everywhere says nothing
+   *   how many there are at least
    * @param steps
    *   that are taken somewhere
    */
@@ -151,6 +134,63 @@ object CommitModelSuite {
     endings
   )
 
+  private val slow = twoTasks.copy(slow = true)
+  private val both = Set(0, 1)
+  private val Speculation = Setup(
+    "several attempts of a task alive at the same time",
+    Bounds(batches = 2, Vector(slow.copy(retries = 2), twoShards), retain = 3),
+    states = 11200,
+    Seq("waits for a manifest", "is durable", "is lost", "is refused", "is dead", "commits")
+  )
+  private val StageAttempts = Setup(
+    "a stage that is submitted again",
+    Bounds(batches = 2, Vector(slow.copy(resubmits = 1), twoShards), retain = 3),
+    states = 36900,
+    Seq("is submitted again", "is durable", "is lost", "is refused", "is dead", "commits")
+  )
+  private val StageAttemptsRetried = Setup(
+    "a stage that is submitted again, an attempt tried again",
+    Bounds(batches = 1, Vector(slow.copy(retries = 1, resubmits = 1)), retain = 3),
+    states = 12700,
+    Seq("is submitted again", "is durable", "is lost", "is refused", "commits")
+  )
+  private val Actions = Setup(
+    "several actions on a batch, a stage of which is submitted again",
+    Bounds(batches = 1, Vector(slow.copy(retries = 1, parts = Vector(both, both), resubmits = 1)), retain = 3),
+    states = 82800,
+    Seq("is submitted again", "is durable", "is lost", "is refused", "commits")
+  )
+  private val PartialAction = Setup(
+    "a further action that runs a part of the tasks",
+    Bounds(batches = 2, Vector(slow.copy(retries = 1, parts = Vector(both, Set(0)))), retain = 3),
+    states = 1480,
+    Seq("is durable", "is lost", "is refused", "commits")
+  )
+  private val PartialActions = Setup(
+    "further actions that run all tasks together",
+    Bounds(batches = 1, Vector(slow.copy(retries = 2, parts = Vector(both, Set(0), Set(0), Set(1)))), retain = 3),
+    states = 2850,
+    Seq("is durable", "is lost", "is refused", "commits")
+  )
+  private val PartsOfOne = Setup(
+    "actions that run all tasks together, then one that runs them all",
+    Bounds(batches = 1, Vector(slow.copy(retries = 2, parts = Vector(Set(1), Set(0), both))), retain = 3),
+    states = 4300,
+    Seq("is durable", "is lost", "is refused", "commits")
+  )
+  private val ParallelActions = Setup(
+    "several actions on a batch at the same time",
+    Bounds(batches = 1, Vector(slow.copy(parts = Vector(both, both), parallel = true)), retain = 3),
+    states = 11500,
+    Seq("and changes nothing", "is durable", "commits")
+  )
+  private val ParallelActionsRetried = Setup(
+    "several actions on a batch at the same time, an attempt tried again",
+    Bounds(batches = 1, Vector(slow.copy(retries = 1, parts = Vector(both, both), parallel = true)), retain = 3),
+    states = 72300,
+    Seq("and changes nothing", "is durable", "is lost", "commits")
+  )
+
   private val Setups = Seq(
     Tasks,
     Generations,
@@ -163,7 +203,16 @@ object CommitModelSuite {
     TwoRunsCleaning,
     TwoRunsSlowCleaning,
     TwoRunsSnapshots,
-    ThreeRuns
+    ThreeRuns,
+    Speculation,
+    StageAttempts,
+    StageAttemptsRetried,
+    Actions,
+    PartialAction,
+    PartialActions,
+    PartsOfOne,
+    ParallelActions,
+    ParallelActionsRetried
   )
 
   /**
@@ -189,6 +238,86 @@ object CommitModelSuite {
       Tasks,
       "manifest 0.0 does not have every batch once",
       Seq("attempt 0.0 of batch 0 in run 0 tells", "attempt 0.1 of batch 0 in run 0 tells, manifest 0.0")
+    ),
+    Fault(
+      LastCommitWins,
+      Speculation,
+      "batch 0 is committed with attempt 0.1 of batch 0 in run 0, which Spark has not counted",
+      Seq(
+        "attempt 0.0 of batch 0 in run 0 tells",
+        "attempt 0.1 of batch 0 in run 0 tells",
+        "attempt 0.0 of batch 0 in run 0 succeeds",
+        "manifest 0.0 is durable",
+        "commits batch 0"
+      )
+    ),
+    Fault(
+      LastCommitWins,
+      StageAttempts,
+      ".0 of batch 0 in run 0, which Spark has not counted",
+      Seq("is submitted again", ".0 of batch 0 in run 0 tells", "is durable", "commits batch 0")
+    ),
+    Fault(
+      LastCommitWins,
+      ParallelActions,
+      "though stage 1 has completed",
+      Seq("of stage 1.0 of batch 0 in run 0 tells", ".0 of batch 0 in run 0 tells", "is durable", "commits batch 0")
+    ),
+    Fault(
+      AnswerCopies,
+      Speculation,
+      "batch 0 is committed and has no manifest",
+      Seq(
+        "attempt 0.0 of batch 0 in run 0 tells, and waits for a manifest",
+        "attempt 0.1 of batch 0 in run 0 tells, and changes nothing",
+        "attempt 0.1 of batch 0 in run 0 succeeds",
+        "commits batch 0"
+      )
+    ),
+    Fault(
+      KeepFailed,
+      Speculation,
+      "batch 0 is committed and has no manifest",
+      Seq(
+        "attempt 0.0 of batch 0 in run 0 is lost",
+        "attempt 0.1 of batch 0 in run 0 tells, and changes nothing",
+        "commits batch 0"
+      )
+    ),
+    Fault(
+      WriteIncompleteRound,
+      PartialAction,
+      "though only a part of the shards was told after stage 0",
+      Seq("attempt 0.0 of stage 1.0 of batch 0 in run 0 tells", "manifest 0.1 is durable", "commits batch 0")
+    ),
+    Fault(
+      IgnoreFurtherRound,
+      Actions,
+      "though stage 1 has completed",
+      Seq("manifest 0.0 is durable", "stage 1.0 of batch 0 in run 0 tells", "commits batch 0")
+    ),
+    Fault(
+      AnswerFurtherFirst,
+      Actions,
+      "though stage 1 has completed",
+      Seq(
+        "manifest 0.0 is durable",
+        "stage 1.0 of batch 0 in run 0 tells, and waits for a manifest",
+        "stage 1.0 of batch 0 in run 0 succeeds",
+        "commits batch 0"
+      )
+    ),
+    Fault(
+      AnswerUnnamed,
+      StageAttempts,
+      ".0 of batch 0 in run 0, which Spark has not counted",
+      Seq(
+        "is submitted again",
+        ".0 of batch 0 in run 0 tells",
+        "tells, and waits for a manifest",
+        "manifest 0.0 is durable",
+        "commits batch 0"
+      )
     ),
     Fault(
       StartFromFirstGeneration,

@@ -19,6 +19,7 @@ final class CommitProperties(bounds: Bounds, historyByNewestGeneration: Boolean)
       .orElse(retained.flatMap(torn(s, _, retained.head)).headOption)
       .orElse(s.drivers.flatMap(unloadable(s, _)).headOption)
       .orElse(endedByNobody(s))
+      .orElse(s.drivers.flatMap(miscounted).headOption)
   }
 
   /** No shard is lost and none is counted twice: every manifest has the changes of every batch once, in order. */
@@ -75,6 +76,26 @@ final class CommitProperties(bounds: Bounds, historyByNewestGeneration: Boolean)
   /** A run that is alone is never told that another one is alive. */
   private def endedByNobody(s: CommitState): Option[String] =
     if (bounds.alive > 1) None else s.ended.headOption.map(run => s"run $run is ended, and no other one was alive")
+
+  /**
+   * The state that a run goes on from is of the attempts that Spark has counted, all of them of the newest action that
+   * has completed, or all of them of later ones that have told every shard together.
+   */
+  private def miscounted(driver: Driver): Option[String] = driver match {
+    case d: Running if d.committed =>
+      val attempts = d.written.toSeq.flatMap(_.histories.map(_.last))
+      val tasks = bounds.runs(d.run).tasks.indices.toSet
+      val completed = d.stages.lastIndexWhere(_.isOver(tasks))
+      val batch = s"batch ${d.batch} is committed with"
+      attempts
+        .find(a => !d.stages(a.stage).counts(a))
+        .map(a => s"$batch $a, which Spark has not counted")
+        .orElse(attempts.find(_.stage < completed).map(a => s"$batch $a, though stage $completed has completed"))
+        .orElse(attempts.find(_.stage > completed && attempts.exists(_.stage == completed)).map { a =>
+          s"$batch $a, though only a part of the shards was told after stage $completed"
+        })
+    case _ => None
+  }
 
   private def missing(s: CommitState, m: Manifest): Option[StateFile] = m.files.find(f => !s.files(f))
 }

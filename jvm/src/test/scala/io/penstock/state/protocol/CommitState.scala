@@ -1,10 +1,5 @@
 package io.penstock.state.protocol
 
-/** States are looked up by the hundred thousand, and most of each is shared with the one before. */
-sealed trait CachedHash extends Product with Serializable {
-  override lazy val hashCode: Int = scala.runtime.ScalaRunTime._hashCode(this)
-}
-
 /** A file beside the manifests, and the batch in its name. */
 sealed trait StateFile extends CachedHash {
   def batch: Int
@@ -16,9 +11,24 @@ sealed trait StateFile extends CachedHash {
  *
  * @param offsets
  *   what it has read: the run that logged the offsets of the batch
+ * @param stage
+ *   the action on the batch that it belongs to; later actions have higher numbers
+ * @param stageAttempt
+ *   how often the stage had been submitted before
  */
-final case class Attempt(run: Int, batch: Int, task: Int, number: Int, offsets: Int) extends StateFile {
-  override def toString: String = s"attempt $task.$number of batch $batch in run $run"
+final case class Attempt(
+    run: Int,
+    batch: Int,
+    task: Int,
+    number: Int,
+    offsets: Int,
+    stage: Int = 0,
+    stageAttempt: Int = 0
+) extends StateFile {
+  override def toString: String = {
+    val of = if (stage + stageAttempt > 0) s" of stage $stage.$stageAttempt" else ""
+    s"attempt $task.$number$of of batch $batch in run $run"
+  }
 }
 
 /** A file that holds a whole shard. Its name has the version, which is the batch that begins with it. */
@@ -94,14 +104,22 @@ object Driver {
    *   and its generation
    * @param next
    *   by batch: the generation to write next, as far as the run knows
+   * @param stages
+   *   one for each action on the batch
    * @param told
-   *   by shard, the attempt that told it last
-   * @param attempts
-   *   by task, how many were made
+   *   by shard, the attempt that counts, of the newest round that is complete, or of the first one
+   * @param further
+   *   the same of a further round that is not complete
    * @param waiting
    *   attempts that have written and not told
-   * @param done
-   *   tasks that Spark knows to have succeeded
+   * @param alive
+   *   attempts that have told and not ended
+   * @param unanswered
+   *   attempts that wait for the generation after the one that is being written
+   * @param answers
+   *   attempts that wait for the one that is being written
+   * @param unwritten
+   *   the manifest that is being written
    * @param written
    *   what the run has written of the batch last
    * @param committed
@@ -124,10 +142,14 @@ object Driver {
       base: Manifest,
       baseGeneration: Int,
       next: Vector[Int],
+      stages: Vector[Stage],
       told: Map[Int, Attempt] = Map.empty,
-      attempts: Map[Int, Int] = Map.empty,
+      further: Map[Int, Attempt] = Map.empty,
       waiting: Set[Attempt] = Set.empty,
-      done: Set[Int] = Set.empty,
+      alive: Set[Attempt] = Set.empty,
+      unanswered: Set[Attempt] = Set.empty,
+      answers: Set[Attempt] = Set.empty,
+      unwritten: Option[Manifest] = None,
       written: Option[Manifest] = None,
       committed: Boolean = false,
       snapshot: Option[Snapshot] = None,

@@ -14,6 +14,27 @@ object Mutation {
   /** Messages are counted, not shards: an attempt that takes another's place is taken for another task. */
   case object CountTasksOnce extends Mutation
 
+  /** The last attempt that tells a shard counts, whatever Spark counts. */
+  case object LastCommitWins extends Mutation
+
+  /** A second attempt of a task is answered while the one that told first runs. */
+  case object AnswerCopies extends Mutation
+
+  /** An attempt that told first counts though it has failed. */
+  case object KeepFailed extends Mutation
+
+  /** What is told of a further round goes into the next generation, complete or not. */
+  case object WriteIncompleteRound extends Mutation
+
+  /** What is told of a further round counts for nothing. */
+  case object IgnoreFurtherRound extends Mutation
+
+  /** A task is answered before its manifest is durable if an older generation of the batch is. */
+  case object AnswerFurtherFirst extends Mutation
+
+  /** A task is answered with a manifest that was begun before the task told. */
+  case object AnswerUnnamed extends Mutation
+
   /** A new run begins with the first generation of the batch before. */
   case object StartFromFirstGeneration extends Mutation
 
@@ -51,6 +72,13 @@ object Mutation {
     AnswerFirst,
     AcceptLate,
     CountTasksOnce,
+    LastCommitWins,
+    AnswerCopies,
+    KeepFailed,
+    WriteIncompleteRound,
+    IgnoreFurtherRound,
+    AnswerFurtherFirst,
+    AnswerUnnamed,
     StartFromFirstGeneration,
     ForgetGenerations,
     ForgetLaterGenerations,
