@@ -175,7 +175,10 @@ class Courier:
                 try:
                     payload = channel.receive(Deadline.after(IDLE_S))
                 except PeerLateError:
-                    continue
+                    # Nothing was said, or the rest of a message does not come.
+                    if channel.usable:
+                        continue
+                    return
                 except TransportError:
                     return
                 try:

@@ -169,6 +169,11 @@ class Channel:
             self.close()
             raise
 
+    @property
+    def usable(self) -> bool:
+        """Whether a message may be sent or waited for: not after one that was not finished."""
+        return self._failed is None and not self._closed
+
     def close(self) -> None:
         """End the connection; may be called again, and by any thread."""
         if not self._closed:

@@ -98,8 +98,10 @@ def test_a_peer_that_says_nothing_is_late_and_can_be_waited_for_again(name, list
     with peer, channel:
         with pytest.raises(PeerLateError):
             channel.receive(soon(0.2))
+        assert channel.usable
         channel.send(b"go on", soon())
         assert channel.receive(soon()) == b"go on"
+    assert not channel.usable
 
 
 def test_who_sends_waits_for_a_peer_that_does_not_read(name, listener):

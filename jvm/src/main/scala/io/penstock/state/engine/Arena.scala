@@ -49,7 +49,10 @@ final class Arena {
   }
 
   /** The reference that the next record will have or exceed: older records have smaller ones. */
-  def watermark: Int = if (pageCount == 0) 0 else ((pageCount - 1) << UnitsPerPageBits) + (position >> UnitBits)
+  def watermark: Int =
+    if (pageCount == 0) 0
+    // A record that is larger than a page is alone there.
+    else ((pageCount - 1) << UnitsPerPageBits) + (math.min(position, PageBytes) >> UnitBits)
 
   def page(ref: Int): Array[Byte] = pages(pageNumber(ref))
 

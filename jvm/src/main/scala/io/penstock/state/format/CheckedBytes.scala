@@ -7,9 +7,14 @@ import java.util.zip.CRC32C
  *
  * @param next
  *   gives bytes of the section: from where on, and how many
+ * @param crc
+ *   of what the checksum begins with
  */
-final private[format] class CheckedBytes(length: Int, next: (Int, Int) => Array[Byte]) extends SectionBytes {
-  private val crc = new CRC32C
+final private[format] class CheckedBytes(
+    length: Int,
+    next: (Int, Int) => Array[Byte],
+    crc: CRC32C = new CRC32C
+) extends SectionBytes {
   private var position = 0
 
   override def consumed: Int = position

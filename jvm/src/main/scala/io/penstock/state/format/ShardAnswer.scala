@@ -1,5 +1,6 @@
 package io.penstock.state.format
 
+import java.util.UUID
 import java.util.zip.CRC32C
 
 import org.apache.spark.unsafe.Platform
@@ -7,12 +8,18 @@ import org.apache.spark.unsafe.Platform
 /**
  * The answer to a [[ShardQuestion]]: what there is of each shard in the order of the question, and then the images and change
  * sets, each with its checksum behind it. Specified in docs/PROTOCOL.md, section 13.
+ *
+ * Each checksum begins with the question's id and the shard's place in the question: memory that an answer lands in may have
+ * parts of the answer to an earlier question, which are whole and right by themselves.
  */
 object ShardAnswer {
   import AnsweredShard._
 
-  private val Version = 3
+  private val Version = 4
   private val CrcBytes = 4
+
+  /** In place of a shard's. */
+  private val HeadPlace = -1
 
   /** Of a shard. */
   private val MostHeadBytes = 32L
@@ -22,7 +29,7 @@ object ShardAnswer {
     head.length + shards.collect { case f: Follows => f.length.toLong + CrcBytes }.sum
 
   /** All but the images and change sets. */
-  def head(shards: Seq[AnsweredShard]): Array[Byte] = {
+  def head(question: UUID, shards: Seq[AnsweredShard]): Array[Byte] = {
     val head = new ByteSink(16 * shards.size + 8)
     head.putByte(Version)
     head.putVarint(shards.size)
@@ -41,13 +48,29 @@ object ShardAnswer {
     val out = new ByteSink(head.size + 2 * CrcBytes)
     out.putInt(head.size)
     out.putBytes(head.array, Platform.BYTE_ARRAY_OFFSET, head.size)
-    out.putInt(FileFormat.crc(head.array, 0, head.size))
+    val crc = begun(question, HeadPlace)
+    crc.update(head.array, 0, head.size)
+    out.putInt(crc.getValue.toInt)
     out.toByteArray
   }
 
-  /** Writes an image or a change set, and its checksum behind it. */
-  def writePart(out: BytesOut)(write: BytesOut => Unit): Unit = {
+  private def begun(question: UUID, place: Int): CRC32C = {
+    val before = new ByteSink(20)
+    before.putUuid(question)
+    before.putInt(place)
     val crc = new CRC32C
+    crc.update(before.array, 0, before.size)
+    crc
+  }
+
+  /**
+   * Writes an image or a change set, and its checksum behind it.
+   *
+   * @param place
+   *   of the shard in the question
+   */
+  def writePart(question: UUID, place: Int, out: BytesOut)(write: BytesOut => Unit): Unit = {
+    val crc = begun(question, place)
     write { (bytes, from, count) =>
       out.put(bytes, from, count)
       crc.update(bytes, from, count)
@@ -60,6 +83,8 @@ object ShardAnswer {
   /**
    * Reads an answer while it comes.
    *
+   * @param question
+   *   id of the question
    * @param shards
    *   how many the question was about
    * @param part
@@ -69,23 +94,26 @@ object ShardAnswer {
    * @throws MalformedData
    *   where the bytes do not follow the format, or a checksum is wrong; shards before may have been used
    */
-  def read[A](in: SectionBytes, shards: Int)(part: (Follows, SectionBytes) => A)(
+  def read[A](question: UUID, in: SectionBytes, shards: Int)(part: (Follows, SectionBytes) => A)(
       use: (Int, AnsweredShard, Option[A]) => Unit
   ): Unit = {
-    readHead(in, shards).zipWithIndex.foreach {
-      case (follows: Follows, i) => use(i, follows, Some(readPart(in, follows.length)(part(follows, _))))
+    readHead(question, in, shards).zipWithIndex.foreach {
+      case (follows: Follows, i) =>
+        use(i, follows, Some(readPart(begun(question, i), in, follows.length)(part(follows, _))))
       case (other, i) => use(i, other, None)
     }
     in.expectEnd("shard")
   }
 
-  private def readHead(in: SectionBytes, shards: Int): Seq[AnsweredShard] = {
+  private def readHead(question: UUID, in: SectionBytes, shards: Int): Seq[AnsweredShard] = {
     val length = int(in)
     if (length < 0 || length > MostHeadBytes * (shards + 1L)) {
       throw new MalformedData(s"a head of $length bytes for $shards shards", in.consumed)
     }
     val bytes = in.take(length)
-    if (int(in) != FileFormat.crc(bytes)) throw new MalformedData("the checksum of the head is wrong", in.consumed)
+    val crc = begun(question, HeadPlace)
+    crc.update(bytes)
+    if (int(in) != crc.getValue.toInt) throw new MalformedData("the checksum of the head is wrong", in.consumed)
     val head = new ByteSource(bytes)
     checkVersion(head, Version)
     if (head.getCount("number of shards", head.remaining) != shards) {
@@ -106,9 +134,9 @@ object ShardAnswer {
     answered
   }
 
-  private def readPart[A](in: SectionBytes, length: Int)(part: SectionBytes => A): A = {
+  private def readPart[A](begun: CRC32C, in: SectionBytes, length: Int)(part: SectionBytes => A): A = {
     if (length > in.remaining - CrcBytes) throw new MalformedData("a shard that is cut off", in.consumed)
-    val bytes = new CheckedBytes(length, (_, count) => in.take(count))
+    val bytes = new CheckedBytes(length, (_, count) => in.take(count), begun)
     val result =
       try Right(part(bytes))
       catch { case e: MalformedData => Left(e) }

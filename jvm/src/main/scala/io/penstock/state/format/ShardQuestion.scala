@@ -5,10 +5,12 @@ import java.util.UUID
 /**
  * What one executor asks another for: shards of a store, each at a lineage. Specified in docs/PROTOCOL.md, section 13.
  *
+ * @param id
+ *   of its own: an answer names the question that it is to
  * @param stateRoot
  *   the query's state directory
  */
-final case class ShardQuestion(stateRoot: String, store: StoreKey, wanted: Seq[WantedShard])
+final case class ShardQuestion(id: UUID, stateRoot: String, store: StoreKey, wanted: Seq[WantedShard])
 
 /**
  * A shard that is asked for.
@@ -21,7 +23,7 @@ final case class ShardQuestion(stateRoot: String, store: StoreKey, wanted: Seq[W
 final case class WantedShard(shard: Int, lineage: UUID, have: UUID)
 
 object ShardQuestion {
-  private[format] val Version = 3
+  private[format] val Version = 4
 
   /** What is asked: to give shards, or to take them ([[ShardOffer]]). */
   private[format] val Give = 1
@@ -34,6 +36,7 @@ object ShardQuestion {
     val out = new ByteSink(64 + 36 * question.wanted.size)
     out.putByte(Version)
     out.putByte(Give)
+    out.putUuid(question.id)
     out.putString(question.stateRoot)
     StoreKey.put(out, question.store)
     putShards(out, question.wanted.map(w => w.shard -> w.lineage))
@@ -44,12 +47,13 @@ object ShardQuestion {
   /** @throws MalformedData where the bytes do not follow the format */
   def decode(bytes: Array[Byte]): ShardQuestion = {
     val in = start(bytes, Give)
+    val id = in.getUuid()
     val root = in.getString()
     val store = StoreKey.get(in)
     val wanted = getShards(in).map { case (shard, lineage) => WantedShard(shard, lineage, ShardRefs.NeverWritten) }
     val all = wanted.map(_.copy(have = in.getUuid()))
     in.expectEnd("shard")
-    ShardQuestion(root, store, all)
+    ShardQuestion(id, root, store, all)
   }
 
   /** Whether it is an offer. */

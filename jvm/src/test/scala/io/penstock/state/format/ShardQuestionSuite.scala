@@ -14,20 +14,24 @@ class ShardQuestionSuite extends AnyFunSuite with PropertyChecks {
     operator <- Gen.choose(0L, 9L)
     name <- Gen.asciiPrintableStr
     wanted <- Gen.listOf(Gen.zip(Gen.choose(0, 5000), uuids, uuids).map(w => WantedShard(w._1, w._2, w._3)))
-  } yield ShardQuestion(root, StoreKey(operator, name), wanted)
+    id <- uuids
+  } yield ShardQuestion(id, root, StoreKey(operator, name), wanted)
 
   private val images = Gen.listOf(Gen.option(Gen.listOf(Gen.choose(Byte.MinValue, Byte.MaxValue)).map(_.toArray)))
 
-  private def answer(of: Seq[Option[Array[Byte]]]): Array[Byte] = {
+  private val id = new UUID(5, 6)
+
+  private def answer(of: Seq[Option[Array[Byte]]], id: UUID = id): Array[Byte] = {
     val shards = of.zipWithIndex.map {
       case (Some(part), i) if i % 3 == 0 => AnsweredShard.Changed(part.length)
       case (Some(image), i) => AnsweredShard.Held(i, 10L * i, image.length)
       case (None, i) => if (i % 2 == 0) AnsweredShard.NotHeld else AnsweredShard.Later
     }
     val out = new ByteSink
-    out.put(ShardAnswer.head(shards), 0, ShardAnswer.head(shards).length)
-    of.flatten.foreach(image => ShardAnswer.writePart(out)(_.put(image, 0, image.length)))
-    assert(out.size == ShardAnswer.bytes(ShardAnswer.head(shards), shards))
+    val head = ShardAnswer.head(id, shards)
+    out.put(head, 0, head.length)
+    for ((Some(image), i) <- of.zipWithIndex) ShardAnswer.writePart(id, i, out)(_.put(image, 0, image.length))
+    assert(out.size == ShardAnswer.bytes(head, shards))
     out.toByteArray
   }
 
@@ -45,7 +49,7 @@ class ShardQuestionSuite extends AnyFunSuite with PropertyChecks {
   /** The images of an answer about so many shards. */
   private def read(bytes: Array[Byte], shards: Int): Seq[Option[Seq[Byte]]] = {
     val found = scala.collection.mutable.ArrayBuffer[Option[Seq[Byte]]]()
-    ShardAnswer.read(new Arrived(bytes), shards)((_, in) => in.takeAll().toSeq) { (i, shard, image) =>
+    ShardAnswer.read(id, new Arrived(bytes), shards)((_, in) => in.takeAll().toSeq) { (i, shard, image) =>
       assert(i == found.size && image.isDefined == shard.isInstanceOf[AnsweredShard.Follows])
       assert(image.isEmpty || shard.isInstanceOf[AnsweredShard.Changed] == (i % 3 == 0))
       found += image
@@ -89,6 +93,19 @@ class ShardQuestionSuite extends AnyFunSuite with PropertyChecks {
     check(Prop.forAll(images) { of =>
       val bytes = answer(of)
       read(bytes, of.size) == of.map(_.map(_.toSeq)) && refused(read(bytes, of.size + 1): Unit)
+    })
+  }
+
+  test("the answer to another question of as many shards is none, as a whole and in part") {
+    check(Prop.forAll(images.suchThat(_.exists(_.nonEmpty)), uuids.suchThat(_ != id)) { (of, other) =>
+      val (own, foreign) = (answer(of), answer(of, other))
+      val head = ShardAnswer.head(id, Nil).length
+      assert(own.length == foreign.length && head > 0)
+      // Own head, and the parts of another answer, as they may lie in memory that both have landed in.
+      val parts = of.flatten.map(_.length + 4).sum
+      refused(read(foreign, of.size): Unit) &&
+      refused(read(own.dropRight(parts) ++ foreign.takeRight(parts), of.size): Unit) &&
+      read(own, of.size) == of.map(_.map(_.toSeq))
     })
   }
 

@@ -29,7 +29,7 @@ final class MovedShard(bytes: Int, directory: Path) {
     made
   }
   private val question =
-    ShardQuestion.encode(ShardQuestion(root, store, Seq(WantedShard(0, lineage, ShardRefs.NeverWritten))))
+    ShardQuestion.encode(ShardQuestion(lineage, root, store, Seq(WantedShard(0, lineage, ShardRefs.NeverWritten))))
 
   /** What gives it. */
   val giver: ShardGiver.type = ShardGiver
@@ -45,7 +45,7 @@ final class MovedShard(bytes: Int, directory: Path) {
   def travel(by: CourierProcess, to: Map[String, String]): ShardState =
     by.ask(to, question, MovedShard.LimitMs) { (answer, _) =>
       var found: ShardState = null
-      ShardAnswer.read(new AnswerBytes(answer), 1)((_, in) => ShardImage.read(in))((_, _, content) =>
+      ShardAnswer.read(lineage, new AnswerBytes(answer), 1)((_, in) => ShardImage.read(in))((_, _, content) =>
         found = content.orNull
       )
       found

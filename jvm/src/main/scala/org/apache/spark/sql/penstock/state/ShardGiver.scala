@@ -1,5 +1,7 @@
 package org.apache.spark.sql.penstock.state
 
+import java.util.UUID
+
 import scala.collection.mutable
 
 import io.penstock.courier.{Giver, Message, MessageOut}
@@ -23,12 +25,12 @@ object ShardGiver extends Giver {
     val store = ShardStores.find(asked.stateRoot, asked.store)
     val parts = mutable.ArrayBuffer[Part]()
     var bytes = 0L
-    val answered = asked.wanted.map { wanted =>
+    val answered = asked.wanted.zipWithIndex.map { case (wanted, place) =>
       store.filter(_.has(wanted.shard)).map(_.slot(wanted.shard)) match {
         case Some(_) if bytes >= AnswerBytes => AnsweredShard.Later
         case Some(slot) if slot.countedBytes <= MostShardBytes =>
           slot.give(wanted.lineage, wanted.have).fold[AnsweredShard](AnsweredShard.NotHeld) { given =>
-            val part = partOf(given)
+            val part = partOf(place, given)
             parts += part
             bytes += part.follows.length
             part.follows
@@ -36,27 +38,27 @@ object ShardGiver extends Giver {
         case _ => AnsweredShard.NotHeld
       }
     }
-    new Answer(answered, parts.toSeq)
+    new Answer(asked.id, answered, parts.toSeq)
   }
 
   /** What follows of a shard. */
-  final private class Part(val follows: AnsweredShard.Follows, val writeTo: BytesOut => Unit)
+  final private class Part(val place: Int, val follows: AnsweredShard.Follows, val writeTo: BytesOut => Unit)
 
-  private def partOf(what: ShardSlot.Given): Part = what match {
+  private def partOf(place: Int, what: ShardSlot.Given): Part = what match {
     case ShardSlot.GivenImage(image, deltas, deltaBytes) =>
-      new Part(AnsweredShard.Held(deltas, deltaBytes, image.bytes.toInt), image.writeTo(_): Unit)
+      new Part(place, AnsweredShard.Held(deltas, deltaBytes, image.bytes.toInt), image.writeTo(_): Unit)
     case ShardSlot.GivenChanges(array, offset, length) =>
-      new Part(AnsweredShard.Changed(length), _.put(array, offset, length))
+      new Part(place, AnsweredShard.Changed(length), _.put(array, offset, length))
   }
 
-  final private class Answer(answered: Seq[AnsweredShard], parts: Seq[Part]) extends Message {
-    private val head = ShardAnswer.head(answered)
+  final private class Answer(question: UUID, answered: Seq[AnsweredShard], parts: Seq[Part]) extends Message {
+    private val head = ShardAnswer.head(question, answered)
 
     override def bytes: Long = ShardAnswer.bytes(head, answered)
 
     override def writeTo(out: MessageOut): Unit = {
       out.put(head)
-      parts.foreach(part => ShardAnswer.writePart(out.put(_, _, _))(part.writeTo))
+      parts.foreach(part => ShardAnswer.writePart(question, part.place, out.put(_, _, _))(part.writeTo))
     }
   }
 }

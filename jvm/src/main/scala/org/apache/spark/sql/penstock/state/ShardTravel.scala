@@ -72,9 +72,10 @@ final class ShardTravel(stateRoot: String, store: StoreKey) extends Logging {
       val asked = left
       left = Nil
       val later = mutable.ArrayBuffer[WantedShard]()
-      val question = ShardQuestion.encode(ShardQuestion(stateRoot, store, asked))
+      val id = UUID.randomUUID()
+      val question = ShardQuestion.encode(ShardQuestion(id, stateRoot, store, asked))
       ExecutorCourier.ask(holder.addresses, question, ShardTravel.LimitMs) { (answer, by) =>
-        ShardAnswer.read(new AnswerBytes(answer), asked.size)(ShardTravel.read) {
+        ShardAnswer.read(id, new AnswerBytes(answer), asked.size)(ShardTravel.read) {
           case (i, _: AnsweredShard.Held, Some(Left(loaded))) => use(asked(i).shard, ShardTravel.Content(loaded), by)
           case (i, _: AnsweredShard.Changed, Some(Right(bytes))) =>
             use(asked(i).shard, ShardTravel.Changes(asked(i).have, bytes), by)

@@ -43,8 +43,6 @@ class ShardedStateStoreProvider extends VersionedStateStoreProvider {
     this.hadoopConf = hadoopConf
     makeFamilies = () =>
       new StoreFamilies(
-        stateStoreId,
-        hadoopConf.get(StreamExecution.RUN_ID_KEY),
         keySchema,
         valueSchema,
         keyStateEncoderSpec,

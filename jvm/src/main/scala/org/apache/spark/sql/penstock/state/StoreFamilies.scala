@@ -7,8 +7,6 @@ import org.apache.spark.sql.types.StructType
 
 /** The column families of one store: their schemas, codecs and the rules for their names. Not thread safe. */
 final class StoreFamilies(
-    id: StateStoreId,
-    runId: String,
     val keySchema: StructType,
     val valueSchema: StructType,
     spec: KeyStateEncoderSpec,
@@ -38,10 +36,8 @@ final class StoreFamilies(
     }
     val codec =
       if (encoding == "avro") {
-        val cacheKey = StateRowEncoderCacheKey(runId, id.operatorId, id.partitionId, id.storeName, name)
-        val encoder =
-          RocksDBStateStoreProvider.getDataEncoder(encoding, cacheKey, spec, valueSchema, schemas, Some(name))
-        FamilyCodec.evolving(encoder, spec)
+        // Spark's own are shared by all attempts of a partition in the JVM, which it lets in one by one. Here they run side by side.
+        FamilyCodec.evolving(new AvroStateEncoder(spec, valueSchema, schemas, name), spec)
       } else FamilyCodec.unsafeRow(keySchema, valueSchema, spec)
     val family = new Family(name, keySchema, spec, multiValued, isInternal, codec)
     made(name) = family

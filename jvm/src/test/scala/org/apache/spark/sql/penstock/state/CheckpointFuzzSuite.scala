@@ -79,7 +79,7 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
     val lists = store == "lists"
     val id = StateStoreId(d.stateRoot, 0, shard, store)
     val families =
-      new StoreFamilies(id, "run", KeySchema, ValueSchema, Families.head._2, true, lists, "unsaferow", None)
+      new StoreFamilies(KeySchema, ValueSchema, Families.head._2, true, lists, "unsaferow", None)
     val of = families.family(family._1, KeySchema, ValueSchema, family._2, lists, isInternal = false)
     val history = new ShardHistory(d, StoreKey(0L, store), shard, Batches)
     val reader = new ShardChangeReader(history, of, id, 1L, Batches, conf, local)

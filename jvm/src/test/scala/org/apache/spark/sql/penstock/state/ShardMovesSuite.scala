@@ -1,7 +1,5 @@
 package org.apache.spark.sql.penstock.state
 
-import java.util.UUID
-
 import scala.collection.mutable
 import scala.util.Random
 
@@ -148,8 +146,6 @@ object ShardMovesSuite {
       val views = (0 until next.shards).map { s =>
         val id = StateStoreId("nowhere", 0L, s)
         val described = new StoreFamilies(
-          id,
-          UUID.randomUUID().toString,
           wrapped,
           valueSchema,
           NoPrefixKeyStateEncoderSpec(wrapped),
