@@ -3,7 +3,7 @@ package io.penstock.courier
 import io.penstock.sidecar.SidecarCommand
 
 /** The sidecar of this executor, if it has one: the driver, and an application in local mode, has none. */
-object ExecutorCourier {
+object ExecutorCourier extends AsksPeers {
   @volatile private var courier: Option[Courier] = None
   @volatile private var introduction: Option[Introduction] = None
 
@@ -21,8 +21,7 @@ object ExecutorCourier {
   /** Where other executors reach it; empty where they cannot. */
   def addresses: Map[String, String] = introduction.fold(Map.empty[String, String])(_.addresses)
 
-  /** Asks the executor of a peer; see [[CourierProcess.ask]]. */
-  def ask[A](peer: Map[String, String], payload: Array[Byte], limitMs: Int)(
+  override def ask[A](peer: Map[String, String], payload: Array[Byte], limitMs: Int)(
       read: (MessageIn, String) => A
   ): Outcome[A] =
     courier.fold[Outcome[A]](Courier.none)(_.ask(peer, payload, limitMs)(read))

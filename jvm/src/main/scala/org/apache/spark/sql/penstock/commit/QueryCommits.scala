@@ -203,7 +203,8 @@ final class QueryCommits(
         shards = of.indices.filter(of(_) == executor)
         bytes = loads.bytesOf(region.region, of.length)
         (part, its) <- shards.zip(Division.of(shards.map(bytes(_)).toArray, takers.size)).groupMap(_._2)(_._1).toSeq
-        stores = region.stores.flatMap(key => batch.held(key, its))
+        some <- its.grouped(offeredAtOnce(region))
+        stores = region.stores.flatMap(key => batch.held(key, some))
         if stores.nonEmpty
       } yield {
         val offer =
@@ -228,10 +229,14 @@ final class QueryCommits(
     for {
       ((from, executor), shards) <- ways.toSeq.sortBy(w => to.indexWhere(_._1 == w._2.head))
       r <- batch.spec.regions.find(_.region == region).toSeq
-      stores = r.stores.flatMap(key => batch.held(key, shards))
+      some <- shards.grouped(offeredAtOnce(r))
+      stores = r.stores.flatMap(key => batch.held(key, some))
       if stores.nonEmpty
     } yield executor -> ShardOffer(stateRoot, batch.layout(region).home, from, couriers(from), stores)
   }
+
+  /** Shards of all stores of a region that an offer has room for. */
+  private def offeredAtOnce(region: RegionSpec): Int = math.max(1, OfferedAtOnce / region.stores.size)
 
   /** Takes note of who has shards in memory now that another had. */
   def handedOver(m: ShardsHandedOver): Unit = synchronized {
@@ -536,6 +541,9 @@ private object QueryCommits {
   /** For so long an attempt waits for one of the same task that has committed before it, and still runs. */
   private val UndecidedNs = TimeUnit.SECONDS.toNanos(10)
   private val AskAgainMs = 50L
+
+  /** A question of a sidecar has 512 KiB, and a shard up to 20 bytes of it. */
+  private val OfferedAtOnce = 20000
 
   private lazy val clock: ScheduledExecutorService =
     ThreadUtils.newDaemonSingleThreadScheduledExecutor("penstock-undecided")

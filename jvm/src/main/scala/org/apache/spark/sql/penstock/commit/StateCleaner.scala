@@ -64,5 +64,7 @@ final class StateCleaner(directory: StateDirectory, minBatches: Int) extends Log
 
 object StateCleaner {
   private val EveryBatches = 10
-  private lazy val worker: ExecutorService = ThreadUtils.newDaemonSingleThreadExecutor("penstock-cleaner")
+
+  /** Each cleaner cleans once at a time; one whose file system hangs stops no other. */
+  private lazy val worker: ExecutorService = ThreadUtils.newDaemonCachedThreadPool("penstock-cleaner")
 }

@@ -9,7 +9,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.penstock.lease.Holder
 
-import io.penstock.courier.{ExecutorCourier, MessageIn, Outcome}
+import io.penstock.courier.{AsksPeers, ExecutorCourier, MessageIn, Outcome}
 import io.penstock.state.engine.ShardImage
 import io.penstock.state.format._
 
@@ -17,7 +17,7 @@ import io.penstock.state.format._
  * Brings shards from the memory of other executors, by the sidecars. What does not come that way, for whatever reason, is
  * left to the checkpoint: it costs time, and nothing else.
  */
-final class ShardTravel(stateRoot: String, store: StoreKey) extends Logging {
+final class ShardTravel(stateRoot: String, store: StoreKey, peers: AsksPeers = ExecutorCourier) extends Logging {
 
   /**
    * Asks for shards.
@@ -74,7 +74,7 @@ final class ShardTravel(stateRoot: String, store: StoreKey) extends Logging {
       val later = mutable.ArrayBuffer[WantedShard]()
       val id = UUID.randomUUID()
       val question = ShardQuestion.encode(ShardQuestion(id, stateRoot, store, asked))
-      ExecutorCourier.ask(holder.addresses, question, ShardTravel.LimitMs) { (answer, by) =>
+      peers.ask(holder.addresses, question, ShardTravel.LimitMs) { (answer, by) =>
         ShardAnswer.read(id, new AnswerBytes(answer), asked.size)(ShardTravel.read) {
           case (i, _: AnsweredShard.Held, Some(Left(loaded))) => use(asked(i).shard, ShardTravel.Content(loaded), by)
           case (i, _: AnsweredShard.Changed, Some(Right(bytes))) =>

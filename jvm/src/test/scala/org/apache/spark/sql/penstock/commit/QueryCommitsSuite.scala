@@ -216,6 +216,18 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     c.handedOver(ShardsHandedOver(c.runId, 7L, "executor_h_first", "executor_h_other", Array(1)))
   }
 
+  test("more shards than an offer has room for are offered by several") {
+    val n = 25000
+    val c = commits(root(), shards = n)
+    c.open(BatchSpec(c.runId, c.stateRoot, 0L, n, Seq(region)))(Map(0L -> Layout(n)))
+    commit(c, 0, 0 until n - 1, "first")
+    commit(c, 0, Seq(n - 1), "other")
+    val offers = c.handOver("executor_h_first").map(_.offer)
+    assert(offers.size == 2 && offers.forall(_.length <= 512 * 1024))
+    assert(offers.flatMap(ShardOffer.decode(_).shards).sorted == (0 until n - 1))
+    assert(c.offers(0L, (0 until n).map(_ -> "executor_h_other")).size == 2)
+  }
+
   test("shards that are to be elsewhere are offered there when the next batch is open, those first that matter most") {
     val c = commits(root())
     open(c, 0)
