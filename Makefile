@@ -122,9 +122,10 @@ SOAK_SECONDS ?= 1800
 soak = $(SBT) 'set integration / Test / javaOptions ++= Seq("-Xmx$(1)")' \
 	"integration/Test/runMain org.apache.spark.sql.penstock.integration.soak.Soak $(SOAK_SECONDS) $(2) $(3)"
 
-soak: setup ## half an hour with a small state, and half an hour with one of 2 GB: nothing may grow
+soak: setup ## half an hour each with a small state, one of 2 GB, and large shards with slow snapshots: nothing may grow
 	$(call soak,2g,100000,50)
 	$(call soak,8g,18000000,50)
+	$(call soak,2g,200000,50 slow-snapshots)
 
 NIGHT ?= $(shell date -u +%Y%m%d)
 

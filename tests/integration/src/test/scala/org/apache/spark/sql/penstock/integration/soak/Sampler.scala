@@ -2,6 +2,7 @@ package org.apache.spark.sql.penstock.integration.soak
 
 import java.lang.management.ManagementFactory
 import java.nio.file.{Files, NoSuchFileException, Path}
+import java.nio.{ByteBuffer, ByteOrder}
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -19,7 +20,8 @@ final class Sampler(checkpoint: Path) {
     ShardStores.memory.bytes.toDouble,
     ManagementFactory.getThreadMXBean.getThreadCount.toDouble,
     descriptors.toDouble,
-    files.toDouble
+    files.toDouble,
+    newestManifest.toDouble
   )
 
   /**
@@ -37,6 +39,14 @@ final class Sampler(checkpoint: Path) {
   private def descriptors: Long =
     ManagementFactory.getOperatingSystemMXBean.asInstanceOf[UnixOperatingSystemMXBean].getOpenFileDescriptorCount
 
+  /** Its body: what it names of changes that no snapshot has. */
+  private def newestManifest: Long = {
+    val all = checkpoint.resolve("state/_penstock/manifests").toFile.listFiles.filterNot(_.getName.startsWith("."))
+    val newest = all.maxBy(_.getName.split('.').map(_.toLong).toSeq)(Ordering.Implicits.seqOrdering)
+    val header = Using.resource(Files.newInputStream(newest.toPath))(_.readNBytes(16))
+    ByteBuffer.wrap(header).order(ByteOrder.LITTLE_ENDIAN).getInt(12).toLong
+  }
+
   /** A query that runs deletes files while they are counted. */
   private def files: Long =
     try Using.resource(Files.walk(checkpoint))(_.count())
@@ -49,6 +59,7 @@ object Sampler {
     Flatness("heap of state (bytes)", 0.05, 1e6),
     Flatness("threads", 0.05, 5),
     Flatness("file descriptors", 0.05, 10),
-    Flatness("files of the checkpoint", 0.05, 40)
+    Flatness("files of the checkpoint", 0.05, 40),
+    Flatness("body of the newest manifest (bytes)", 0.10, 4000)
   )
 }

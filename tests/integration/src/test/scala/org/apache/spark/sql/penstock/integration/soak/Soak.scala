@@ -10,7 +10,8 @@ import org.apache.spark.util.Utils
 
 /**
  * `make soak`: a query updates the same keys again and again, and takes no more memory, threads, descriptors or files for
- * it than at the beginning. Arguments: seconds, number of keys, and bytes of each key's value.
+ * it than at the beginning. Arguments: seconds, number of keys, bytes of each key's value, and, where snapshots are to be slow
+ * and shards large, `slow-snapshots`.
  *
  * Ends with status 1 where something grows.
  */
@@ -22,14 +23,30 @@ object Soak {
   private val PassesBefore = 3
 
   def main(args: Array[String]): Unit = {
-    val contradictions = run(args(0).toInt, args(1).toLong, args(2).toInt, println)
+    val settings = args.lift(3) match {
+      case None => Map.empty[String, String]
+      case Some("slow-snapshots") => SlowSnapshotFiles.Settings
+      case Some(other) => throw new IllegalArgumentException(s"'$other' is no way to run; allowed: slow-snapshots")
+    }
+    val contradictions = run(args(0).toInt, args(1).toLong, args(2).toInt, println, settings)
     contradictions.foreach(println)
     println(if (contradictions.isEmpty) "nothing grows" else "something grows")
     sys.exit(if (contradictions.isEmpty) 0 else 1)
   }
 
-  /** Runs a query for some seconds and tells what grows. */
-  def run(seconds: Int, keys: Long, valueBytes: Int, say: String => Unit): Seq[String] = {
+  /**
+   * Runs a query for some seconds and tells what grows.
+   *
+   * @param settings
+   *   of the application
+   */
+  def run(
+      seconds: Int,
+      keys: Long,
+      valueBytes: Int,
+      say: String => Unit,
+      settings: Map[String, String] = Map.empty
+  ): Seq[String] = {
     val directory = Files.createTempDirectory("penstock-soak")
     val checkpoint = directory.resolve("checkpoint")
     val session = Applications.start(
@@ -37,7 +54,8 @@ object Soak {
       "local[2]",
       directory.resolve("warehouse"),
       Applications.Plugin ++ Applications.FastFiles +
-        ("spark.sql.streaming.minBatchesToRetain" -> "5") + ("spark.sql.streaming.numRecentProgressUpdates" -> "10")
+        ("spark.sql.streaming.minBatchesToRetain" -> "5") + ("spark.sql.streaming.numRecentProgressUpdates" -> "10") ++
+        settings
     )
     try {
       val source = MemoryStream[Long](Encoders.scalaLong, session)
