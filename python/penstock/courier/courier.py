@@ -216,7 +216,8 @@ class Courier:
             return
         try:
             lane.send(payload, Deadline.after(GIVE_S))
-            size, parts = lane.receive(Deadline.after(GIVE_S), Deadline.after(GIVE_S))
+            # Who is told to take shards answers when it has them.
+            size, parts = lane.receive(Deadline.after(max(GIVE_S, limit_s)), GIVE_S)
         except GivenUpError:
             self._givers.put(lane)
             channel.send(bytes([Outcome.REFUSED]) + b"the executor gave up", Deadline.after(GIVE_S))

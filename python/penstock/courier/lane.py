@@ -9,7 +9,7 @@ import fcntl
 import mmap
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from penstock.courier.bell import COUNTERS_BYTES, Bell
@@ -174,26 +174,34 @@ class Lane:
         GivenUpError
             Its rest does not come.
         """
-        size, parts = self.receive(deadline, deadline)
+        size, parts = self._receive(deadline, lambda: deadline)
         if size > most:
             raise BrokenLaneError(f"a message of {size} bytes, and {most} is the most")
         return b"".join(bytes(part) for part in parts)
 
-    def receive(self, begins: Deadline, ends: Deadline) -> tuple[int, Iterator[memoryview]]:
+    def receive(self, begins: Deadline, slice_s: float) -> tuple[int, Iterator[memoryview]]:
         """Wait for a message; gives its size, and its slices, each valid until the next is asked for.
 
         All of them must be taken. Errors are those of `message`.
+
+        Parameters
+        ----------
+        slice_s
+            In which each further slice has to come, in seconds from when it is asked for: a reader may be slow.
         """
+        return self._receive(begins, lambda: Deadline.after(slice_s))
+
+    def _receive(self, begins: Deadline, next_one: Callable[[], Deadline]) -> tuple[int, Iterator[memoryview]]:
         first = self._slice(begins)
         if first.message_bytes > MOST_BYTES:
             raise BrokenLaneError(f"a message of {first.message_bytes} bytes, and {MOST_BYTES} is the most")
-        return first.message_bytes, self._parts(first, ends)
+        return first.message_bytes, self._parts(first, next_one)
 
-    def _parts(self, first: Record, deadline: Deadline) -> Iterator[memoryview]:
+    def _parts(self, first: Record, next_one: Callable[[], Deadline]) -> Iterator[memoryview]:
         found = first
         for index, length in enumerate(slices.cut(first.message_bytes)):
             if index > 0:
-                found = self._slice(deadline)
+                found = self._slice(next_one())
             if found != Record(Kind.SLICE, self._received, first.message_bytes, length):
                 raise BrokenLaneError(f"{found}, and slice {self._received} of {length} bytes was due")
             yield self._slot(self._in, self._received, length)

@@ -391,9 +391,25 @@ def test_a_sender_waits_where_nothing_is_taken(lane_ends):
     size = (SLOTS + 1) * slices.SLICE_BYTES
     with pytest.raises(PeerLateError):
         sidecar.send(bytes(size), soon(0.2))
-    total, parts = executor.receive(soon(), soon())
+    total, parts = executor.receive(soon(), 10.0)
     assert total == size
     assert sum(1 for _, _ in zip(range(SLOTS), parts, strict=False)) == SLOTS
+
+
+def test_a_reader_that_is_slow_has_time_for_each_slice(lane_ends):
+    sidecar, executor, _ = lane_ends
+    message = pattern(20 * slices.SLICE_BYTES)
+    sender = threading.Thread(target=sidecar.send, args=(message, soon()))
+    sender.start()
+    size, parts = executor.receive(soon(), 0.2)
+    taken = bytearray()
+    for part in parts:
+        if not taken:
+            # Longer than a slice may take: who reads has waited for somebody else.
+            time.sleep(0.4)
+        taken += part
+    sender.join()
+    assert (size, bytes(taken)) == (len(message), bytes(message))
 
 
 def test_the_middle_of_a_message_can_be_given_up(lane_ends):
