@@ -184,11 +184,9 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
    *   whether memory has it now; not where a later batch has been here
    */
   def adopt(lineage: UUID, version: Long, loaded: => Loaded): Boolean = locked {
-    if (openedFor <= version) {
-      if (content.readers == 0 || !has(lineage)) {
-        try bring(lineage, loaded)
-        finally count()
-      }
+    if (openedFor <= version && (content.readers == 0 || !has(lineage))) {
+      try bring(lineage, loaded)
+      finally count()
       openedFor = version
     }
     has(lineage)

@@ -105,6 +105,10 @@ class ShardSlotSuite extends AnyFunSuite {
     prepare(slot, second, first, "b")
     assert(slot.adopt(second, 6L, never))
     assert(keys(read.content) == 1)
+    // It stays as it is until the next batch, and as long as that may come.
+    assert(slot.image.exists(image => image.version == 5L && image.lineage == first))
+    slot.forgetUnlessOpenedSince(5L)
+    assert(slot.has(second))
     // What the task commits goes on from what it reads.
     prepare(slot, lineages(1), first, "c")
     assert(slot.has(lineages(1)) && slot.has(second))
