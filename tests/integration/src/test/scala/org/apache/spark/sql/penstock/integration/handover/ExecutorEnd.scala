@@ -51,7 +51,7 @@ final class ExecutorEnd(readers: Path, before: Seq[ReadPartition], afterMs: Int)
 }
 
 object ExecutorEnd {
-  private val PatienceMs = 1500L
+  private val PatienceMs = 1200L
 
   sealed abstract class How(override val toString: String)
   case object WhileAnotherReads extends How("an executor ended while another read what it had committed")

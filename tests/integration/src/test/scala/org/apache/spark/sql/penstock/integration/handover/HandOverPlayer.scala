@@ -38,9 +38,10 @@ final class HandOverPlayer(application: classic.SparkSession, directory: Path) {
     val reads = mutable.ArrayBuffer.empty[Seq[ReadPartition]]
     (1 to run.actions).foreach { action =>
       val readers = Files.createTempDirectory(directory, "readers")
-      val pauses = if (action == run.slow) run.pausesMs else Nil
+      val ends = action == run.slow && id == run.endsIn
+      val pauses = if (ends) run.pausesMs else Nil
       def read() = batch.rdd.mapPartitionsWithIndex(new SlowRead(pauses, readers.toString)).collect().toSeq
-      if (action != run.slow || id != run.endsIn) reads += read()
+      if (!ends) reads += read()
       else {
         val end = new ExecutorEnd(readers, reads.last, run.endsAfterMs)
         try reads += read()

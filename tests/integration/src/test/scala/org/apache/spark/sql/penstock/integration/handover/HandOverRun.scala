@@ -12,14 +12,14 @@ import org.apache.spark.sql.penstock.integration.harness.{Engine, Event}
  *
  * @param actions
  *   on each batch
- * @param slow
- *   number of the action that reads slowly, from 1: not the first
  * @param endsIn
- *   batch in whose slow action an executor ends
+ *   batch in which an executor ends
+ * @param slow
+ *   number of the action in which it ends and which reads slowly, from 1: not the first
  * @param endsAfterMs
  *   how soon after another has begun to read what it has committed
  * @param pausesMs
- *   by partition, for each row of the slow action
+ *   by partition, for each row that is read slowly
  */
 final case class HandOverRun(
     seed: Long,
@@ -62,8 +62,8 @@ object HandOverRun {
       actions,
       slow = if (actions == 2) 2 else pick(Seq(2, 3)),
       endsIn = 1L + random.nextInt(Inputs - 2),
-      endsAfterMs = random.nextInt(60),
-      pausesMs = Seq.fill(tasks)(if (random.nextInt(3) == 0) random.nextInt(3) else 8 + random.nextInt(10)),
+      endsAfterMs = random.nextInt(50),
+      pausesMs = Seq.fill(tasks)(if (random.nextBoolean()) random.nextInt(3) else 25 + random.nextInt(20)),
       inputs = Seq.tabulate(Inputs)(input(random, _))
     )
   }
