@@ -4,19 +4,19 @@ import java.nio.file.Path
 
 /**
  * Ends an executor in an orderly way while an action runs: soon after another executor has begun to read what this one has
- * committed in an action before. Where none does for long, it ends any one.
+ * committed in an action before, or when none does for long.
  *
  * @param readers
  *   directory that [[SlowRead]] fills
- * @param before
- *   partitions as an action before has read them
+ * @param own
+ *   partitions that the executor has read in the action before
  * @param afterMs
  *   how soon
  */
-final class ExecutorEnd(readers: Path, before: Seq[ReadPartition], afterMs: Int) {
+final class ExecutorEnd(readers: Path, own: Seq[ReadPartition], afterMs: Int) {
   import ExecutorEnd._
 
-  private val owners = before.map(read => read.partition -> read).toMap
+  private val executor = own.head
   @volatile private var over = false
   @volatile private var how: How = TooLate
   private val thread = new Thread(() => end())
@@ -32,26 +32,22 @@ final class ExecutorEnd(readers: Path, before: Seq[ReadPartition], afterMs: Int)
 
   private def end(): Unit = {
     val deadline = System.nanoTime() + PatienceMs * 1000000L
-    var found = readByAnother
-    while (found.isEmpty && !over && System.nanoTime() < deadline) {
-      Thread.sleep(2)
-      found = readByAnother
-    }
-    if (found.nonEmpty) Thread.sleep(afterMs.toLong)
+    while (!isReadByAnother && !over && System.nanoTime() < deadline) Thread.sleep(2)
+    val found = isReadByAnother
+    if (found) Thread.sleep(afterMs.toLong)
     if (!over) {
-      how = if (found.isEmpty) Alone else WhileAnotherReads
-      val ending = found.orElse(before.headOption)
-      ending.foreach(read => ProcessHandle.of(read.pid).ifPresent(_.destroy(): Unit))
+      how = if (found) WhileAnotherReads else Alone
+      ProcessHandle.of(executor.pid).ifPresent(_.destroy(): Unit)
     }
   }
 
-  private def readByAnother: Option[ReadPartition] = SlowRead.readers(readers).collectFirst {
-    case reader if owners.get(reader.partition).exists(_.executor != reader.executor) => owners(reader.partition)
-  }
+  private def isReadByAnother: Boolean = SlowRead.readers(readers).exists(reader =>
+    reader.executor != executor.executor && own.exists(_.partition == reader.partition)
+  )
 }
 
 object ExecutorEnd {
-  private val PatienceMs = 1500L
+  private val PatienceMs = 2000L
 
   sealed abstract class How(override val toString: String)
   case object WhileAnotherReads extends How("an executor ended while another read what it had committed")

@@ -38,12 +38,15 @@ final class HandOverPlayer(application: classic.SparkSession, directory: Path) {
     val reads = mutable.ArrayBuffer.empty[Seq[ReadPartition]]
     (1 to run.actions).foreach { action =>
       val readers = Files.createTempDirectory(directory, "readers")
-      val pauses = if (action == run.slow) run.pausesMs else Nil
-      def read() = batch.rdd.mapPartitionsWithIndex(new SlowRead(pauses, readers.toString)).collect().toSeq
-      if (action != run.slow || id != run.endsIn) reads += read()
+      val ends = action == run.slow && id == run.endsIn
+      def read(pausesMs: (Int, String) => Int) =
+        batch.rdd.mapPartitionsWithIndex(new SlowRead(pausesMs, readers.toString)).collect().toSeq
+      if (!ends) reads += read((_, _) => 0)
       else {
-        val end = new ExecutorEnd(readers, reads.last, run.endsAfterMs)
-        try reads += read()
+        val byExecutor = reads.last.groupBy(_.executor).toSeq.sortBy(_._1)
+        val (executor, own) = byExecutor(run.executor % byExecutor.size)
+        val end = new ExecutorEnd(readers, own, run.endsAfterMs)
+        try reads += read(run.pauses(executor, own.map(_.partition).toSet))
         finally ended(end.stop())
       }
     }

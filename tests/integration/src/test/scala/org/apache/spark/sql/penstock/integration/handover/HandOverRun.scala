@@ -12,14 +12,18 @@ import org.apache.spark.sql.penstock.integration.harness.{Engine, Event}
  *
  * @param actions
  *   on each batch
- * @param slow
- *   number of the action that reads slowly, from 1: not the first
  * @param endsIn
- *   batch in whose slow action an executor ends
+ *   batch in which an executor ends
+ * @param slow
+ *   number of the action in which it ends and which reads slowly, from 1: not the first
+ * @param executor
+ *   which of the executors ends, in the order of their names
+ * @param lags
+ *   its tasks are slower than others, which have little to do and soon run its tasks as well
  * @param endsAfterMs
  *   how soon after another has begun to read what it has committed
  * @param pausesMs
- *   by partition, for each row of the slow action
+ *   by partition, for each row that is read slowly
  */
 final case class HandOverRun(
     seed: Long,
@@ -29,15 +33,27 @@ final case class HandOverRun(
     actions: Int,
     slow: Int,
     endsIn: Long,
+    executor: Int,
+    lags: Boolean,
     endsAfterMs: Int,
     pausesMs: Seq[Int],
     inputs: Seq[Seq[Event]]
 ) {
   def engine: Engine = Engine.penstock(shards, "static").copy(queryOptions = _ => options)
 
+  /** Pauses by partition and executor, where an executor ends that has read some partitions. */
+  def pauses(ending: String, own: Set[Int]): (Int, String) => Int = {
+    val (pausesMs, lags) = (this.pausesMs, this.lags)
+    (partition, executor) =>
+      if (!lags) pausesMs(partition)
+      else if (!own(partition)) 1
+      else if (executor == ending) 3 * pausesMs(partition)
+      else pausesMs(partition)
+  }
+
   override def toString: String =
     s"seed $seed: ${query.name}, $shards shards, ${options.map { case (k, v) => s"$k=$v" }.mkString(", ")}, " +
-      s"$actions actions, an executor ends in batch $endsIn, action $slow, after $endsAfterMs ms"
+      s"$actions actions, an executor ends in batch $endsIn, action $slow, after $endsAfterMs ms${if (lags) ", and lags" else ""}"
 }
 
 object HandOverRun {
@@ -50,6 +66,7 @@ object HandOverRun {
     def pick[A](of: Seq[A]): A = of(random.nextInt(of.size))
     val tasks = pick(Seq(6, 8, 10))
     val actions = pick(Seq(2, 2, 3))
+    val lags = random.nextInt(5) > 0
     HandOverRun(
       seed,
       query = pick(SlowQuery.all),
@@ -62,8 +79,10 @@ object HandOverRun {
       actions,
       slow = if (actions == 2) 2 else pick(Seq(2, 3)),
       endsIn = 1L + random.nextInt(Inputs - 2),
-      endsAfterMs = random.nextInt(60),
-      pausesMs = Seq.fill(tasks)(if (random.nextInt(3) == 0) random.nextInt(3) else 8 + random.nextInt(10)),
+      executor = random.nextInt(2),
+      lags,
+      endsAfterMs = random.nextInt(if (lags) 200 else 50),
+      pausesMs = Seq.fill(tasks)(if (!lags && random.nextBoolean()) random.nextInt(3) else 15 + random.nextInt(20)),
       inputs = Seq.tabulate(Inputs)(input(random, _))
     )
   }

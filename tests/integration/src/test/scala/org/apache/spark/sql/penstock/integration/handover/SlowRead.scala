@@ -21,16 +21,16 @@ final case class Reader(partition: Int, executor: String)
  * Reads partitions with a pause at each row. What reads its state row by row does so meanwhile.
  *
  * @param pausesMs
- *   by partition; without a pause beyond them
+ *   by partition and executor
  * @param readers
  *   directory where each task leaves a file when it has read its first row
  */
-final class SlowRead(pausesMs: Seq[Int], readers: String) extends ((Int, Iterator[Row]) => Iterator[ReadPartition])
+final class SlowRead(pausesMs: (Int, String) => Int, readers: String) extends ((Int, Iterator[Row]) => Iterator[ReadPartition])
     with Serializable {
 
   override def apply(partition: Int, rows: Iterator[Row]): Iterator[ReadPartition] = {
     val executor = SparkEnv.get.executorId
-    val pauseMs = pausesMs.lift(partition).getOrElse(0).toLong
+    val pauseMs = pausesMs(partition, executor).toLong
     val read = rows.zipWithIndex.map { case (row, index) =>
       if (index == 0) Files.createFile(Path.of(readers, s"$partition-$executor-${TaskContext.get().taskAttemptId()}"))
       Thread.sleep(pauseMs)
