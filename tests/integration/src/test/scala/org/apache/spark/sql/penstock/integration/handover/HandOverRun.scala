@@ -53,7 +53,8 @@ final case class HandOverRun(
 
   override def toString: String =
     s"seed $seed: ${query.name}, $shards shards, ${options.map { case (k, v) => s"$k=$v" }.mkString(", ")}, " +
-      s"$actions actions, an executor ends in batch $endsIn, action $slow, after $endsAfterMs ms${if (lags) ", and lags" else ""}"
+      s"$actions actions, an executor ends in batch $endsIn, action $slow, after $endsAfterMs ms" +
+      (if (lags) ", and lags" else "")
 }
 
 object HandOverRun {

@@ -25,7 +25,8 @@ final case class Reader(partition: Int, executor: String)
  * @param readers
  *   directory where each task leaves a file when it has read its first row
  */
-final class SlowRead(pausesMs: (Int, String) => Int, readers: String) extends ((Int, Iterator[Row]) => Iterator[ReadPartition])
+final class SlowRead(pausesMs: (Int, String) => Int, readers: String)
+    extends ((Int, Iterator[Row]) => Iterator[ReadPartition])
     with Serializable {
 
   override def apply(partition: Int, rows: Iterator[Row]): Iterator[ReadPartition] = {
