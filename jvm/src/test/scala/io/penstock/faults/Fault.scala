@@ -56,9 +56,6 @@ object Fault {
   /** The process ends at once, as by `kill -9`. */
   case object Die extends Effect("die")
 
-  /** The process ends in an orderly way, as by `kill -TERM`: it goes on while its shutdown hooks run. */
-  case object EndOrderly extends Effect("end-orderly")
-
   /** The Python processes beside this one end, as by `kill -9`. */
   case object EndSidecars extends Effect("end-sidecars")
 
@@ -66,15 +63,25 @@ object Fault {
   case object LoseMapOutput extends Effect("lose-map-output")
   final case class Delay(ms: Long) extends Effect(s"delay:$ms")
 
+  /**
+   * The process ends in an orderly way, as by `kill -TERM`: it goes on while its shutdown hooks run.
+   *
+   * @param afterMs
+   *   how long it goes on before that
+   */
+  final case class EndOrderly(afterMs: Long) extends Effect(s"end-orderly:$afterMs")
+
   def parse(text: String): Fault = text.split("[ /]") match {
     case Array(moment, place, batch, effect) =>
       Fault(
         (OfFiles ++ OfTasks).find(_.name == moment).getOrElse(throw unreadable(text)),
         place,
         Option.when(batch != "*")(batch.toLong),
-        Seq(Fail, Exists, Die, EndOrderly, EndSidecars, LoseMapOutput).find(_.text == effect).getOrElse {
-          if (effect.startsWith("delay:")) Delay(effect.stripPrefix("delay:").toLong) else throw unreadable(text)
-        }
+        Seq(Fail, Exists, Die, EndSidecars, LoseMapOutput).find(_.text == effect).getOrElse(effect.split(':') match {
+          case Array("delay", ms) => Delay(ms.toLong)
+          case Array("end-orderly", afterMs) => EndOrderly(afterMs.toLong)
+          case _ => throw unreadable(text)
+        })
       )
     case _ => throw unreadable(text)
   }

@@ -26,6 +26,11 @@ final class FaultPlan(faults: Seq[Fault], strikes: Path) {
       .find { case (f, index) => claim(f, index) }
       .foreach { case (f, _) => strike(f, s"$place/${batch.fold("")(_.toString)}", losing) }
 
+  /** Whether a process is to end in an orderly way in an action on a batch, which is named. */
+  def ends(action: String, batch: Option[Long]): Boolean = faults.exists(f =>
+    f.effect.isInstanceOf[Fault.EndOrderly] && f.place == action && (f.batch.isEmpty || f.batch == batch)
+  )
+
   private def claim(fault: Fault, index: Int): Boolean =
     try {
       Files.writeString(Files.createFile(strikes.resolve(index.toString)), fault.toString)
@@ -36,7 +41,7 @@ final class FaultPlan(faults: Seq[Fault], strikes: Path) {
     case Fault.Fail => throw new IOException(s"${FaultPlan.OnPurpose}: ${fault.moment.name} $at")
     case Fault.Exists => throw new FileAlreadyExistsException(s"${FaultPlan.OnPurpose}: $at exists")
     case Fault.Die => Runtime.getRuntime.halt(137)
-    case Fault.EndOrderly => FaultPlan.endOrderly()
+    case Fault.EndOrderly(afterMs) => FaultPlan.endOrderly(afterMs)
     case Fault.EndSidecars => FaultPlan.endSidecars()
     case Fault.Delay(ms) => Thread.sleep(ms)
     case Fault.LoseMapOutput => losing()
@@ -53,15 +58,23 @@ object FaultPlan {
   /** Words of the command lines of processes beside driver and executors. */
   private val Sidecars = Seq("penstock.sidecar", "penstock.courier")
 
-  /** Whether this process ends in an orderly way: what goes wrong meanwhile does so for this reason. */
+  /** Whether this process ends in an orderly way, or soon will: what goes wrong meanwhile does so for this reason. */
   @volatile var isEnding: Boolean = false
 
   private val nothingToLose = () => throw new IllegalArgumentException("only a task can lose a map output")
 
   /** In a thread of its own: what has struck goes on. */
-  private def endOrderly(): Unit = {
+  private def endOrderly(afterMs: Long): Unit = {
     isEnding = true
-    new Thread(() => System.exit(143), "ends-on-purpose").start()
+    val thread = new Thread(
+      () => {
+        Thread.sleep(afterMs)
+        System.exit(143)
+      },
+      "ends-on-purpose"
+    )
+    thread.setDaemon(true)
+    thread.start()
   }
 
   private def endSidecars(): Unit = ProcessHandle.current().children()

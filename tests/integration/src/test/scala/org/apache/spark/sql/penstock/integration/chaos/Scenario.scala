@@ -32,7 +32,7 @@ import org.json4s.{DefaultFormats, Formats}
  * @param actions
  *   of the foreachBatch function on each batch
  * @param pauseMs
- *   at each row of actions after the first
+ *   at each row of actions in which processes are to end in an orderly way
  * @param speculation
  *   tasks are run twice; in a cluster only
  */

@@ -28,7 +28,7 @@ object Scenarios {
     val cluster = random.nextInt(5) == 0
     val twice = !cluster && random.nextInt(6) == 0
     val inputs = 3 + random.nextInt(3)
-    val actions = actionsOf(seed)
+    val actions = actionsOf(seed, cluster)
     val steps = (0 until inputs).flatMap { number =>
       val rows = pick(random, Seq(0, 5, 60, 120))
       // A source in memory cannot give an application that starts what only the other one has fed.
@@ -47,8 +47,8 @@ object Scenarios {
       (Seq.fill(2 + random.nextInt(4))(fault(random, cluster, inputs)) ++ ofSidecars(seed, inputs) ++
         orderlyEnds(seed, cluster, inputs, actions)).map(_.toString),
       actions,
-      pauseMs = if (actions == 1) 0 else pick(numbersOf(seed, salt = 4), Seq(0, 2, 10, 20)),
-      speculation = cluster && numbersOf(seed, salt = 5).nextBoolean()
+      pauseMs = if (actions == 1) 0 else pick(numbersOf(seed, salt = 4), Seq(0, 10, 20, 40)),
+      speculation = cluster && numbersOf(seed, salt = 5).nextInt(4) > 0
     )
   }
 
@@ -73,28 +73,30 @@ object Scenarios {
     }
   }
 
-  /** In half of the scenarios a batch is read several times, by numbers of its own. */
-  private def actionsOf(seed: Long): Int = {
+  /** In half of the scenarios a batch is read several times, and in most of those on a cluster; by numbers of its own. */
+  private def actionsOf(seed: Long, cluster: Boolean): Int = {
     val random = numbersOf(seed, salt = 3)
-    if (random.nextBoolean()) 1 else 2 + random.nextInt(2)
+    if (random.nextInt(4) >= (if (cluster) 3 else 2)) 1 else 2 + random.nextInt(2)
   }
 
   /**
-   * In half of the scenarios processes end in an orderly way: executors where there are any, as a rule in an action after
-   * the first; else, and now and then, the driver.
+   * In half of the scenarios, and in most of those on a cluster, processes end in an orderly way: executors where there are
+   * any, as a rule in an action after the first; else, and now and then, the driver.
    */
   private def orderlyEnds(seed: Long, cluster: Boolean, inputs: Int, actions: Int): Seq[Fault] = {
     val random = numbersOf(seed, salt = 6)
-    if (random.nextBoolean()) Nil
+    if (random.nextInt(4) >= (if (cluster) 3 else 2)) Nil
     else Seq.fill(1 + random.nextInt(2)) {
-      val batch = if (random.nextInt(4) == 0) None else Some(random.nextInt(inputs + 1).toLong)
+      // The first batch, which reads no state, is the first that any fault without a number would strike.
+      val batch = Some(1L + random.nextInt(inputs))
+      val end = Fault.EndOrderly(pick(random, Seq(0L, 100L, 200L, 400L)))
       val action =
         if (random.nextInt(4) == 0) Fault.AnyAction else (1 + random.nextInt(actions)).max(2.min(actions)).toString
       random.nextInt(if (cluster) 8 else 4) match {
         case 0 =>
-          Fault(pick(random, Seq(Fault.Create, Fault.Published)), pick(random, DriverWrites), batch, Fault.EndOrderly)
-        case 1 => Fault(Fault.Published, pick(random, TaskWrites), None, Fault.EndOrderly)
-        case _ => Fault(pick(random, Fault.OfTasks), action, batch, Fault.EndOrderly)
+          Fault(pick(random, Seq(Fault.Create, Fault.Published)), pick(random, DriverWrites), batch, end)
+        case 1 => Fault(Fault.Published, pick(random, TaskWrites), None, end)
+        case _ => Fault(pick(random, Fault.OfTasks), action, batch, end)
       }
     }
   }

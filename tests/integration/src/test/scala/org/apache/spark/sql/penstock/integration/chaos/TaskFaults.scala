@@ -6,26 +6,32 @@ import org.apache.spark.sql.penstock.integration.harness.{Faults, QueryRun, RowF
 
 import io.penstock.faults.{Fault, FaultPlan}
 
-/** Lets a plan's faults strike the tasks of a query's last stage, and makes those of further actions slow. */
+/**
+ * Lets a plan's faults strike the tasks of a query's last stage. Where processes end in an orderly way in a further action on
+ * a batch, its tasks are slow, most of all those of such a process: others have the time to run them as well.
+ */
 final private class TaskFaults(settings: Map[String, String], pauseMs: Int) extends RowFault {
   @transient private lazy val plan = FaultPlan.of(settings.get(_).orNull)
 
   override protected def strike(context: TaskContext, row: Int): Unit = {
     val action = Option(context.getLocalProperty(QueryRun.ActionProperty)).getOrElse("1")
+    val batch = Option(context.getLocalProperty(TaskFaults.BatchProperty)).map(_.toLong)
     if (row == 1) {
-      val batch = Option(context.getLocalProperty(TaskFaults.BatchProperty)).map(_.toLong)
       val places = Seq(Fault.AnyAction, action)
       context.addTaskCompletionListener[Unit](c =>
         if (!c.isFailed()) places.foreach(plan.at(Fault.TaskEnd, _, batch))
       )
       places.foreach(plan.at(Fault.FirstRow, _, batch, losing = () => Faults.newestMapOutput().foreach(throw _)))
     }
-    if (pauseMs > 0 && action != "1") Thread.sleep(pauseMs.toLong)
+    if (pauseMs > 0 && plan.ends(action, batch)) {
+      Thread.sleep(pauseMs.toLong * (if (FaultPlan.isEnding) TaskFaults.LagFactor else 1))
+    }
   }
 }
 
 object TaskFaults {
   private val BatchProperty = "streaming.sql.batchId"
+  private val LagFactor = 10
 
   /** The query with faults in the tasks that hand over its rows. */
   def inject(settings: Map[String, String], pauseMs: Int)(rows: DataFrame): DataFrame =
