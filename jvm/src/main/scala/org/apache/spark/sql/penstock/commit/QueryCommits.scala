@@ -440,12 +440,7 @@ final class QueryCommits(
     val base = batch.base
     val stores = region.stores.map { key =>
       val layout = base.layout(key)
-      val packed = new Array[Long](2 * layout.shards)
-      base.stores.getOrElse(key, Vector.empty).iterator.zipWithIndex.foreach { case (r, shard) =>
-        packed(2 * shard) = r.lineage.getMostSignificantBits
-        packed(2 * shard + 1) = r.lineage.getLeastSignificantBits
-      }
-      key -> BaseStore(layout, packed)
+      key -> BaseStore(layout, java.util.Arrays.copyOf(base.lineages(key), 2 * layout.shards))
     }
     val from = BaseState(base.generation, stores.toMap)
     val holders = owners.get(region.region).fold(Holders.Unknown)(Holders.of(_, replicasOf(region.region), couriers))

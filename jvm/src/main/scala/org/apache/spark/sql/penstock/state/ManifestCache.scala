@@ -43,7 +43,9 @@ object ManifestCache {
       store: StoreKey,
       lineages: Array[Long]
   ): Manifest = {
-    def isRight(m: Manifest) = !m.stores.contains(store) || m.lineages(store).sameElements(lineages)
+    // A lease has room for all shards of the layout, also where the operator has a single one.
+    def isRight(m: Manifest) = !m.stores.contains(store) ||
+      java.util.Arrays.equals(java.util.Arrays.copyOf(m.lineages(store), lineages.length), lineages)
     val e = entry(directory, batchId, generation)
     e.synchronized {
       if (e.manifest == null || !isRight(e.manifest)) read(e, directory, batchId, generation)

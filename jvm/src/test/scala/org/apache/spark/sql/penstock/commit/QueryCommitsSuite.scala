@@ -6,7 +6,7 @@ import java.util.UUID
 import scala.util.{Random, Try}
 
 import org.apache.spark.sql.penstock.lease._
-import org.apache.spark.sql.penstock.state.{ShardHistory, ShardLoader, StateDirectory}
+import org.apache.spark.sql.penstock.state.{ManifestCache, ShardHistory, ShardLoader, StateDirectory}
 
 import io.penstock.errors.PenstockException
 import io.penstock.sharding.Layout
@@ -102,6 +102,20 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     commit(c, 0, Seq(0, 1), "part", attempt = attempt(20, stageId = 5))
     val base = open(c, 1).base
     assert(base.stores(store).lineage(3) == last && content(c.stateRoot, 0).map(_("k0")).head == "second-0")
+  }
+
+  test("what a lease of an operator with a single partition names is found in the manifest") {
+    val c = commits(root())
+    val single = region.copy(single = true)
+    def begin(batch: Long) =
+      c.open(BatchSpec(c.runId, c.stateRoot, batch, shardCount, Seq(single)))(Map(0L -> Layout(shardCount)))(0L)
+    begin(0)
+    val lineage = commit(c, 0, Seq(0), "a")
+    val base = begin(1).base
+    assert(base.stores(store).lineage(0) == lineage)
+    val directory = new StateDirectory(c.stateRoot, hadoop)
+    val m = ManifestCache.startingFrom(directory, 0L, base.generation)(store, base.stores(store).lineages)
+    assert(m.stores(store).map(_.lineage) == Vector(lineage))
   }
 
   test("commits that come while a manifest is written share the next one") {
