@@ -12,10 +12,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 RUNNER = HERE / "runner"
 WRAPPERS = HERE / "wrappers"
-STANDALONE_PROVIDER = (
-    HERE.parents[1] / "jvm/src/test/scala/org/apache/spark/sql/penstock/state/StandaloneProvider.scala"
-)
-"""The provider that needs no query, from the unit tests: the plugin jar does not hold it."""
+UNIT_TESTS = HERE.parents[1] / "jvm/src/test/scala/org/apache/spark/sql/penstock"
+STANDALONE_PROVIDER = (UNIT_TESTS / "state/StandaloneProvider.scala", UNIT_TESTS / "commit/Commits.scala")
+"""The provider that needs no query and what it commits with, from the unit tests: the plugin jar does not hold them."""
 
 PREREQUISITES = {"java": "openjdk-17-jdk-headless", "javac": "openjdk-17-jdk-headless", "mvn": "maven"}
 """Commands that must be there, with the Debian package that brings each."""
@@ -110,7 +109,7 @@ def compile_wrappers(bed: Bed, plugin: Path) -> None:
     SetupError
         They do not compile.
     """
-    sources = [*sorted(WRAPPERS.glob("*.scala")), STANDALONE_PROVIDER]
+    sources = [*sorted(WRAPPERS.glob("*.scala")), *STANDALONE_PROVIDER]
     stamp = bed.work / "wrappers.ok"
     if _newer(stamp, [*sources, plugin]):
         return
