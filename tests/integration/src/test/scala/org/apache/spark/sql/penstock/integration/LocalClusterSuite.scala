@@ -44,6 +44,10 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     assertSameAnswers(AggregationCases.appendMode, withExecutorsLost(killOneExecutor))
   }
 
+  test("global aggregation: all executors are killed between batches") {
+    assertSameAnswers(AggregationCases.global, withExecutorsLost(killAllExecutors))
+  }
+
   if (!Brief.isOn) test("transformWithState: executors that are replaced between batches") {
     assertSameAnswers(TransformWithStateCases.eventTimers, withExecutorsLost(replaceOneExecutor))
   }
@@ -244,16 +248,20 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
   }
 
   /** As an outage does: nothing is handed over. */
-  private def killOneExecutor(context: SparkContext): Unit = {
-    val before = context.getExecutorIds().head
-    val executor = ProcessHandle.current().descendants().iterator().asScala.filter { process =>
+  private def killOneExecutor(context: SparkContext): Unit = kill(context, context.getExecutorIds().take(1))
+
+  private def killAllExecutors(context: SparkContext): Unit = kill(context, context.getExecutorIds())
+
+  private def kill(context: SparkContext, ids: Seq[String]): Unit = {
+    val executors = ProcessHandle.current().descendants().iterator().asScala.filter { process =>
       // Java cuts command lines off that have a class path as long as the tests'.
       val line = Try(Files.readString(Path.of(s"/proc/${process.pid}/cmdline"))).getOrElse("").split('\u0000')
-      line.exists(_.endsWith("CoarseGrainedExecutorBackend")) && line.containsSlice(Seq("--executor-id", before))
+      line.exists(_.endsWith("CoarseGrainedExecutorBackend")) &&
+      ids.exists(id => line.containsSlice(Seq("--executor-id", id)))
     }.toSeq
-    assert(executor.size == 1, executor)
-    executor.foreach(_.destroyForcibly())
-    awaitExecutors(context, atLeast = 2, without = before)
+    assert(executors.size == ids.size, executors)
+    executors.foreach(_.destroyForcibly())
+    ids.foreach(id => awaitExecutors(context, atLeast = 2, without = id))
   }
 
   private def replaceOneExecutor(context: SparkContext): Unit = {

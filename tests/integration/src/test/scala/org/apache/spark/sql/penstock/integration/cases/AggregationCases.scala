@@ -33,7 +33,7 @@ object AggregationCases {
     in.session.sql("select key, count(*) n, max(value) from events group by key having n > 2")
   }
 
-  private val global = OperatorCase("global aggregation", Update(), unrouted = Some("one partition"))(
+  val global: OperatorCase = OperatorCase("global aggregation", Update(), unrouted = Some("one partition"))(
     _.left.agg(count("*").as("n"), sum("value"))
   )
 
