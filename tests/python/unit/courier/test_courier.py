@@ -2,6 +2,7 @@
 
 import json
 import os
+import queue
 import socket
 import subprocess
 import sys
@@ -13,8 +14,9 @@ import pytest
 from executor_end import SECRET, ExecutorEnd, Landed, RefuseError, offer
 from hypothesis import given
 from hypothesis import strategies as st
+from penstock.courier import courier
 from penstock.courier.__main__ import read_start
-from penstock.courier.courier import TRANSPORTS, Outcome, Question, What, read_question, write_question
+from penstock.courier.courier import TRANSPORTS, Courier, Outcome, Question, What, read_question, write_question
 from penstock.courier.lane import LANDING_BYTES, MEMORY_BYTES, RING_BYTES, SLOTS, GivenUpError, Lane, LaneMemory
 from penstock.courier.offers import HOST, Offers
 from penstock.courier.peers import MOST_IDLE, Peers
@@ -22,6 +24,7 @@ from penstock.courier.records import RECORD, BrokenLaneError, Kind, Record, deco
 from penstock.transport import slices
 from penstock.transport.deadline import Deadline
 from penstock.transport.errors import PeerLateError, PeerLostError, TransportError
+from penstock.transport.tcp import Tcp
 
 MIB = 1 << 20
 WITHOUT_VERBS = ("local", "tcp", "mpi")
@@ -207,6 +210,42 @@ def test_a_lane_whose_executor_writes_past_it_is_not_used_until_that_is_done():
         assert one.ask(other.addresses, b"next", seconds=0.5)[0] == Outcome.LOST
         done.set()
         assert one.ask(other.addresses, b"next") == (Outcome.HERE, b"next")
+
+
+def test_a_peer_that_stops_in_the_middle_of_a_question_is_served_no_longer(monkeypatch):
+    monkeypatch.setattr(courier, "IDLE_S", 0.2)
+    stopped = threading.Event()
+
+    def question():
+        yield memoryview(bytes(slices.SLICE_BYTES))
+        stopped.wait(60)
+        raise TransportError("PENSTOCK_GIVEN_UP", "the test has ended")
+
+    def ask():
+        with pytest.raises(TransportError):
+            asking.send_parts(2 * slices.SLICE_BYTES, question(), soon(60))
+
+    listener = Tcp(SECRET).listen()
+    accepted = queue.SimpleQueue()
+    accepting = threading.Thread(target=lambda: accepted.put(listener.accept(soon())))
+    accepting.start()
+    asking = Tcp(SECRET).connect(listener.address, soon())
+    served = accepted.get(timeout=10)
+    server = threading.Thread(target=Courier(Peers(Offers({}, {}))).serve, args=(served,), daemon=True)
+    server.start()
+    # Who says nothing is waited for again.
+    server.join(1.0)
+    assert server.is_alive()
+    asker = threading.Thread(target=ask)
+    asker.start()
+    server.join(10)
+    assert not server.is_alive()
+    assert not served.usable
+    stopped.set()
+    asker.join(10)
+    accepting.join(10)
+    asking.close()
+    listener.close()
 
 
 def left_behind(folder):
