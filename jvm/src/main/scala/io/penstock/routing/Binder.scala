@@ -18,6 +18,9 @@ trait Binder {
    *   task of each shard, in `0 until tasks`
    */
   def bind(load: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int]
+
+  /** Busiest task over mean up to which it moves nothing. */
+  def tolerated(load: Array[Long], tasks: Int): Double = 1.0
 }
 
 object Binder {
@@ -25,12 +28,20 @@ object Binder {
   /**
    * The binder that a query's settings name, for one region of one batch.
    *
+   * @param deadBand
+   *   imbalance for which nothing moves
    * @param planned
    *   task of each shard, where that was planned
    */
-  def of(settings: QuerySettings, batch: Long, region: Long, planned: => Option[Array[Int]]): Binder =
+  def of(
+      settings: QuerySettings,
+      batch: Long,
+      region: Long,
+      deadBand: DeadBand,
+      planned: => Option[Array[Int]]
+  ): Binder =
     settings.policy match {
-      case PolicyChoice.Hybrid => new StickyBinder(settings.theta)
+      case PolicyChoice.Hybrid => new StickyBinder(settings.theta, deadBand)
       case PolicyChoice.Static => StaticBinder
       case PolicyChoice.Planned(_) => new PlannedBinder(planned)
       case PolicyChoice.Chaos(seed) => new ChaosBinder(seed, batch, region)

@@ -3,6 +3,9 @@ package io.penstock.routing
 /** Arithmetic on the rows of shards and of tasks, shared by the binders and by the report. */
 object Load {
 
+  /** Load of a row that costs what the typical one does. */
+  private[penstock] val OfTypicalRow = 1000L
+
   /**
    * What the rows of each shard will cost, in thousandths of a typical row's cost.
    *
@@ -10,8 +13,8 @@ object Load {
    *   of a row of each shard over the typical row's; None where all cost the same
    */
   def expected(rows: Array[Long], costs: Option[Array[Double]]): Array[Long] = costs match {
-    case None => rows.map(_ * 1000L)
-    case Some(c) => Array.tabulate(rows.length)(s => math.round(rows(s) * c(s) * 1000.0))
+    case None => rows.map(_ * OfTypicalRow)
+    case Some(c) => Array.tabulate(rows.length)(s => math.round(rows(s) * c(s) * OfTypicalRow))
   }
 
   /** Rows of every task under a binding. */

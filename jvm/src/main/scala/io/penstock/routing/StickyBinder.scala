@@ -14,9 +14,13 @@ import io.penstock.conf.Settings
  *
  * @param theta
  *   busiest task over mean that is aimed at, greater than 1
+ * @param deadBand
+ *   imbalance for which nothing moves
  */
-final class StickyBinder(theta: Double = Settings.Theta.default) extends Binder {
+final class StickyBinder(theta: Double = Settings.Theta.default, deadBand: DeadBand = DeadBand.Empty) extends Binder {
   require(theta > 1, s"theta must be greater than 1, found $theta")
+
+  override def tolerated(load: Array[Long], tasks: Int): Double = math.max(theta, deadBand.overMean(load, tasks))
 
   override def bind(load: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int] = {
     val owners = previous.filter(_.length == load.length).getOrElse(Load.neighbours(load, tasks))
@@ -29,7 +33,7 @@ final class StickyBinder(theta: Double = Settings.Theta.default) extends Binder 
       val counts = new Array[Int](tasks)
       owners.foreach(counts(_) += 1)
       counts.max <= Shedding.mostShards(load.length, tasks) &&
-      Load.ofTasks(load, owners, tasks).max <= theta * load.sum / tasks
+      Load.ofTasks(load, owners, tasks).max <= tolerated(load, tasks) * load.sum / tasks
     }
 
   private def relieve(load: Array[Long], tasks: Int, owners: Array[Int]): Array[Int] = {

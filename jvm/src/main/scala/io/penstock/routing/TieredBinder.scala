@@ -6,6 +6,8 @@ package io.penstock.routing
  *
  * @param theta
  *   busiest over mean that is aimed at, greater than 1
+ * @param deadBand
+ *   imbalance for which nothing moves
  * @param shares
  *   which tasks are which worker's
  * @param home
@@ -17,15 +19,18 @@ package io.penstock.routing
  */
 final class TieredBinder(
     theta: Double,
+    deadBand: DeadBand,
     shares: TaskShares,
     home: Array[Int],
     moveCost: Array[Double],
     before: Array[Int]
 ) extends Binder {
 
+  override def tolerated(load: Array[Long], tasks: Int): Double = math.max(theta, deadBand.overMean(load, tasks))
+
   override def bind(load: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int] = {
     require(tasks == shares.tasks && load.length == home.length, s"$tasks tasks and ${load.length} shards are others")
-    val worker = new WorkerBalance(load, shares.counts, moveCost, theta).of(home)
+    val worker = new WorkerBalance(load, shares.counts, moveCost, tolerated(load, tasks)).of(home)
     val taskOf = new Array[Int](load.length)
     (0 until shares.workers).filter(shares.counts(_) > 0).foreach { w =>
       val its = worker.indices.filter(worker(_) == w).toArray
@@ -33,7 +38,7 @@ final class TieredBinder(
       // A task that does not exist owns nothing.
       val owners = its.map(s => if (before(s) >= start && before(s) < start + count) before(s) - start else count)
       val known = Option.when(owners.exists(_ < count))(owners)
-      val bound = new StickyBinder(theta).bind(its.map(load(_)), count, known)
+      val bound = new StickyBinder(theta, deadBand).bind(its.map(load(_)), count, known)
       its.indices.foreach(i => taskOf(its(i)) = start + bound(i))
     }
     taskOf

@@ -10,7 +10,8 @@ import org.apache.datasketches.frequencies.{ErrorType, LongsSketch}
  * @param text
  *   the key, for people
  * @param busyNs
- *   time of its rows, as far as rows were timed; it may be less by `busyErrorNs`
+ *   time of its rows, as far as rows were timed; it may be less by `busyErrorNs`, which is its longest reading at least:
+ *   something else may have come between
  * @param rows
  *   how many they were, estimated from those that were timed; there may be less by `rowsError`
  */
@@ -33,19 +34,32 @@ final class KeySketch {
   private val time = new LongsSketch(KeySketch.MapSize)
   private val rows = new LongsSketch(KeySketch.MapSize)
   private val texts = mutable.LongMap.empty[String]
+  private val longest = mutable.LongMap.empty[Long]
+  private var widest = 1L
 
   /**
-   * Adds rows of a key.
+   * Adds a reading of a key.
    *
+   * @param count
+   *   rows of it
+   * @param weight
+   *   how many times as many readings it stands for
    * @param text
    *   called where the key may become one of those that are told
    */
-  def add(hash: Int, busyNs: Long, count: Long)(text: => String): Unit = {
+  def add(hash: Int, busyNs: Long, count: Long, weight: Long)(text: => String): Unit = {
     time.update(hash.toLong, busyNs)
     rows.update(hash.toLong, count)
-    if (isHeavy(hash.toLong) && !texts.contains(hash.toLong)) {
-      if (texts.size >= KeySketch.MostTexts) texts.keysIterator.filterNot(isHeavy).toSeq.foreach(texts.remove)
-      texts(hash.toLong) = text
+    widest = math.max(widest, weight)
+    if (isHeavy(hash.toLong)) {
+      if (!texts.contains(hash.toLong)) {
+        if (texts.size >= KeySketch.MostTexts) texts.keysIterator.filterNot(isHeavy).toSeq.foreach { light =>
+          texts.remove(light)
+          longest.remove(light)
+        }
+        texts(hash.toLong) = text
+      }
+      longest(hash.toLong) = math.max(busyNs, longest.getOrElse(hash.toLong, 0L))
     }
   }
 
@@ -66,10 +80,13 @@ final class KeySketch {
     shardOf(hash.toInt),
     text,
     time.getEstimate(hash),
-    time.getMaximumError,
+    math.min(time.getEstimate(hash), time.getMaximumError + longest.getOrElse(hash, 0L)),
     rows.getEstimate(hash),
-    rows.getMaximumError
+    math.min(rows.getEstimate(hash), rows.getMaximumError + sampling(rows.getEstimate(hash)))
   )
+
+  /** Two standard errors of a number of rows of which one of some was counted. */
+  private def sampling(found: Long): Long = if (widest == 1L) 0L else (2 * math.sqrt(found.toDouble * widest)).toLong
 }
 
 object KeySketch {

@@ -11,7 +11,7 @@ package io.penstock.telemetry
  * drawn in by the share of noise in that (empirical Bayes: Efron and Morris 1973). For one thread.
  */
 final class RowCosts(shardCount: Int) {
-  // Sums over the batches in which a shard had rows; recent ones weigh more.
+  // Sums over the batches in which rows of a shard were timed; recent ones weigh more.
   private val rows = new Array[Double](shardCount)
   private val batches = new Array[Double](shardCount)
   private val byCost = new Spread(identity)
@@ -82,21 +82,14 @@ final class RowCosts(shardCount: Int) {
     }
   }
 
-  /**
-   * Learns from one batch.
-   *
-   * @param batchRows
-   *   rows of each shard
-   * @param batchBusyNs
-   *   time of each shard
-   */
-  def learn(batchRows: Array[Long], batchBusyNs: Array[Long]): Unit = if (batchBusyNs.exists(_ > 0L)) {
-    val unitNs = unit(batchRows, batchBusyNs)
+  /** Learns from one batch. A shard's weight is how many of its rows were timed, not how many it had. */
+  def learn(batch: ShardSamples): Unit = if (batch.samples.exists(_ > 0)) {
+    val unitNs = unit(batch)
     var s = 0
     while (s < shardCount) {
-      val r = batchRows(s).toDouble
+      val r = batch.samples(s).toDouble
       if (r > 0.0) {
-        val rowCost = batchBusyNs(s) / unitNs / r
+        val rowCost = batch.rowNs(s) / unitNs
         byCost.learn(s, r, rowCost)
         byMagnitude.learn(s, r, rowCost)
         if (rows(s) > 0.0) batches(s) = RowCosts.Keep * batches(s) + 1
@@ -107,15 +100,19 @@ final class RowCosts(shardCount: Int) {
   }
 
   /** What the typical row cost in a batch, in ns: how fast the machine was must not be taken for what shards cost. */
-  private def unit(batchRows: Array[Long], batchBusyNs: Array[Long]): Double = {
+  private def unit(batch: ShardSamples): Double = {
     val ratios = Array.newBuilder[Double]
+    var (ns, all) = (0.0, 0L)
     var s = 0
     while (s < shardCount) {
-      if (batchRows(s) > 0L && batchBusyNs(s) > 0L && rows(s) > 0.0 && byCost.mean(s) > 0.0)
-        ratios += batchBusyNs(s) / (batchRows(s) * byCost.mean(s))
+      if (batch.samples(s) > 0) {
+        ns += batch.samples(s) * batch.rowNs(s)
+        all += batch.samples(s)
+        if (batch.rowNs(s) > 0.0 && rows(s) > 0.0 && byCost.mean(s) > 0.0) ratios += batch.rowNs(s) / byCost.mean(s)
+      }
       s += 1
     }
-    RowCosts.median(ratios.result()).getOrElse(batchBusyNs.sum.toDouble / math.max(1L, batchRows.sum))
+    math.max(RowCosts.median(ratios.result()).getOrElse(ns / all), Double.MinPositiveValue)
   }
 
   /**

@@ -30,6 +30,10 @@ final class SampleSpacing(seed: Long, budget: Double, timingNs: Long) {
   /** Rows that the row which is timed stands for. */
   def weight: Int = spacing
 
+  /** Whether a time is so long that something else may have come between. */
+  def isUnusual(ns: Long): Boolean =
+    ns > SampleSpacing.LongNs || ns > SampleSpacing.LeastNs && ns > SampleSpacing.UnusualOverMean * meanNs
+
   /**
    * To be called with the time of each timed row.
    *
@@ -55,6 +59,13 @@ object SampleSpacing {
 
   /** Rows between two that are timed, on average, at most. */
   private val Widest = 4096.0
+
+  /** Against these, a look at what may have come between costs nothing. */
+  private val LongNs = 1000000L
+
+  /** Up to here, what may have come between does not matter. */
+  private val LeastNs = 50000L
+  private val UnusualOverMean = 4.0
 
   /** Before a time is multiplied, since its row stands for others, it is cut to so many mean rows. */
   private val MostOverMean = 100

@@ -17,6 +17,7 @@ class TieredBinderSuite extends AnyFunSuite with Checks {
     val shares = TaskShares.of(cores)
     val binder = new TieredBinder(
       theta,
+      DeadBand.Empty,
       shares,
       home.toArray,
       cost.toArray,

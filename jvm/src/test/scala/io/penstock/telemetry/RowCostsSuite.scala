@@ -7,6 +7,10 @@ import org.scalatest.funsuite.AnyFunSuite
 class RowCostsSuite extends AnyFunSuite {
   private val shards = 64
 
+  /** A batch in which every row of each shard was timed, and what that came to. */
+  private def timed(rows: Array[Long], busyNs: Array[Long]): ShardSamples =
+    ShardSamples(rows.map(_.toInt), rows.zip(busyNs).map { case (r, ns) => ns.toDouble / math.max(1L, r) })
+
   /** What is learnt from batches whose rows have a true cost and a deviation of `noiseNs` each. */
   private def learnt(seed: Long, batches: Int, rowsPerShard: Int, noiseNs: Double)(costNs: Int => Double): RowCosts = {
     val random = new java.util.Random(seed)
@@ -16,7 +20,7 @@ class RowCostsSuite extends AnyFunSuite {
       val busy = Array.tabulate(shards) { s =>
         math.max(0.0, rows(s) * costNs(s) + random.nextGaussian() * noiseNs * math.sqrt(rows(s).toDouble)).toLong
       }
-      costs.learn(rows, busy)
+      costs.learn(timed(rows, busy))
     }
     costs
   }
@@ -25,17 +29,17 @@ class RowCostsSuite extends AnyFunSuite {
     val costs = new RowCosts(4)
     assert(costs.relative.isEmpty)
     (1 to 2).foreach { _ =>
-      costs.learn(Array(1L, 1L, 1L, 1L), Array(1L, 1000L, 1L, 1L))
+      costs.learn(timed(Array(1L, 1L, 1L, 1L), Array(1L, 1000L, 1L, 1L)))
       assert(costs.relative.isEmpty)
     }
-    costs.learn(Array(1L, 1L, 1L, 1L), Array(1L, 1000L, 1L, 1L))
+    costs.learn(timed(Array(1L, 1L, 1L, 1L), Array(1L, 1000L, 1L, 1L)))
     assert(costs.relative.nonEmpty)
   }
 
   test("other shards go on from those that they are told, and from nothing where they are told none") {
     val costs = new RowCosts(4)
     def learn(into: RowCosts, expensive: Int, shards: Int): Unit =
-      into.learn(Array.fill(shards)(10L), Array.tabulate(shards)(s => if (s == expensive) 1000L else 10L))
+      into.learn(timed(Array.fill(shards)(10L), Array.tabulate(shards)(s => if (s == expensive) 1000L else 10L)))
     (1 to 4).foreach(_ => learn(costs, 1, 4))
     val others = costs.of(Array(0, RowCosts.Unknown, 2, 3, 1))
     val known = others.relative.get
@@ -66,7 +70,7 @@ class RowCostsSuite extends AnyFunSuite {
         val speed = 1.0 + 9.0 / batch
         val busy = Array.fill(shards)((8000 * speed * (1 + 0.1 * random.nextGaussian())).toLong)
         busy(((seed + 7 * batch) % shards).toInt) += 50000000L
-        costs.learn(rows, busy)
+        costs.learn(timed(rows, busy))
         assert(imbalance(costs) < 0.05, s"seed $seed, batch $batch")
       }
     }
@@ -102,7 +106,7 @@ class RowCostsSuite extends AnyFunSuite {
         // Few rows are timed, each stands for many: what is seen of the cheap shards is noise mostly.
         val busy =
           Array.tabulate(12)(s => if (s == 3) 200000000L else (typicalNs * math.exp(2 * random.nextGaussian())).toLong)
-        costs.learn(Array.fill(12)(60L), busy)
+        costs.learn(timed(Array.fill(12)(60L), busy))
         if (batch >= 4) assert(costs.relative.exists(c => c(3) > 12 && c(3) == c.max), s"seed $seed, batch $batch")
       }
     }
@@ -117,7 +121,7 @@ class RowCostsSuite extends AnyFunSuite {
           val pauseNs = if (random.nextInt(10) == 0) 3000000.0 * random.nextDouble() else 0.0
           (20000 * math.exp(random.nextGaussian()) + pauseNs).toLong
         }
-        costs.learn(Array.fill(shards)(20L), busy)
+        costs.learn(timed(Array.fill(shards)(20L), busy))
         imbalance(costs)
       }
     }
@@ -129,7 +133,9 @@ class RowCostsSuite extends AnyFunSuite {
     val costs = new RowCosts(8)
     val rows = Array.fill(8)(100L)
     def learn(batches: Int, expensive: Int): Unit =
-      (1 to batches).foreach(_ => costs.learn(rows, Array.tabulate(8)(s => if (s == expensive) 900000L else 100000L)))
+      (1 to batches).foreach(_ =>
+        costs.learn(timed(rows, Array.tabulate(8)(s => if (s == expensive) 900000L else 100000L)))
+      )
     learn(30, expensive = 1)
     assert(math.abs(costs.relative.get(1) - 9) < 0.5)
     learn(60, expensive = 0)
@@ -138,10 +144,10 @@ class RowCostsSuite extends AnyFunSuite {
 
   test("shards that had no rows yet cost what the typical row costs; batches without measurements change nothing") {
     val costs = new RowCosts(3)
-    (1 to 5).foreach(_ => costs.learn(Array(10L, 10L, 0L), Array(10000L, 90000L, 0L)))
+    (1 to 5).foreach(_ => costs.learn(timed(Array(10L, 10L, 0L), Array(10000L, 90000L, 0L))))
     val before = costs.relative.get
     assert(before(2) == 1.0 && before.forall(_ > 0))
-    costs.learn(Array(10L, 10L, 10L), Array(0L, 0L, 0L))
+    costs.learn(ShardSamples(new Array[Int](3), new Array[Double](3)))
     assert(costs.relative.get.sameElements(before))
   }
 
@@ -149,7 +155,9 @@ class RowCostsSuite extends AnyFunSuite {
     val random = new SplittableRandom(3)
     (1 to 200).foreach { _ =>
       val costs = new RowCosts(8)
-      (1 to 6).foreach(_ => costs.learn(Array.fill(8)(random.nextLong(5)), Array.fill(8)(random.nextLong(1000000))))
+      (1 to 6).foreach(_ =>
+        costs.learn(timed(Array.fill(8)(random.nextLong(5)), Array.fill(8)(random.nextLong(1000000))))
+      )
       costs.relative.foreach(c => assert(c.forall(x => x >= 0 && !x.isNaN && !x.isInfinite)))
     }
   }

@@ -1,8 +1,8 @@
 package org.apache.spark.sql.penstock.routing
 
-import io.penstock.routing.MoveCost
+import io.penstock.routing.{DeadBand, Limited, MoveCost}
 import io.penstock.sharding.Layout
-import io.penstock.telemetry.RowCosts
+import io.penstock.telemetry.{CostTrust, RowCosts}
 
 /**
  * What a run has learnt of a region by the end of a batch.
@@ -17,12 +17,20 @@ import io.penstock.telemetry.RowCosts
  *   of each shard
  * @param msPerLoad
  *   what a unit of load took; 0 where nothing was measured
+ * @param rowDeviation
+ *   standard deviation of the time of rows of one shard, over its mean
  * @param costs
  *   of their rows
+ * @param trust
+ *   whether these foretell
  * @param move
  *   what it takes to bring a shard from one executor's memory to another's
  * @param heavyHashes
  *   hashes of the keys that had much of the time or the rows, in the newest batch that had any
+ * @param limited
+ *   by what the batches were that are the newest
+ * @param timesTellLittle
+ *   whether most of its time could be charged to no row
  * @param batches
  *   of the run so far
  */
@@ -32,11 +40,21 @@ final private[routing] case class KnownRegion(
     executorOf: IndexedSeq[String],
     load: Array[Long],
     msPerLoad: Double,
+    rowDeviation: Double,
     costs: RowCosts,
+    trust: CostTrust,
     move: MoveCost,
     heavyHashes: Seq[Int],
+    limited: Limited,
+    timesTellLittle: Boolean,
     batches: Int
 ) {
+
+  /** What the next batch leaves alone. */
+  def deadBand: DeadBand = DeadBand(rowDeviation, msPerLoad)
+
+  /** Cost of a row of each shard over the typical row's, as far as it foretells; None where rows are taken to cost the same. */
+  def trustedCosts: Option[Array[Double]] = trust.trusted(costs.relative)
 
   /**
    * The same in the terms of another layout: where shards begin empty, they take what their keys had; what rows cost in a
@@ -48,6 +66,6 @@ final private[routing] case class KnownRegion(
       val from = other.inherited(layout)
       val left = other.moves(layout).map(_.from).toSet
       val costsFrom = from.zipWithIndex.map { case (f, s) => if (f == s && left(s)) RowCosts.Unknown else f }
-      copy(other, from.map(taskOf), load = from.map(load), costs = costs.of(costsFrom))
+      copy(other, from.map(taskOf), load = from.map(load), costs = costs.of(costsFrom), trust = trust.of(costsFrom))
     }
 }

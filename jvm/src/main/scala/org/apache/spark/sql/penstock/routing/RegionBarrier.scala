@@ -21,6 +21,8 @@ import io.penstock.routing.{Binder, Binding, Load}
  *   task of each shard in the batch before; None where there was none
  * @param moved
  *   shards that change task against the batch before
+ * @param tolerated
+ *   busiest task over mean up to which the binder moves nothing
  * @param atNs
  *   when, by the JVM's clock
  * @param incomplete
@@ -33,6 +35,7 @@ final case class Decision(
     load: Array[Long],
     previous: Option[Array[Int]],
     moved: Int,
+    tolerated: Double,
     micros: Long,
     atNs: Long,
     incomplete: Int
@@ -102,7 +105,8 @@ final class RegionBarrier(
       val moved = previous.fold(0)(p => Load.moved(Some(p), proposed.taskOf))
       val micros = (System.nanoTime() - start) / 1000
       val binding = if (observe) Binding.identity(shards) else proposed
-      val decision = Decision(binding, proposed, rows, load, previous, moved, micros, start, missing)
+      val decision =
+        Decision(binding, proposed, rows, load, previous, moved, binder.tolerated(load, tasks), micros, start, missing)
       decided = Some(decision)
       // The counts have served: a batch that is long done must not hold them.
       inputs.clear()

@@ -4,8 +4,9 @@ import java.util.UUID
 
 import org.apache.spark.sql.penstock.telemetry.RegionLoad
 
-import io.penstock.control.{Attributing, Homing, Measured, Pinning, Placing, Planner, RowTimes}
+import io.penstock.control.{Attributing, HeavyKey, Homing, Measured, Pinning, Placing, Planner, RowTimes}
 import io.penstock.routing.{MoveCost, Workers}
+import io.penstock.telemetry.KeyShare
 
 /**
  * What was planned of a region, in words; None where it was not planned.
@@ -124,9 +125,12 @@ final private[routing] class RegionPlanning(
 
   /**
    * Hands over what the batch has measured, where something may come of it: the planner is a process, which starts when it
-   * is first asked.
+   * is first asked. Shards have the load by which they were bound: what the batch alone has measured may be chance.
+   *
+   * @param byCost
+   *   whether that was by what rows cost, which was found to foretell; else by rows
    */
-  def learn(decision: Decision, load: RegionLoad): Unit = {
+  def learn(decision: Decision, load: RegionLoad, byCost: Boolean): Unit = {
     val attributing =
       Option.when(hybrid && isWarm && load.timesTellLittle && load.tasks.size == decision.binding.tasks)(
         Attributing(load.layout, decision.binding.taskOf)
@@ -137,7 +141,7 @@ final private[routing] class RegionPlanning(
         _,
         tasks,
         load.layout,
-        load.heavyKeys,
+        RegionPlanning.heavy(load.heavyKeys(decision.rows.sum), decision.rows.sum, load.bookedNs, byCost),
         stateBytes
       ))
     val homing = Option.when(hybrid && load.workMs > RegionLoad.LittleMs)(executors.now()).filter(_.size > 1)
@@ -182,7 +186,7 @@ final private[routing] class RegionPlanning(
       (System.nanoTime() - decision.atNs) / 1e6,
       load.tasks.map(_.workNs / 1e6),
       decision.rows,
-      load.busyOfShardsNs,
+      decision.load.map(l => math.round(load.bookedNs * (l / math.max(1.0, decision.load.sum.toDouble)))),
       choices.tasks,
       policy.map(Placing(_, theta, tasks, decision.proposed.taskOf, stateBytes)),
       pinning,
@@ -192,6 +196,12 @@ final private[routing] class RegionPlanning(
 }
 
 private[routing] object RegionPlanning {
+
+  /** What heavy keys have at least. */
+  private def heavy(keys: Seq[KeyShare], rows: Long, busyNs: Long, byCost: Boolean): Seq[HeavyKey] = keys.map { k =>
+    val least = if (byCost) k.least else math.max(0.0, k.rowsShare - k.rowsError)
+    HeavyKey(k.hash, math.round(k.rowsShare * rows), math.round(least * busyNs))
+  }
 
   /** The first batches of a run tell more of the compiler than of the load. */
   private val ColdBatches = 3

@@ -5,8 +5,8 @@ import org.apache.spark.sql.penstock.telemetry.RegionLoad
 import org.apache.spark.{MapOutputTrackerMaster, SparkEnv}
 
 import io.penstock.conf.Mode
-import io.penstock.routing.{Binding, Epoch, Placement}
-import io.penstock.telemetry.MovedState
+import io.penstock.routing.{Binding, BindingOutcome, Epoch, Limited, Placement}
+import io.penstock.telemetry.{KeyShare, MovedState}
 
 /**
  * One batch of a run, as routed: what its report shows.
@@ -45,6 +45,8 @@ final class BatchRouting(
  *   what was planned of it
  * @param executorOf
  *   executor that each proposed task is meant for; empty where that is left open
+ * @param limitedBefore
+ *   by what the batches before were
  */
 final class RegionRouting(
     val batch: BatchRouting,
@@ -56,8 +58,29 @@ final class RegionRouting(
     val barrier: RegionBarrier,
     val load: RegionLoad,
     val plans: PlanReasons,
-    val executorOf: IndexedSeq[String]
+    val executorOf: IndexedSeq[String],
+    limitedBefore: Limited
 ) {
+
+  /** The keys that had much of the batch, the heaviest first. */
+  lazy val heavyKeys: Seq[KeyShare] = load.heavyKeys(barrier.decision.fold(0L)(_.rows.sum))
+
+  /** How balanced the batch was, once its tasks have run; None where no shard was bound. */
+  def outcome: Option[BindingOutcome] = barrier.decision.map { d =>
+    BindingOutcome(
+      d.beforeOverMean,
+      d.expectedOverMean,
+      d.tolerated,
+      d.moved,
+      d.proposed.tasks,
+      d.load.indexOf(d.load.max),
+      d.heaviestShard,
+      heavyKeys.headOption.map(k => (k.text, k.least))
+    )
+  }
+
+  /** By what this batch and those before it are limited. */
+  def limited: Limited = outcome.fold(limitedBefore)(o => limitedBefore.after(o.limit))
 
   /** Tasks that have committed their shards on another executor than the one that they were meant for. */
   def elsewhere(decision: Decision): Int = {

@@ -50,8 +50,8 @@ final private[routing] class RegionWorkers private (
     ReplicaChoice.of(choice.home, replica, load, stateBytes, mostBytes, workers.size)
       .map { case (s, w) => s -> workers.executors(w) }
 
-  def binder(theta: Double): Binder =
-    new TieredBinder(theta, shares, choice.home, choice.home.indices.map(moveCost).toArray, before)
+  def binder(theta: Double, deadBand: DeadBand): Binder =
+    new TieredBinder(theta, deadBand, shares, choice.home, choice.home.indices.map(moveCost).toArray, before)
 
   /**
    * In units of load. Where it is not known what these take, nothing goes that has state. What has only a copy left is

@@ -13,8 +13,8 @@ object ReportSchema {
   val key: StructType = new StructType()
     .add("key", StringType, true, "the key, as `show` prints it")
     .add("shard", IntegerType, true, "its shard")
-    .add("busyShare", DoubleType, true, "share of the region's busy time")
-    .add("busyShareError", DoubleType, true, "it may be less by so much")
+    .add("busyShare", DoubleType, true, "share of the region's busy time; none where that cannot be charged to keys")
+    .add("busyShareError", DoubleType, true, "it may be less by so much, the longest reading at least")
     .add("rowsShare", DoubleType, true, "share of the region's rows, estimated")
     .add("rowsShareError", DoubleType, true, "it may be less by so much")
 
@@ -43,7 +43,12 @@ object ReportSchema {
     .add("busyMs", LongType, true, "that time, over all tasks")
     .add("waitMs", LongType, true, "time in which tasks waited for input of others, over all tasks")
     .add("stateOperations", LongType, true, "reads, writes and scans of its state, over all shards")
-    .add("heavyKeys", ArrayType(key), true, s"the keys with most of the busy time or of the rows, at most $MostKeys")
+    .add(
+      "heavyKeys",
+      ArrayType(key),
+      true,
+      s"the keys with most of the busy time, else of the rows, of those whose share is more than its error, at most $MostKeys"
+    )
     .add("executors", IntegerType, true, "executors that its tasks are divided among; none where that is left to Spark")
     .add("homes", StringType, true, "why its shards are on these executors")
     .add("shardsAhead", IntegerType, true, "shards that came to another executor before its tasks wanted them")

@@ -12,9 +12,9 @@ import org.apache.spark.sql.types._
 
 import io.penstock.conf.Mode
 import io.penstock.metrics.{Metrics, Place}
-import io.penstock.routing.{BindingOutcome, Load}
+import io.penstock.routing.Load
 import io.penstock.state.format.SnapshotLag
-import io.penstock.telemetry.{KeyLoad, StateLoad}
+import io.penstock.telemetry.{KeyShare, StateLoad}
 
 /** What a batch's report tells, once the batch has run. */
 private[routing] trait RoutingReport {
@@ -54,11 +54,6 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
     val decision = r.barrier.decision
     val tasks = r.load.tasks
     val workNs = tasks.map(_.workNs).toArray
-    val bookedNs = math.max(1L, tasks.map(_.busyNs.sum).sum).toDouble
-    val allRows = math.max(1L, decision.fold(0L)(_.rows.sum)).toDouble
-    val heavy = tasks.flatMap(_.heavyKeys)
-    val keys = heavy.sortBy(k => (-math.max(k.busyNs / bookedNs, k.rows / allRows), k.hash)).take(ReportSchema.MostKeys)
-    val dearest = heavy.minByOption(k => (-k.busyNs, k.hash)).map(k => (k.text, k.busyNs / bookedNs))
     val values: Seq[Any] = Seq(
       r.spec.region,
       r.names.mkString(" + "),
@@ -74,7 +69,7 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       Option.when(workNs.nonEmpty)(workNs.sum / 1000000L).orNull,
       Option.when(workNs.nonEmpty)(tasks.map(_.waitNs).sum / 1000000L).orNull,
       r.stateOperations.orNull,
-      keys.map(key(_, bookedNs, allRows)),
+      r.heavyKeys.take(ReportSchema.MostKeys).map(key),
       Option.when(r.executorOf.nonEmpty)(r.executorOf.distinct.size).orNull,
       r.plans.homes.orNull,
       r.moved.map(_.ahead).orNull,
@@ -84,7 +79,7 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       r.moved.map(_.loadNs / 1000000L).orNull,
       r.moved.map(_.inWords).orNull,
       decision.map(_.micros).orNull,
-      decision.map(outcome(r, _, dearest)).orNull,
+      decision.map(outcome(r, _)).orNull,
       r.reason.orNull
     )
     new GenericRowWithSchema(values.toArray, ReportSchema.region)
@@ -102,23 +97,16 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
     }
   }
 
-  private def outcome(r: RegionRouting, d: Decision, heaviestKey: Option[(String, Double)]): String = {
-    val words = BindingOutcome(
-      d.beforeOverMean,
-      d.expectedOverMean,
-      d.moved,
-      d.proposed.tasks,
-      d.heaviestShard,
-      heaviestKey
-    ).inWords(batch.theta, batch.foreseen)
+  private def outcome(r: RegionRouting, d: Decision): String = {
+    val words = r.outcome.fold("")(_.inWords(batch.theta, r.limited.batches, batch.foreseen))
     val unpinned = r.plans.unpinned.filter(_ => d.heaviestShard * d.proposed.tasks > batch.theta)
     val decided = if (batch.mode == Mode.Observe) s"observe: $words" else words
     (r.plans.placed ++ Some(decided) ++ unpinned ++ r.plans.pins).mkString("; ")
   }
 
-  private def key(k: KeyLoad, bookedNs: Double, rows: Double): Row = {
-    val values =
-      Array[Any](k.text, k.shard, k.busyNs / bookedNs, k.busyErrorNs / bookedNs, k.rows / rows, k.rowsError / rows)
+  private def key(k: KeyShare): Row = {
+    val busyError = k.busyShare.map(_ => k.busyError)
+    val values = Array[Any](k.text, k.shard, k.busyShare.orNull, busyError.orNull, k.rowsShare, k.rowsError)
     new GenericRowWithSchema(values, ReportSchema.key)
   }
 }

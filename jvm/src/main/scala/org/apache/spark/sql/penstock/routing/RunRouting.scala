@@ -20,7 +20,7 @@ import io.penstock.control.Planner
 import io.penstock.errors.PenstockException
 import io.penstock.routing._
 import io.penstock.sharding.Layout
-import io.penstock.telemetry.{MovedState, RowCosts, ShardsMeasured, StateLoad}
+import io.penstock.telemetry.{CostTrust, MovedState, RowCosts, ShardsMeasured, StateLoad}
 
 /** A region as the rule found it. */
 final private[routing] case class PlannedRegion(spec: RegionSpec, names: Seq[String], route: Route)
@@ -159,12 +159,16 @@ final private[routing] class RunRouting(
       val in = RegionBatch(runId, id, batch.spec.batchId, tasks, seen = before.fold(0)(_.batches))
       new RegionPlanning(choices, in, cores, stateBytes(id, layout), executors)
     }
+    val deadBand = known.get(id).fold(DeadBand.Empty)(_.deadBand)
+    val costs = planning.flatMap(_.rowTimes).map(_.relative(layout)).orElse(before.flatMap(_.trustedCosts))
     val barrier = new RegionBarrier(
       layout.shards,
       tasks,
-      workers.fold(Binder.of(settings, batch.spec.batchId, id, planning.flatMap(_.taskOf)))(_.binder(settings.theta)),
+      workers.fold(Binder.of(settings, batch.spec.batchId, id, deadBand, planning.flatMap(_.taskOf)))(
+        _.binder(settings.theta, deadBand)
+      ),
       before.map(_.taskOf),
-      planning.flatMap(_.rowTimes).map(_.relative(layout)).orElse(before.flatMap(_.costs.relative)),
+      costs,
       settings.mode == Mode.Observe
     )
     // While the map side runs.
@@ -177,15 +181,17 @@ final private[routing] class RunRouting(
       r.spec.operators.map(_.operatorId),
       if (settings.mode == Mode.Observe) batch.spec.shardCount else tasks,
       settings.reportKeys,
+      known.get(id).exists(_.timesTellLittle),
       load =>
         barrier.decision.foreach { decision =>
           post(batch, id, decision, load)
-          planning.foreach(_.learn(decision, load))
+          planning.foreach(_.learn(decision, load, costs.nonEmpty))
         }
     )
     session.sparkContext.register(load)
     val reasons = planning.fold(PlanReasons())(_.reasons)
-    new RegionRouting(batch, r.spec, r.names, reason, opened(id), leases, barrier, load, reasons, executorOf)
+    val limited = known.get(id).fold(Limited.Never)(_.limited)
+    new RegionRouting(batch, r.spec, r.names, reason, opened(id), leases, barrier, load, reasons, executorOf, limited)
   }
 
   /** Memory of each shard over all stores of a region, 0 where it is not known. */
@@ -218,11 +224,19 @@ final private[routing] class RunRouting(
     r.barrier.decision.foreach { d =>
       val id = r.spec.region
       val layout = r.load.layout
-      val costs = known.get(id).fold(new RowCosts(layout.shards))(_.in(layout).costs)
-      if (!r.load.timesTellLittle) costs.learn(d.rows, r.load.busyOfShardsNs)
+      val before = known.get(id).map(_.in(layout))
+      val costs = before.fold(new RowCosts(layout.shards))(_.costs)
+      val trust = before.fold(new CostTrust(layout.shards))(_.trust)
+      if (!r.load.timesTellLittle) {
+        val samples = r.load.samples
+        trust.score(costs.relative, d.rows, samples, d.proposed.tasks)
+        costs.learn(samples)
+      }
       // A batch without rows says nothing of keys.
-      val heavy = Some(r.load.heavyKeys.map(_.hash)).filter(_.nonEmpty).orElse(known.get(id).map(_.heavyHashes))
+      val heavy =
+        Some(r.load.heavyKeys(d.rows.sum).map(_.hash)).filter(_.nonEmpty).orElse(known.get(id).map(_.heavyHashes))
       val batches = known.get(id).fold(0)(_.batches) + 1
+      val deviation = r.load.rowDeviation.orElse(known.get(id).map(_.rowDeviation)).getOrElse(0.0)
       val msPerLoad = r.load.workMs / math.max(1L, d.load.sum)
       val move = moveAfter(known.get(id).fold(MoveCost.Usual)(_.move), leases.moved(runId, id))
       known(id) = KnownRegion(
@@ -231,9 +245,13 @@ final private[routing] class RunRouting(
         r.executorOf,
         d.load,
         msPerLoad,
+        deviation,
         costs,
+        trust,
         move,
         heavy.getOrElse(Nil),
+        r.limited,
+        r.load.timesTellLittle,
         batches
       )
     }

@@ -5,6 +5,8 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.penstock.sharding.ShardHash
 
+import io.penstock.telemetry.{SampleSpacing, SampledTimes}
+
 /**
  * Passes rows on, and times what happens between a row and the question for the next.
  *
@@ -30,8 +32,8 @@ final private class MeteredRows(
   private val groupSpacing = meter.spacing()
   private lazy val audible = meter.isOfThisThread
   private lazy val text = new KeyText(keys, reportKeys)
-  private val ofRows = new FirstAsOthers(book)
-  private val ofGroups = new FirstAsOthers(book)
+  private val ofRows = new FirstAsOthers(book(meter.step()))
+  private val ofGroups = if (grouped) new FirstAsOthers(book(meter.step())) else ofRows
   private var owns = false
   private var timed: InternalRow = _
   private var timedHash = 0
@@ -46,7 +48,7 @@ final private class MeteredRows(
   private var endedHash = 0
   private var endedRows = 0L
 
-  meter.onEnd { () => ofRows.settle(); ofGroups.settle() }
+  meter.onEnd { () => ofRows.settle(); if (grouped) ofGroups.settle() }
 
   override def hasNext: Boolean = {
     asked()
@@ -61,9 +63,15 @@ final private class MeteredRows(
     owns = audible && meter.enter()
     if (owns) {
       if (grouped) ofGroup(row) else if (spacing.takes()) time(row, hash.ofKey(row))
+      if (isInput && meter.countsAll) countAll(row)
     } else if (audible) part.goesOn()
     if (part.counts) part.counted(hash.ofKey(row))
     row
+  }
+
+  private def countAll(row: InternalRow): Unit = {
+    val key = hash.ofKey(row)
+    meter.count(key)(text.of(row, key))
   }
 
   private def asked(): Unit = if (owns) close() else part.ends()
@@ -76,6 +84,7 @@ final private class MeteredRows(
 
   private def begin(): Unit = {
     sinceNs = System.nanoTime()
+    meter.watch(sinceNs)
     part.begins(sinceNs)
   }
 
@@ -122,7 +131,10 @@ final private class MeteredRows(
     else if (timed != null) {
       val weight = spacing.weight.toLong
       part.timed(timedHash, spacing.weight)
-      ofRows.add(timedHash, spacing.timed(now - sinceNs), weight)(text.of(timed, timedHash))
+      ofRows.add(
+        timedHash,
+        Reading(spacing.timed(undisturbed(spacing, now)), weight, weight)
+      )(text.of(timed, timedHash))
     }
     timed = null
     meter.leave()
@@ -134,40 +146,47 @@ final private class MeteredRows(
     val weight = groupSpacing.weight.toLong
     part.timed(endedHash, groupSpacing.weight)
     val ns = math.max(1L, now - sinceNs)
-    val booked = groupSpacing.timed(ns).toDouble / ns
-    ofGroups.add(endedHash, ((doneAt - sinceNs) * booked).toLong, weight * endedRows)(text.of(ended, endedHash))
+    val booked = groupSpacing.timed(undisturbed(groupSpacing, now)).toDouble / ns
+    val ofGroup = Reading(((doneAt - sinceNs) * booked).toLong, weight * endedRows, weight)
+    ofGroups.add(endedHash, ofGroup)(text.of(ended, endedHash))
     if (timed != null)
-      ofRows.add(timedHash, ((now - doneAt) * booked).toLong, weight)(text.of(timed, timedHash))
+      ofRows.add(timedHash, Reading(((now - doneAt) * booked).toLong, weight, weight))(text.of(timed, timedHash))
     ended = null
     keep(timed)
   }
 
-  private def book(key: Int, ns: Long, weight: Long)(text: => String): Unit =
-    meter.book(key, ns, if (isInput) weight else 0L)(text)
+  /** The time since a row or a group is timed, less what interrupted the thread meanwhile. */
+  private def undisturbed(by: SampleSpacing, nowNs: Long): Long = {
+    val ns = math.max(1L, nowNs - sinceNs)
+    if (by.isUnusual(ns)) meter.undisturbed(ns, nowNs) else ns
+  }
+
+  private def book(step: SampledTimes)(key: Int, reading: Reading)(text: => String): Unit =
+    meter.book(step, key, reading, isInput)(text)
 }
 
 /** Books times as they come, but the first with no more than the mean of the others for a row, when all are known. */
-final private class FirstAsOthers(book: (Int, Long, Long) => (=> String) => Unit) {
-  private var first: Option[FirstAsOthers.Time] = None
+final private class FirstAsOthers(book: (Int, Reading) => (=> String) => Unit) {
+  private var first: Option[FirstAsOthers.First] = None
   private var otherNs = 0.0
   private var others = 0L
 
-  def add(key: Int, ns: Long, weight: Long)(text: => String): Unit =
-    if (first.isEmpty) first = Some(FirstAsOthers.Time(key, text, ns, weight))
+  def add(key: Int, reading: Reading)(text: => String): Unit =
+    if (first.isEmpty) first = Some(FirstAsOthers.First(key, text, reading))
     else {
-      otherNs += ns
-      others += weight
-      book(key, ns, weight)(text)
+      otherNs += reading.ns
+      others += reading.rows
+      book(key, reading)(text)
     }
 
   def settle(): Unit = first.foreach { f =>
-    val ns = if (others > 0) math.min(f.ns, (f.weight * otherNs / others).toLong) else f.ns
-    book(f.key, ns, f.weight)(f.text)
+    val asOthers = if (others > 0) (f.reading.rows * otherNs / others).toLong else f.reading.ns
+    book(f.key, f.reading.copy(ns = math.min(f.reading.ns, asOthers)))(f.text)
   }
 }
 
 private object FirstAsOthers {
-  final case class Time(key: Int, text: String, ns: Long, weight: Long)
+  final case class First(key: Int, text: String, reading: Reading)
 }
 
 object MeteredRows {

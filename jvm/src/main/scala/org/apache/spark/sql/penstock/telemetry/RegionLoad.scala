@@ -4,9 +4,8 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.util.AccumulatorV2
 
-import io.penstock.control.HeavyKey
 import io.penstock.sharding.Layout
-import io.penstock.telemetry.{OperatorLoad, TaskLoad}
+import io.penstock.telemetry.{HeavyKeys, KeyShare, OperatorLoad, ShardSamples, TaskLoad}
 
 /**
  * What the tasks of a region measured in one batch, by task. Only attempts that succeeded count.
@@ -17,6 +16,8 @@ import io.penstock.telemetry.{OperatorLoad, TaskLoad}
  *   N
  * @param reportKeys
  *   whether heavy keys may be told by their values
+ * @param countsAll
+ *   whether every row of the input is counted for its key, since times are known to tell little
  * @param whenComplete
  *   called once on the driver, on the scheduler's thread, when all tasks have reported
  */
@@ -25,11 +26,12 @@ final class RegionLoad(
     val operators: Seq[Long],
     taskCount: Int,
     val reportKeys: Boolean,
+    val countsAll: Boolean,
     @transient private val whenComplete: RegionLoad => Unit
 ) extends PartitionAccumulator[TaskLoad] {
   private var isComplete = false
 
-  override protected def empty: RegionLoad = new RegionLoad(layout, operators, taskCount, reportKeys, null)
+  override protected def empty: RegionLoad = new RegionLoad(layout, operators, taskCount, reportKeys, countsAll, null)
 
   override def merge(other: AccumulatorV2[(Int, TaskLoad), java.util.Map[Int, TaskLoad]]): Unit = {
     super.merge(other)
@@ -42,11 +44,17 @@ final class RegionLoad(
   /** What each task measured, in the order of tasks. */
   def tasks: Seq[TaskLoad] = value.asScala.toSeq.sortBy(_._1).map(_._2)
 
-  /** The keys that had much of their task's time or rows. */
-  def heavyKeys: Seq[HeavyKey] = tasks.flatMap(_.heavyKeys).map(k => HeavyKey(k.hash, k.rows, k.busyNs))
+  /**
+   * The keys that had much of the batch's time or, where times tell little, of its rows.
+   *
+   * @param rows
+   *   of the batch
+   */
+  def heavyKeys(rows: Long): Seq[KeyShare] =
+    HeavyKeys.of(tasks.flatMap(_.heavyKeys), Option.when(!timesTellLittle)(bookedNs), rows)
 
   /** Time of all tasks that was booked to rows. */
-  def bookedMs: Double = tasks.map(_.busyNs.sum).sum / 1e6
+  def bookedNs: Long = tasks.map(_.busyNs.sum).sum
 
   /** Time of all tasks in which they did more than every task does: what was booked to rows, or what is beyond the start. */
   def workMs: Double = tasks.map(t => math.max(t.busyNs.sum / 1e6, t.workNs / 1e6 - RegionLoad.TaskMs)).sum
@@ -55,7 +63,16 @@ final class RegionLoad(
    * Whether most of what tasks did was booked to no row: it was done by other threads, or after all rows were taken. What
    * was booked is not in proportion to what rows cost then.
    */
-  def timesTellLittle: Boolean = workMs > RegionLoad.LittleMs && bookedMs < workMs / 2
+  def timesTellLittle: Boolean = workMs > RegionLoad.LittleMs && bookedNs / 1e6 < workMs / 2
+
+  /** What rows of each shard took, over all tasks so far. */
+  def samples: ShardSamples = ShardSamples.of(tasks, layout.shards)
+
+  /** Standard deviation of the time of rows of one shard, over the mean; None where that cannot be told. */
+  def rowDeviation: Option[Double] = {
+    val known = tasks.filter(t => t.timed.deviationNs > 0.0 && t.timed.meanNs > 0.0)
+    Option.when(known.nonEmpty)(known.map(t => t.timed.deviationNs / t.timed.meanNs).sum / known.size)
+  }
 
   /** Time of each shard, over all tasks so far. */
   def busyOfShardsNs: Array[Long] = TaskLoad.busyOfShards(tasks, layout.shards)

@@ -6,21 +6,29 @@ import scala.collection.mutable
 
 import org.apache.spark.TaskContext
 
-import io.penstock.sharding.Layout
-import io.penstock.telemetry.{KeySketch, SampleSpacing, StateInUse, TaskLoad, TaskOperatorLoad}
+import io.penstock.telemetry._
 
 /**
  * Books the time of one task's rows to their shards. Several iterators of a task share it, from the read of its input
  * upwards: while a row that one of them handed over is processed, the others above it are silent, so that no time is
  * booked twice.
  */
-final class TaskMeter private (layout: Layout, operatorIds: Seq[Long], attempt: Long, val stateInUse: StateInUse) {
+final class TaskMeter private (region: RegionLoad, attempt: Long, val stateInUse: StateInUse) {
+  import region.layout
+
+  /** Whether every row of the input is counted for its key, since times do not tell. */
+  val countsAll: Boolean = region.countsAll
   private val startedNs = System.nanoTime()
   private val thread = Thread.currentThread
   private val busyNs = new Array[Long](layout.shards)
   private val keys = new KeySketch
-  private val times = Option.when(operatorIds.size > 1)(new OperatorTimes(operatorIds, layout.shards))
+  private val times = Option.when(region.operators.size > 1)(new OperatorTimes(region.operators, layout.shards))
   private val atEnd = mutable.ArrayBuffer.empty[() => Unit]
+  private val steps = mutable.ArrayBuffer.empty[SampledTimes]
+  private val interruptions = Interruptions.ofThisThread()
+  private val interruptedAtStartNs = interruptions.totalNs()
+  private var interruptedNs = interruptedAtStartNs
+  private var readNs = startedNs
   private var inRow = false
 
   /** Whether the caller runs on the task's own thread: what happens on another is not timed. */
@@ -34,10 +42,46 @@ final class TaskMeter private (layout: Layout, operatorIds: Seq[Long], attempt: 
 
   def leave(): Unit = inRow = false
 
-  /** Books the time of rows to a key and its shard. */
-  def book(hash: Int, ns: Long, rows: Long)(text: => String): Unit = {
-    busyNs(layout.shardOf(hash)) += ns
-    keys.add(hash, ns, rows)(text)
+  /** Times of rows in one of the steps that each row takes. */
+  def step(): SampledTimes = {
+    val of = new SampledTimes(layout.shards)
+    steps += of
+    of
+  }
+
+  /**
+   * Books the time of rows to a key and its shard.
+   *
+   * @param isInput
+   *   whether rows are counted here, unless all are
+   */
+  def book(of: SampledTimes, hash: Int, reading: Reading, isInput: Boolean)(text: => String): Unit = {
+    val shard = layout.shardOf(hash)
+    busyNs(shard) += reading.ns
+    of.add(shard, reading.ns, reading.rows)
+    keys.add(
+      hash,
+      reading.ns,
+      if (isInput && !countsAll) reading.rows else 0L,
+      if (countsAll) 1L else reading.weight
+    )(text)
+  }
+
+  /** Counts a row of the input, where all are counted. */
+  def count(hash: Int)(text: => String): Unit = keys.add(hash, 0L, 1L, 1L)(text)
+
+  /** A row is timed from now on: what interrupts the thread from here is told by [[undisturbed]]. */
+  def watch(nowNs: Long): Unit = if (nowNs - readNs > TaskMeter.FreshNs) readInterruptions(nowNs): Unit
+
+  /** What is left of a time that ends now, and is longer than can be without a look, less what interrupted the thread. */
+  def undisturbed(ns: Long, nowNs: Long): Long = math.max(1L, ns - readInterruptions(nowNs))
+
+  /** What has come since the last reading. */
+  private def readInterruptions(nowNs: Long): Long = {
+    val before = interruptedNs
+    interruptedNs = interruptions.totalNs()
+    readNs = nowNs
+    interruptedNs - before
   }
 
   /** One operator's part in the time of rows: nothing where it is the only one, or none of the region. */
@@ -54,11 +98,38 @@ final class TaskMeter private (layout: Layout, operatorIds: Seq[Long], attempt: 
   private def load(waitNs: Long): TaskLoad = {
     atEnd.foreach(_.apply())
     val shards = busyNs.indices.filter(busyNs(_) > 0L).toArray
-    val heavy = keys.heavy(layout.shardOf)
-    val operators = times.fold(Seq.empty[TaskOperatorLoad])(_.loads(busyNs))
-    TaskLoad(shards, shards.map(busyNs(_)), System.nanoTime() - startedNs, waitNs, heavy, operators)
+    val nowNs = System.nanoTime()
+    // Another thread may end the task.
+    if (isOfThisThread) readInterruptions(nowNs)
+    interruptions.close()
+    TaskLoad(
+      shards,
+      shards.map(busyNs(_)),
+      RowSamples(
+        shards.map(SampledTimes.samples(steps, _)),
+        shards.map(SampledTimes.rowNs(steps, _)),
+        SampledTimes.deviationNs(steps)
+      ),
+      nowNs - startedNs,
+      waitNs,
+      interruptedNs - interruptedAtStartNs,
+      keys.heavy(layout.shardOf),
+      times.fold(Seq.empty[TaskOperatorLoad])(_.loads(busyNs))
+    )
   }
 }
+
+/**
+ * A reading of the clock.
+ *
+ * @param ns
+ *   time of all that it stands for
+ * @param rows
+ *   that it stands for
+ * @param weight
+ *   readings that it stands for
+ */
+final private[telemetry] case class Reading(ns: Long, rows: Long, weight: Long)
 
 object TaskMeter {
 
@@ -68,6 +139,9 @@ object TaskMeter {
   /** Two readings of the clock, and the row's shard. */
   private val TimingNs = 200L
 
+  /** For so long the last reading of interruptions serves. */
+  private val FreshNs = 1000000L
+
   // By context: attempts of two applications in one JVM may have the same numbers.
   private val meters = new ConcurrentHashMap[TaskContext, TaskMeter]()
   private val inUse = new ConcurrentHashMap[TaskContext, StateInUse]()
@@ -75,7 +149,7 @@ object TaskMeter {
   /** The meter of the running task; what it measured is in `region` when the task has ended. */
   def of(context: TaskContext, region: RegionLoad): TaskMeter = {
     Option(meters.get(context)).getOrElse {
-      val meter = new TaskMeter(region.layout, region.operators, context.taskAttemptId(), stateInUse(context))
+      val meter = new TaskMeter(region, context.taskAttemptId(), stateInUse(context))
       meters.put(context, meter)
       context.addTaskCompletionListener[Unit] { ended =>
         meters.remove(context)

@@ -60,7 +60,10 @@ final private[ui] class StatusPage(tab: PenstockTab, document: => StatusDocument
 
   private def of(region: Row): Line = {
     val key = region.getAs[scala.collection.Seq[Row]]("heavyKeys").headOption
-      .fold("")(k => f"${k.getAs[String]("key")} (${100 * k.getAs[Double]("busyShare")}%.0f %%)")
+      .fold("") { k =>
+        val share = Option(k.getAs[java.lang.Double]("busyShare")).getOrElse(k.getAs[java.lang.Double]("rowsShare"))
+        f"${k.getAs[String]("key")} (${100 * share}%.0f %%)"
+      }
     val decision = if (region.getAs[Boolean]("routed")) text(region, "decision") else text(region, "reason")
     Seq(text(region, "operators"), text(region, "tasks"), text(region, "rows")) ++
       Seq("beforeOverMean", "expectedOverMean", "achievedOverMean").map(ratio(region, _)) ++

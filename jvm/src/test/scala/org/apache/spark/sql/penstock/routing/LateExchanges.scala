@@ -13,7 +13,7 @@ import org.apache.spark.sql.penstock.shims.RoutedExchange
 import org.apache.spark.sql.penstock.telemetry.RegionLoad
 
 import io.penstock.conf.Mode
-import io.penstock.routing.{Binder, Epoch}
+import io.penstock.routing._
 import io.penstock.sharding.Layout
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -33,7 +33,7 @@ abstract class LateExchanges extends AnyFunSuite with LocalSpark {
     val spec = RegionSpec(region, single = false, Seq(OperatorLease(region, OperatorKind.WholeKey, Seq("default"))))
     val batch = BatchSpec(new UUID(1, 2), "nowhere", 7, shards, Seq(spec))
     val lease = state.open(spark, batch)(Map.empty)(region)
-    val load = new RegionLoad(Layout(shards), Seq(region), tasks, reportKeys = true, _ => ())
+    val load = new RegionLoad(Layout(shards), Seq(region), tasks, reportKeys = true, countsAll = false, _ => ())
     spark.sparkContext.register(load)
     val mode = if (observe) Mode.Observe else Mode.On
     new BatchRouting(
@@ -55,7 +55,8 @@ abstract class LateExchanges extends AnyFunSuite with LocalSpark {
             new RegionBarrier(shards, tasks, binder, previous, None, observe),
             load,
             PlanReasons(),
-            IndexedSeq.empty
+            IndexedSeq.empty,
+            Limited.Never
           )
         )
     ).region(region)
