@@ -76,6 +76,7 @@ def _of_batch(progress: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_region(region: dict[str, Any]) -> dict[str, Any]:
-    heavy = region.get("heavyKeys") or [{}]
+    heavy = (region.get("heavyKeys") or [{}])[0]
+    share = heavy.get("rowsShare") if heavy.get("busyShare") is None else heavy["busyShare"]
     others = {name: value for name, value in region.items() if name != "heavyKeys"}
-    return {**others, "heaviestKey": heavy[0].get("key"), "heaviestKeyShare": heavy[0].get("busyShare")}
+    return {**others, "heaviestKey": heavy.get("key"), "heaviestKeyShare": share}

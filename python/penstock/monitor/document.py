@@ -16,15 +16,15 @@ TIMEOUT_S = 10.0
 
 @dataclass(frozen=True)
 class HeavyKey:
-    """A key with much of a region's time.
+    """A key with much of a region's time or, where that cannot be charged to keys, of its rows.
 
-    ``busy_share_error`` and what else is told of it: ``docs/progress.md``.
+    What is told of it: ``docs/progress.md``.
     """
 
     key: str
     shard: int
-    busy_share: float
-    busy_share_error: float
+    share: float
+    by_time: bool
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Region:
     before: float | None
     expected: float | None
     achieved: float | None
+    busy_ms: int | None
     shards_moved: int | None
     pinned: int
     decision_micros: int | None
@@ -236,8 +237,14 @@ def _batch(progress: dict[str, Any]) -> Batch:
     )
 
 
+def _heavy_key(told: dict[str, Any]) -> HeavyKey:
+    busy_share = told.get("busyShare")
+    share = told["rowsShare"] if busy_share is None else busy_share
+    return HeavyKey(told["key"], told["shard"], share, by_time=busy_share is not None)
+
+
 def _region(told: dict[str, Any]) -> Region:
-    keys = (HeavyKey(k["key"], k["shard"], k["busyShare"], k["busyShareError"]) for k in told.get("heavyKeys") or [])
+    keys = map(_heavy_key, told.get("heavyKeys") or [])
     return Region(
         region=told["region"],
         operators=told["operators"],
@@ -247,6 +254,7 @@ def _region(told: dict[str, Any]) -> Region:
         before=told.get("beforeOverMean"),
         expected=told.get("expectedOverMean"),
         achieved=told.get("achievedOverMean"),
+        busy_ms=told.get("busyMs"),
         shards_moved=told.get("shardsMoved"),
         pinned=told.get("pinned") or 0,
         decision_micros=told.get("decisionMicros"),

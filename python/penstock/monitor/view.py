@@ -94,8 +94,9 @@ def _region(region: Region, shards: Shards | None, batch: int) -> Iterator[Rende
     if region.executors and region.homes:
         yield Text(f"on {region.executors} executors: {region.homes}", style="dim")
     if region.heavy_keys:
-        keys = (f"{k.key} {k.busy_share:.1%} (shard {k.shard})" for k in region.heavy_keys)
-        yield Text("heavy keys by time: " + ", ".join(keys))
+        keys = (f"{k.key} {k.share:.1%} (shard {k.shard})" for k in region.heavy_keys)
+        by = "time" if region.heavy_keys[0].by_time else "rows"
+        yield Text(f"heavy keys by {by}: " + ", ".join(keys))
     if shards is not None:
         if shards.batch != batch:
             yield Text(f"shards of batch {shards.batch}:", style="dim")
@@ -117,6 +118,8 @@ def _imbalance(region: Region) -> Text:
     line.append(f"{region.expected:.2f} expected", style="bold")
     if region.achieved is not None:
         line.append(f", {region.achieved:.2f} achieved")
+    elif region.busy_ms is not None:
+        line.append(", tasks too short to compare what was achieved", style="dim")
     return line
 
 

@@ -95,6 +95,17 @@ def test_a_query_that_runs_is_drawn(driver: Driver, capsys: pytest.CaptureFixtur
         assert part in out
 
 
+def test_keys_without_a_time_are_told_by_rows_and_short_tasks_are_not_compared() -> None:
+    def short(told: Any) -> None:
+        region = told["queries"][0]["batches"][-1]["observedMetrics"]["penstock"]["regions"][0]
+        region["heavyKeys"] = [{"key": "ORD", "shard": 3, "rowsShare": 0.25, "rowsShareError": 0.0}]
+        del region["achievedOverMean"]
+
+    text = drawn(changed(short))
+    assert "heavy keys by rows: ORD 25.0% (shard 3)" in text
+    assert "tasks too short to compare" in text
+
+
 @pytest.mark.parametrize(("pinned", "words"), [(0, None), (1, "1 key pinned"), (2, "2 keys pinned")])
 def test_pinned_keys_are_counted(pinned: int, words: str | None) -> None:
     def pins(told: Any) -> None:

@@ -38,9 +38,16 @@ object ReportSchema {
       "achievedOverMean",
       DoubleType,
       true,
-      "time of the task that took longest over the mean, waiting for input left out"
+      "time of the task that took longest over the mean, without waiting for input and without what kept it from running " +
+        "(the kernel's run queue, the collector); none where tasks take less than 10 ms on average, which is too short to compare"
     )
     .add("busyMs", LongType, true, "that time, over all tasks")
+    .add(
+      "interruptedMs",
+      LongType,
+      true,
+      "time in which tasks were kept from running by the kernel's run queue and by the collector, over all tasks"
+    )
     .add("waitMs", LongType, true, "time in which tasks waited for input of others, over all tasks")
     .add("stateOperations", LongType, true, "reads, writes and scans of its state, over all shards")
     .add(

@@ -12,7 +12,6 @@ import org.apache.spark.sql.types._
 
 import io.penstock.conf.Mode
 import io.penstock.metrics.{Metrics, Place}
-import io.penstock.routing.Load
 import io.penstock.state.format.SnapshotLag
 import io.penstock.telemetry.{KeyShare, StateLoad}
 
@@ -65,8 +64,9 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       decision.map(_.busiestOverMean).orNull,
       decision.map(_.expectedOverMean).orNull,
       decision.flatMap(_.beforeOverMean).orNull,
-      Option.when(workNs.nonEmpty)(Load.busiestOverMean(workNs)).orNull,
+      r.load.achievedOverMean.orNull,
       Option.when(workNs.nonEmpty)(workNs.sum / 1000000L).orNull,
+      Option.when(workNs.nonEmpty)(tasks.map(_.interruptedNs).sum / 1000000L).orNull,
       Option.when(workNs.nonEmpty)(tasks.map(_.waitNs).sum / 1000000L).orNull,
       r.stateOperations.orNull,
       r.heavyKeys.take(ReportSchema.MostKeys).map(key),

@@ -4,6 +4,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.util.AccumulatorV2
 
+import io.penstock.routing.Load
 import io.penstock.sharding.Layout
 import io.penstock.telemetry.{HeavyKeys, KeyShare, OperatorLoad, ShardSamples, TaskLoad}
 
@@ -53,6 +54,15 @@ final class RegionLoad(
   def heavyKeys(rows: Long): Seq[KeyShare] =
     HeavyKeys.of(tasks.flatMap(_.heavyKeys), Option.when(!timesTellLittle)(bookedNs), rows)
 
+  /**
+   * Time of the task that took longest over the mean; None where tasks are so short that what the machine does besides counts
+   * for more than their work.
+   */
+  def achievedOverMean: Option[Double] = {
+    val work = tasks.map(_.workNs).toArray
+    Option.when(work.nonEmpty && work.sum / work.length >= RegionLoad.ShortTaskNs)(Load.busiestOverMean(work))
+  }
+
   /** Time of all tasks that was booked to rows. */
   def bookedNs: Long = tasks.map(_.busyNs.sum).sum
 
@@ -93,6 +103,9 @@ object RegionLoad {
 
   /** In less than this, what rows cost is hardly told from what a task takes. */
   private[penstock] val LittleMs = 50.0
+
+  /** Tasks of less are too short to be compared. */
+  private[penstock] val ShortTaskNs = 10000000L
 
   /** What a task takes besides its rows, at most. */
   private val TaskMs = 30.0

@@ -66,8 +66,13 @@ final private[ui] class StatusPage(tab: PenstockTab, document: => StatusDocument
       }
     val decision = if (region.getAs[Boolean]("routed")) text(region, "decision") else text(region, "reason")
     Seq(text(region, "operators"), text(region, "tasks"), text(region, "rows")) ++
-      Seq("beforeOverMean", "expectedOverMean", "achievedOverMean").map(ratio(region, _)) ++
+      Seq("beforeOverMean", "expectedOverMean").map(ratio(region, _)) ++ Seq(achieved(region)) ++
       Seq(text(region, "shardsMoved"), key, decision)
+  }
+
+  private def achieved(region: Row): String = {
+    val told = ratio(region, "achievedOverMean")
+    if (told.isEmpty && text(region, "busyMs").nonEmpty) "too short" else told
   }
 
   private def text(row: Row, field: String): String = Option(row.getAs[Any](field)).fold("")(_.toString)
