@@ -34,7 +34,7 @@ OPERATORS = (
 PLANNERS = ("plan", "cores", "refine")
 EXECUTORS = {"join-executor": 4, "sidecar": 2}
 """Of benchmarks that run on a cluster: executors that there are at first, of a core each."""
-WITH_SIDECAR = ("loop", "move", "ring", "skew", "latency", "hotkey", "grow", "uniform", "observe", *EXECUTORS)
+WITH_SIDECAR = ("loop", "move", "ring", "skew", "latency", "hotkey", "grow", "uniform", "busy", "observe", *EXECUTORS)
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,7 @@ PLANS = {
         Plan("grow", 16, 2, 5, 300, "local"),
         # Shards may move in the first 20 batches.
         Plan("uniform", 16, 20, 30, 900, "local"),
+        Plan("busy", 2, 20, 100, 600, "local"),
         Plan("observe", 2, 90, 150, 600, "local"),
     )
 }
@@ -246,6 +247,7 @@ def _targets(chosen: Plan, operator: str, series: Sequence[Series]) -> list[Targ
         "hotkey": targets.hotkey,
         "grow": targets.grow,
         "uniform": targets.uniform,
+        "busy": targets.busy,
         "join-executor": targets.join_executor,
         "sidecar": targets.sidecar,
         "observe": targets.observe,

@@ -219,6 +219,14 @@ def test_nothing_moves_where_nothing_is_to_be_gained():
     assert (moved.value, moved.met) == (0.1, False)
 
 
+def test_nothing_moves_for_noise_on_a_busy_machine():
+    off = series([batch(100)], manager="local", side="off")
+    on = series([batch(103, moved=0.0), batch(103, moved=0.01)], manager="local", side="on")
+    time, moved = targets.busy([off, on], ["local"])
+    assert (time.value, time.met) == (1.03, True)
+    assert (moved.value, moved.met) == (0.01, False)
+
+
 def test_the_loop_is_compared_with_none():
     measured = [series([batch(ms)], manager="local", side=side) for side, ms in (("off", 100), ("observe", 103))]
     (only,) = targets.observe(measured, ["local"])
