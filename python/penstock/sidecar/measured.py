@@ -70,7 +70,7 @@ class Pinning:
     places
         Hashes that are pinned, by their shards, from shard S on; None for a place that is free.
     hashes, rows, busy_ns
-        Keys that had much of the time or of the rows; shape ``(keys,)``.
+        Keys that had much of the time or of the rows, and what they had at least; shape ``(keys,)``.
     state_bytes
         Size of each shard's state, 0 where it is not known; shape ``(shards,)``.
     """
@@ -142,11 +142,12 @@ class Measured:
     stage_ms
         From the binding of shards to the last task's end.
     tasks_ms
-        Time of each task, in their order, waiting for input left out; shape ``(tasks that reported,)``.
+        Time of each task, in their order, without waiting and without what kept it from running; shape
+        ``(tasks that reported,)``.
     rows
         Of each shard; shape ``(shards,)``.
     busy_ns
-        Time that its rows took, as far as it was booked to shards; shape ``(shards,)``.
+        Part of the time that was booked to rows, by the load that each shard was bound by; shape ``(shards,)``.
     plans_tasks
         Whether N is to be planned.
     placing

@@ -15,11 +15,11 @@ import io.penstock.sharding.Layout
  * @param stageMs
  *   from the binding of shards to the last task's end
  * @param tasksMs
- *   time of each task, in their order, waiting for input left out
+ *   time of each task, in their order, without waiting and without what kept it from running
  * @param rows
  *   of each shard
  * @param busyNs
- *   time that the rows of each shard took, as far as it was booked to shards
+ *   part of the time that was booked to rows, by the load that each shard was bound by
  * @param plansTasks
  *   whether N is to be planned
  * @param placing
@@ -131,7 +131,7 @@ final case class Homing(
  * A key, by its hash, that had much of a batch.
  *
  * @param busyNs
- *   time of its rows, as far as it was booked to keys
+ *   time of its rows at least, as far as it was booked to keys
  */
 final case class HeavyKey(hash: Int, rows: Long, busyNs: Long)
 

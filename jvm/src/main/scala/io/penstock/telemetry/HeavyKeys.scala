@@ -29,8 +29,12 @@ final case class KeyShare(
 
 object HeavyKeys {
 
+  /** A key that has less is light, however few others there are. */
+  private val Least = 0.01
+
   /**
-   * Those keys of a batch that are heavier than the error with which that is known, the heaviest first.
+   * Those keys of a batch that have a hundredth of it at least, and more than the error with which that is known, the heaviest
+   * first.
    *
    * @param keys
    *   of all tasks
@@ -52,6 +56,6 @@ object HeavyKeys {
         k.rows / allRows,
         k.rowsError / allRows
       )
-    }.filter(k => k.share > k.error).sortBy(k => (-k.share, k.hash))
+    }.filter(k => k.share >= Least && k.share > k.error).sortBy(k => (-k.share, k.hash))
   }
 }

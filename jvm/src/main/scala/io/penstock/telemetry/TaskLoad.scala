@@ -28,7 +28,7 @@ final case class RowSamples(samples: Array[Int], rowNs: Array[Double], deviation
  * @param totalNs
  *   from the first row's read to the task's end, waiting included
  * @param waitNs
- *   of it, waiting for input of other tasks
+ *   of it, waiting for input of other tasks, and for its commit to be on record
  * @param interruptedNs
  *   of it, in which the thread was kept from running: see [[Interruptions]]
  * @param heavyKeys

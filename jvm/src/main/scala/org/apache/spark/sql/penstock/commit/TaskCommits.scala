@@ -8,6 +8,7 @@ import scala.collection.mutable
 import org.apache.spark.scheduler.ExecutorCacheTaskLocation
 import org.apache.spark.sql.penstock.lease.RegionLease
 import org.apache.spark.sql.penstock.state.StateDirectory
+import org.apache.spark.sql.penstock.telemetry.TaskMeter
 import org.apache.spark.{SparkEnv, TaskContext}
 
 import io.penstock.courier.ExecutorCourier
@@ -79,19 +80,18 @@ final class TaskCommits private (
           directory.write(file.path, FileFormat.Kind.Changelog, body, payload.array, payload.size)
           FileFormat.HeaderBytes.toLong + body.length
         }
-      StateCommits.tell(
-        TaskCommitted(
-          region.runId,
-          region.batchId,
-          attempt,
-          TaskCommits.here,
-          ExecutorCourier.addresses,
-          lineage,
-          if (inline) payload.toByteArray else null,
-          payloadAt,
-          told
-        )
+      val message = TaskCommitted(
+        region.runId,
+        region.batchId,
+        attempt,
+        TaskCommits.here,
+        ExecutorCourier.addresses,
+        lineage,
+        if (inline) payload.toByteArray else null,
+        payloadAt,
+        told
       )
+      TaskMeter.waiting(TaskContext.get())(StateCommits.tell(message))
       stores.clear()
       payload = null
       // Below a coalesce one task runs several views in turn: each is a commit of its own.

@@ -38,7 +38,7 @@ object ReportSchema {
       "achievedOverMean",
       DoubleType,
       true,
-      "time of the task that took longest over the mean, without waiting for input and without what kept it from running " +
+      "time of the task that took longest over the mean, without waiting and without what kept it from running " +
         "(the kernel's run queue, the collector); none where tasks take less than 10 ms on average, which is too short to compare"
     )
     .add("busyMs", LongType, true, "that time, over all tasks")
@@ -48,7 +48,12 @@ object ReportSchema {
       true,
       "time in which tasks were kept from running by the kernel's run queue and by the collector, over all tasks"
     )
-    .add("waitMs", LongType, true, "time in which tasks waited for input of others, over all tasks")
+    .add(
+      "waitMs",
+      LongType,
+      true,
+      "time in which tasks waited for input of others, and for their commits to be on record, over all tasks"
+    )
     .add("stateOperations", LongType, true, "reads, writes and scans of its state, over all shards")
     .add(
       "heavyKeys",

@@ -30,6 +30,7 @@ final class TaskMeter private (region: RegionLoad, attempt: Long, val stateInUse
   private var interruptedNs = interruptedAtStartNs
   private var readNs = startedNs
   private var inRow = false
+  private var waitedNs = 0L
 
   /** Whether the caller runs on the task's own thread: what happens on another is not timed. */
   def isOfThisThread: Boolean = Thread.currentThread eq thread
@@ -76,6 +77,19 @@ final class TaskMeter private (region: RegionLoad, attempt: Long, val stateInUse
   /** What is left of a time that ends now, and is longer than can be without a look, less what interrupted the thread. */
   def undisturbed(ns: Long, nowNs: Long): Long = math.max(1L, ns - readInterruptions(nowNs))
 
+  private def waiting[T](what: => T): T = {
+    val startNs = System.nanoTime()
+    readInterruptions(startNs)
+    val interruptedBeforeNs = interruptedNs
+    try what
+    finally {
+      val nowNs = System.nanoTime()
+      readInterruptions(nowNs)
+      // Once it could go on, it may have had to wait for a core: that is told as well, and counts once.
+      waitedNs += math.max(0L, nowNs - startNs - (interruptedNs - interruptedBeforeNs))
+    }
+  }
+
   /** What has come since the last reading. */
   private def readInterruptions(nowNs: Long): Long = {
     val before = interruptedNs
@@ -95,7 +109,7 @@ final class TaskMeter private (region: RegionLoad, attempt: Long, val stateInUse
   /** Which rows one of the iterators times. */
   def spacing(): SampleSpacing = new SampleSpacing(attempt, TaskMeter.Budget, TaskMeter.TimingNs)
 
-  private def load(waitNs: Long): TaskLoad = {
+  private def load(inputWaitNs: Long): TaskLoad = {
     atEnd.foreach(_.apply())
     val shards = busyNs.indices.filter(busyNs(_) > 0L).toArray
     val nowNs = System.nanoTime()
@@ -111,7 +125,7 @@ final class TaskMeter private (region: RegionLoad, attempt: Long, val stateInUse
         SampledTimes.deviationNs(steps)
       ),
       nowNs - startedNs,
-      waitNs,
+      inputWaitNs + waitedNs,
       interruptedNs - interruptedAtStartNs,
       keys.heavy(layout.shardOf),
       times.fold(Seq.empty[TaskOperatorLoad])(_.loads(busyNs))
@@ -160,6 +174,15 @@ object TaskMeter {
       }
       meter
     }
+  }
+
+  /**
+   * Waits for the driver on behalf of a task: the last of a batch's tasks to commit waits until all of the batch is on record,
+   * which is no work of its rows.
+   */
+  def waiting[T](context: TaskContext)(what: => T): T = {
+    val meter = Option(context).flatMap(c => Option(meters.get(c))).filter(_.isOfThisThread)
+    meter.fold(what)(_.waiting(what))
   }
 
   /** Which keys' state a task uses: of its stores, which come first, and of its meter. */

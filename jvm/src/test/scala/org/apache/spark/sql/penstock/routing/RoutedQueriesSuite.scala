@@ -123,7 +123,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
     assert(region(on).getAs[Long]("rows") > 0 && region(on).getAs[Double]("busiestOverMean") >= 1)
     assert(region(on).getAs[Double]("expectedOverMean") >= 1)
     val busyMs = region(on).getAs[Long]("busyMs")
-    assert(busyMs > 0 && region(on).getAs[Long]("interruptedMs") >= 0)
+    assert(busyMs >= 0 && region(on).getAs[Long]("interruptedMs") >= 0)
     // Two tasks: what takes less than 10 ms on average is not compared.
     val achieved = Option(region(on).getAs[java.lang.Double]("achievedOverMean"))
     assert(achieved.forall(_ >= 1) && achieved.nonEmpty == (busyMs >= 20), (achieved, busyMs))
