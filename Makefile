@@ -31,7 +31,7 @@ SCALA_SOURCES := $(shell find jvm plugin -name target -prune -o -path '*/src/mai
 .DEFAULT_GOAL := help
 # One sbt, and one Spark, at a time.
 .NOTPARALLEL:
-.PHONY: help setup prerequisites jar demo kafka-jars chaos soak test test-scala test-integration test-python test-packaging test-vm test-cluster check lint format nightly \
+.PHONY: help setup prerequisites jar demo kafka-jars chaos noise soak test test-scala test-integration test-python test-packaging test-vm test-cluster check lint format nightly \
 	wheel docs bench clean
 
 help: ## this list
@@ -118,6 +118,9 @@ chaos: setup ## random queries under random kills against plain Spark: make chao
 	$(SBT) "integration/Test/runMain org.apache.spark.sql.penstock.integration.chaos.Chaos \
 		$(or $(SCENARIO),$(RUNS) $(SEED))"
 
+noise: setup ## even keys on a busy machine: nothing moves for noise, and a dear key is found: make noise RUNS=200 SEED=1
+	$(SBT) "integration/Test/runMain org.apache.spark.sql.penstock.integration.noise.Noise $(RUNS) $(SEED)"
+
 SOAK_SECONDS ?= 1800
 soak = $(SBT) 'set integration / Test / javaOptions ++= Seq("-Xmx$(1)")' \
 	"integration/Test/runMain org.apache.spark.sql.penstock.integration.soak.Soak $(SOAK_SECONDS) $(2) $(3)"
@@ -136,6 +139,7 @@ nightly: ## every test on both Sparks, 1,000 chaos runs on each, the soak, the d
 	$(MAKE) test-vm
 	$(MAKE) chaos RUNS=1000 SEED=$(NIGHT)
 	$(MAKE) chaos RUNS=1000 SEED=$(NIGHT) SPARK=4.3
+	$(MAKE) noise RUNS=200 SEED=$(NIGHT)
 	$(MAKE) soak
 	$(MAKE) demo
 	$(MAKE) demo ARGS="--data nasa --kafka"

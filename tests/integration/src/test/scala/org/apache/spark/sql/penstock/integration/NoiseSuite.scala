@@ -1,0 +1,19 @@
+package org.apache.spark.sql.penstock.integration
+
+import org.apache.spark.sql.penstock.integration.harness.PenstockApplication
+import org.apache.spark.sql.penstock.integration.noise.{Disturbance, NoisyRun}
+
+import org.scalatest.funsuite.AnyFunSuite
+
+/** Noise is not taken for load; `make noise` has more of it. */
+class NoiseSuite extends AnyFunSuite with PenstockApplication {
+
+  for (disturbance <- Seq(Disturbance.Burners, Disturbance.Stops))
+    test(s"even keys, with other things on the machine: $disturbance") {
+      val run = NoisyRun(seed = 1L, tasks = 2, rowsOfShard = 5, hasDearKey = false, disturbance, batches = 15)
+      val reports = run.play(application, newDirectory("noise").resolve("checkpoint"))
+      assert(reports.size == 15)
+      assert(run.contradictions(reports).isEmpty)
+      assert(reports.drop(5).map(_.moved).sum == 0, reports)
+    }
+}

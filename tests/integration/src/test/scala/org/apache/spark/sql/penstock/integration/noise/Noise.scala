@@ -1,0 +1,53 @@
+package org.apache.spark.sql.penstock.integration.noise
+
+import java.nio.file.Files
+import java.util.Random
+
+import org.apache.spark.sql.penstock.integration.harness.Applications
+import org.apache.spark.util.Utils
+
+/**
+ * `make noise RUNS=200 SEED=1`: even keys, and now and then one that is dear, while the machine is busy with other things.
+ * Arguments: the number of runs and the seed of the first. Ends with status 1 where noise was taken for load in a run, or a
+ * dear key was found late in more than one of ten.
+ */
+object Noise {
+  private val Batches = 40
+  private val MostTasks = 16
+  private val MostRows = 20
+
+  def main(args: Array[String]): Unit = {
+    val (runs, first) = (args(0).toInt, args(1).toLong)
+    val directory = Files.createTempDirectory("penstock-noise")
+    val application = Applications.start(
+      "noise",
+      s"local[$MostTasks]",
+      directory.resolve("warehouse"),
+      Applications.Plugin ++ Applications.FastFiles
+    )
+    val found = (0 until runs).map { i =>
+      val run = of(first + i, Batches)
+      val reports = run.play(application, directory.resolve(s"checkpoint-$i"))
+      val wrong = run.contradictions(reports)
+      val moved = reports.drop(5).map(_.moved).sum
+      println(
+        s"$run: ${if (wrong.isEmpty) "well" else wrong.mkString("; ")}, $moved shards moved after the fifth batch"
+      )
+      run -> wrong
+    }
+    application.stop()
+    Utils.deleteRecursively(directory.toFile)
+    val (dear, even) = found.partition(_._1.hasDearKey)
+    val (late, wrong) = (dear.count(_._2.nonEmpty), even.count(_._2.nonEmpty))
+    println(s"noise was taken for load in $wrong of ${even.size} runs, a dear key found late in $late of ${dear.size}")
+    sys.exit(if (wrong > 0 || late * 10 > dear.size) 1 else 0)
+  }
+
+  /** The run of a seed. */
+  def of(seed: Long, batches: Int): NoisyRun = {
+    val random = new Random(seed * 31 + 7)
+    val tasks = 2 + random.nextInt(MostTasks - 1)
+    val rows = 1 + random.nextInt(MostRows)
+    NoisyRun(seed, tasks, rows, random.nextInt(4) == 0, Disturbance.All((seed % Disturbance.All.size).toInt), batches)
+  }
+}
