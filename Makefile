@@ -144,6 +144,7 @@ nightly: ## every test on both Sparks, 1,000 chaos runs on each, the soak, the d
 	$(MAKE) demo
 	$(MAKE) demo ARGS="--data nasa --kafka"
 	$(MAKE) spark-suites
+	$(VENV)/bin/penstock bench --stale
 
 bench: setup ## benchmarks: make bench ARGS="overhead --json FILE"
 	$(VENV)/bin/penstock bench $(ARGS)

@@ -27,6 +27,8 @@ class Result:
     ----------
     spark
         Version of Spark; None where Spark takes no part.
+    commit, date
+        What was measured, and when.
     machine
         What it ran on, in words.
     command
@@ -35,6 +37,8 @@ class Result:
 
     name: str
     spark: str | None
+    commit: str
+    date: str
     machine: str
     command: str
     cases: Sequence[Case]
@@ -81,6 +85,8 @@ def to_json(result: Result) -> dict[str, Any]:
     return {
         "name": result.name,
         "spark": result.spark,
+        "commit": result.commit,
+        "date": result.date,
         "machine": result.machine,
         "command": result.command,
         "cases": [{"case": c.name, "unit": c.unit, **_rounded(c.summary)} for c in result.cases],
@@ -145,7 +151,8 @@ def _aligned(table: list[list[str]]) -> str:
 
 def to_markdown(result: Result) -> str:
     """Make the page that is published beside the JSON."""
-    head = f"# {result.name}\n\n{_spark(result)}; {result.machine}\n\n    {result.command}\n"
+    measured = f"{_spark(result)}; commit {result.commit}, {result.date}; {result.machine}"
+    head = f"# {result.name}\n\n{measured}\n\n    {result.command}\n"
     return "\n".join([head, *(_markdown_table(t) for t in reversed(rows(result)))])
 
 

@@ -7,6 +7,7 @@ All sides of a comparison run in the same process and take turns, batch by batch
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import shlex
 import sys
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.api.errors import PenstockError
-from penstock.benchmarks import cluster, launch, machine, report, samples, targets
+from penstock.benchmarks import cluster, launch, machine, report, revision, samples, targets
 from penstock.benchmarks.samples import Series
 from penstock.benchmarks.targets import Target
 
@@ -31,7 +32,6 @@ OPERATORS = (
     "transformWithState",
     PYTHON_OPERATOR,
 )
-PLANNERS = ("plan", "cores", "refine")
 EXECUTORS = {"join-executor": 4, "sidecar": 2}
 """Of benchmarks that run on a cluster: executors that there are at first, of a core each."""
 WITH_SIDECAR = ("loop", "move", "ring", "skew", "latency", "hotkey", "grow", "uniform", "busy", "observe", *EXECUTORS)
@@ -65,7 +65,7 @@ class Plan:
 PLANS = {
     plan.name: plan
     for plan in (
-        *(Plan(name, 1, 3, 20, 0, "default") for name in PLANNERS),
+        *(Plan(name, 1, 3, 20, 0, "default") for name in revision.PLANNERS),
         Plan("loop", 2, 20, 100, 0, "default"),
         Plan("move", 2, 20, 60, 0, "default", memory="4g"),
         Plan("ring", 2, 20, 60, 0, "default"),
@@ -120,8 +120,13 @@ def plan(arguments: argparse.Namespace) -> Plan:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    on_spark = ("overhead", "barrier", *(name for name in PLANS if name not in PLANNERS))
-    parser.add_argument("name", choices=(*on_spark, *PLANNERS), help="which benchmark")
+    on_spark = ("overhead", "barrier", *(name for name in PLANS if name not in revision.PLANNERS))
+    parser.add_argument("name", nargs="?", choices=(*on_spark, *revision.PLANNERS), help="which benchmark")
+    parser.add_argument(
+        "--stale",
+        action="store_true",
+        help="run nothing, and list published results whose measured code has changed; status 1 where there are any",
+    )
     parser.add_argument("--op", choices=OPERATORS, default=targets.AGGREGATION, help="of overhead: which operator")
     parser.add_argument("--cost", action="store_true", help="of barrier: what it costs, not what it gains")
     parser.add_argument(
@@ -147,12 +152,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run a benchmark, print its tables and write its result."""
+    if arguments.stale:
+        return _list_stale()
+    if arguments.name is None:
+        raise PenstockError("PENSTOCK_BENCH_NAME", "Which benchmark? `penstock bench --help` lists them.")
     chosen = plan(arguments)
-    spark = None if chosen.name in PLANNERS else _spark_version()
+    spark = None if chosen.name in revision.PLANNERS else _spark_version()
     series = _plans(arguments, chosen) if spark is None else _batches(arguments, chosen, spark)
     result = report.Result(
         _title(arguments),
         spark,
+        revision.of(_root(), chosen.name),
+        datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         machine.describe(),
         _own_command(arguments),
         report.cases(chosen.name, series),
@@ -164,6 +175,24 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.markdown:
         arguments.markdown.write_text(report.to_markdown(result))
     return 1 if arguments.check and not result.met else 0
+
+
+def _root() -> Path | None:
+    try:
+        return launch.checkout(Path.cwd())
+    except PenstockError:
+        # The planners are measured without one, too.
+        return None
+
+
+def _list_stale() -> int:
+    root = launch.checkout(Path.cwd())
+    found = list(revision.stale(root, root / "benchmarks" / "results"))
+    for stale in found:
+        print(f"{stale.page.relative_to(root)}: {stale.reason}")
+    if not found:
+        print("All published results are of the code that is here.")
+    return 1 if found else 0
 
 
 def of_cases(cases: str | None, found: Sequence[Target]) -> list[Target]:

@@ -1,9 +1,10 @@
 """Statistics, targets and reports of the benchmarks, on made-up batches."""
 
 import json
+import subprocess
 
 import pytest
-from penstock.benchmarks import report, samples, targets
+from penstock.benchmarks import report, revision, samples, targets
 from penstock.benchmarks.samples import Series
 from penstock.benchmarks.targets import Target
 from penstock.cli import main
@@ -250,14 +251,21 @@ def test_the_cost_of_the_barrier_is_a_share_of_batch_time():
 
 def result(**changes):
     measured = [series([batch(10), batch(20)], manager="local", side="hdfs-2", operator="join")]
-    fields = {"name": "overhead", "spark": "4.2.0", "machine": "2 cores", "command": "penstock bench overhead"}
+    fields = {
+        "name": "overhead",
+        "spark": "4.2.0",
+        "commit": "abc",
+        "date": "2026-01-31",
+        "machine": "2 cores",
+        "command": "penstock bench overhead",
+    }
     checked = [Target("a", 1.0, 1.1), Target("b, at least", None, 5.0, at_least=True)]
     return report.Result(**fields, cases=report.cases("overhead", measured), targets=checked, **changes)
 
 
 def test_the_json_has_the_published_form():
     written = json.loads(json.dumps(report.to_json(result())))
-    assert list(written) == ["name", "spark", "machine", "command", "cases", "targets"]
+    assert list(written) == ["name", "spark", "commit", "date", "machine", "command", "cases", "targets"]
     assert written["cases"][0] == {
         "case": "join, local file manager, hdfs-2: batch",
         "unit": "ms",
@@ -279,6 +287,67 @@ def test_tables_show_every_case_and_target():
         assert "join, local file manager, hdfs-2: addBatch" in text
         assert "not measured" in text
         assert "at least 5" in text
+
+
+def test_a_page_names_what_was_measured_and_when():
+    assert "commit abc, 2026-01-31" in report.to_markdown(result())
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A repository with a product and a page of results, and its git."""
+
+    def git(*words):
+        done = subprocess.run(["git", "-C", tmp_path, *words], check=True, capture_output=True, text=True)  # noqa: S607
+        return done.stdout.strip()
+
+    def change(path, text):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+        git("add", "-A")
+        git("commit", "-qm", path)
+
+    git("init", "-q")
+    for name, value in (("user.name", "test"), ("user.email", "test@invalid")):
+        git("config", name, value)
+    change("jvm/src/main/a.scala", "1")
+    return tmp_path, change
+
+
+def reasons(root):
+    return {found.page.stem: found.reason for found in revision.stale(root, root / "benchmarks/results")}
+
+
+def test_pages_are_stale_when_what_they_measure_has_changed(checkout):
+    root, change = checkout
+    commit = revision.of(root, "overhead")
+    change("benchmarks/results/overhead.json", json.dumps({"name": "overhead --op join", "commit": commit}))
+    change("benchmarks/results/plan.json", json.dumps({"name": "plan", "commit": commit}))
+    change("README.md", "words")
+    assert reasons(root) == {}
+    change("jvm/src/main/a.scala", "2")
+    assert reasons(root) == {"overhead": f"1 commits since {commit} have changed what it measures"}
+    change("python/penstock/planning/b.py", "1")
+    assert set(reasons(root)) == {"overhead", "plan"}
+
+
+def test_pages_that_do_not_say_what_was_measured_are_stale(checkout):
+    root, change = checkout
+    (root / "jvm/src/main/a.scala").write_text("not committed")
+    dirty = revision.of(root, "overhead")
+    change("benchmarks/results/dirty.json", json.dumps({"name": "overhead", "commit": dirty}))
+    change("benchmarks/results/none.json", json.dumps({"name": "overhead"}))
+    change("benchmarks/results/other.json", json.dumps({"name": "overhead", "commit": "0123456789ab"}))
+    found = reasons(root)
+    assert "not committed" in found["dirty"]
+    assert found["none"] == "it names no commit"
+    assert found["other"] == "commit 0123456789ab is not in this checkout"
+    assert revision.of(None, "plan") == revision.UNKNOWN
+
+
+def test_which_benchmark_must_be_said(capsys):
+    assert main(["bench"]) != 0
+    assert "Which benchmark?" in capsys.readouterr().err
 
 
 def arguments(*words):
