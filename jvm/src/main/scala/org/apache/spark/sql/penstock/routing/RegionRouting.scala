@@ -63,7 +63,7 @@ final class RegionRouting(
 ) {
 
   /** The keys that had much of the batch, the heaviest first. */
-  lazy val heavyKeys: Seq[KeyShare] = load.heavyKeys(barrier.decision.fold(0L)(_.rows.sum))
+  def heavyKeys: Seq[KeyShare] = load.heavyKeys(barrier.decision.fold(0L)(_.rows.sum))
 
   /** How balanced the batch was, once its tasks have run; None where no shard was bound. */
   def outcome: Option[BindingOutcome] = barrier.decision.map { d =>

@@ -57,8 +57,45 @@ object StreamJoinCases {
   private def rangedInFormat(joinType: String, version: Int) =
     inFormat(s"join, $joinType", version)(ranged(_, joinType))
 
+  /** Where the watermark moves and no rows come, rows wait for the next that do. */
+  private val withoutEmptyBatches: Seq[OperatorCase] = Seq("left_outer", "full_outer", "left_semi").map { joinType =>
+    OperatorCase(
+      s"join, $joinType, without batches of no data",
+      Append(),
+      stock = Engine.RocksDb,
+      conf = Map("spark.sql.streaming.noDataMicroBatches.enabled" -> "false"),
+      twoInputs = true
+    )(ranged(_, joinType))
+  }
+
+  /** The watermark is that of the input that is ahead: what is late by it is lost, on either side alike. */
+  private val aheadOfOneInput: OperatorCase = OperatorCase(
+    "join, full_outer, watermark of the input that is ahead",
+    Append(),
+    stock = Engine.RocksDb,
+    conf = Map("spark.sql.streaming.multipleWatermarkPolicy" -> "max"),
+    twoInputs = true
+  )(ranged(_, "full_outer"))
+
+  /** Keys that are null on both sides meet. */
+  private val nullSafe: OperatorCase = OperatorCase(
+    "join by keys that may be null",
+    Append(),
+    stock = Engine.RocksDb,
+    twoInputs = true,
+    evidence = Seq("null")
+  ) { in =>
+    def keyed(frame: DataFrame, key: String, value: String, time: String) =
+      frame.select(when(col("key") > 2, col("key")).as(key), col("value").as(value), col("ts").as(time))
+    val near = "rightTime >= leftTime - interval 3 seconds and rightTime <= leftTime + interval 4 seconds"
+    keyed(in.leftWatermarked, "leftKey", "leftValue", "leftTime")
+      .join(keyed(in.rightWatermarked, "rightKey", "value", "rightTime"), expr(s"leftKey <=> rightKey and $near"))
+  }
+
+  private val lessUsual: Seq[OperatorCase] = withoutEmptyBatches :+ aheadOfOneInput :+ nullSafe
+
   private val inDefaultFormats: Seq[OperatorCase] =
-    Seq(inner, fullOuter) ++ Seq("left_outer", "right_outer", "left_semi").map(inDefaultFormat)
+    Seq(inner, fullOuter) ++ Seq("left_outer", "right_outer", "left_semi").map(inDefaultFormat) ++ lessUsual
 
   private def inFormats(versions: Seq[Int]): Seq[OperatorCase] =
     versions.map(version => inFormat("join without watermark", version)(unbounded)) ++
