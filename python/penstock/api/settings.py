@@ -28,3 +28,9 @@ def settings() -> tuple[Setting, ...]:
     """All settings, by key."""
     text = files("penstock").joinpath("_configuration.json").read_text(encoding="utf-8")
     return tuple(Setting(**entry) for entry in json.loads(text)["settings"])
+
+
+def default(name: str) -> str:
+    """Give the default of a setting as text, by what follows ``spark.penstock.`` in its key."""
+    (found,) = (setting.default for setting in settings() if setting.option == f"penstock.{name}")
+    return found

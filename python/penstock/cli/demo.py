@@ -2,7 +2,8 @@
 
 The data are replayed by event time, through files or through Kafka: as many rows a second as there were at that time of
 the day. Plain Spark runs as it comes, then as one who knows this machine would set it, then Penstock as it comes. In
-the end every row of every answer is compared; exit status 1 where one differs.
+the end every row of every answer is compared; exit status 1 where one differs. What it is worth to place the data's
+keys is counted besides: `--trace` writes what is counted, for `penstock simulate`, and replays nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from rich.console import Console
 from rich.live import Live
 
 from penstock.api.errors import PenstockError
+from penstock.cli._files import check_writable
 from penstock.cli._options import invalid
 from penstock.demo import runner
 from penstock.demo.answers import judge
@@ -66,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="what `make kafka-jars` wrote; default: %(default)s, of a checkout",
     )
+    parser.add_argument("--trace", type=Path, metavar="FILE", help="write the work of each key here, and end")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every batch of every run here")
     parser.add_argument("--png", type=Path, metavar="FILE", help="write a picture of the runs over time here")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write one page with all of it here")
@@ -74,6 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run all variants, one after the other, and compare."""
     _check(arguments)
+    check_writable(arguments, "json", "png", "html", "trace")
     if arguments.html or arguments.png:
         # Not after all the work.
         from penstock.charts import html, picture  # noqa: PLC0415
@@ -84,6 +88,9 @@ def run(arguments: argparse.Namespace) -> int:
             "PENSTOCK_NO_DATA",
             f"{file} does not exist. Run this in a checkout of the project, or name its folder data with --folder.",
         )
+    if arguments.trace:
+        _write_trace(question, file, arguments.trace)
+        return 0
     console = Console()
     with tempfile.TemporaryDirectory(prefix="penstock-demo-") as folder:
         work = Path(folder)
@@ -116,6 +123,11 @@ def run(arguments: argparse.Namespace) -> int:
         notes = [_how(arguments, question), verdict, sentence(question, placed)]
         arguments.html.write_text(html.page(question.asks, notes, HEADER, rows, drawn))
     return 0 if equal else 1
+
+
+def _write_trace(question: Question, file: Path, trace: Path) -> None:
+    pq.write_table(question.trace(question.streams(pq.read_table(file))), trace)
+    print(f"penstock simulate {trace} --cost cost --interval {question.interval.total_seconds():g}")
 
 
 def _all(

@@ -1,9 +1,9 @@
 """Show what policies would make of a trace, before anything is installed.
 
 The trace is a Parquet or CSV file with a time and a key in each row, and perhaps what the row costs and how large the
-state of its key is. Keys are placed as Spark's hash places them. Or it is an event log of Spark's: then the state
+state of its key is. Keys are placed as Spark's hash places them. Or it is an event log of plain Spark: then the state
 partitions of a streaming query are placed, each with the time that its tasks took. Throughput is told over that of
-perfect balance.
+perfect balance. What is not said is as Penstock ships: shards, theta and pinned keys are the defaults of its settings.
 """
 
 from __future__ import annotations
@@ -18,16 +18,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.api.errors import PenstockError
+from penstock.api.settings import default
+from penstock.cli._files import check_writable
 from penstock.cli._options import invalid
+from penstock.cli._progress import Steps
 
 if TYPE_CHECKING:
     from penstock.charts.chart import Chart
+    from penstock.planning.policies import Setting
     from penstock.planning.simulation import Simulated
     from penstock.workloads.trace import Trace
 
 DEFAULT = "static,hindsight,hybrid,refine,mixed,ideal"
 DEFAULT_INTERVAL_S = 60.0
-LEAST = {"tasks": 1, "workers": 1, "shards": 1, "table": 0}
+LEAST = {"tasks": 1, "workers": 1, "shards": 1, "table": 0, "pinned": 0}
+SHIPPED = {"shards": int(default("shards")), "theta": float(default("theta")), "pinned": int(default("pinned.max"))}
+"""Defaults of options that are settings of queries too."""
 OF_TRACES = ("interval", "time", "key", "cost", "state")
 OF_EVENT_LOGS = ("query",)
 
@@ -39,9 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, default=1, metavar="W", help="that hybrid has; divides N; default 1")
     parser.add_argument("--policy", default=DEFAULT, metavar="A,B", help=f"which, or all; default {DEFAULT}")
     parser.add_argument("--interval", type=float, metavar="SECONDS", help="of a batch; default 60")
-    parser.add_argument("--shards", type=int, default=256, metavar="S", help="of refine and hybrid; default 256")
-    parser.add_argument("--theta", type=float, default=1.1, help="largest load over the mean that is left alone; 1.1")
-    parser.add_argument("--table", type=int, default=3000, metavar="KEYS", help="in a routing table, or pinned; 3000")
+    parser.add_argument("--shards", type=int, metavar="S", help=f"of refine and hybrid; default {SHIPPED['shards']}")
+    parser.add_argument(
+        "--theta", type=float, help=f"largest load over the mean that is left alone; default {SHIPPED['theta']}"
+    )
+    parser.add_argument("--pinned", type=int, metavar="KEYS", help=f"that hybrid pins; default {SHIPPED['pinned']}")
+    parser.add_argument("--table", type=int, default=3000, metavar="KEYS", help="in a routing table; default 3000")
+    parser.set_defaults(**SHIPPED)
     parser.add_argument("--time", metavar="COLUMN", help="timestamp or seconds; default time")
     parser.add_argument("--key", metavar="COLUMN", help="integer or string; default key")
     parser.add_argument("--cost", metavar="COLUMN", help="of a row, in any unit; 1 without")
@@ -62,6 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         # Not after all the work.
         from penstock.charts import picture  # noqa: PLC0415
     _check(arguments)
+    check_writable(arguments, "json", "png")
     names = list(POLICIES) if arguments.policy == "all" else arguments.policy.split(",")
     if unknown := [name for name in names if name not in POLICIES]:
         raise invalid("policy", ",".join(unknown), f"{', '.join(POLICIES)}, or all")
@@ -76,15 +87,23 @@ def run(arguments: argparse.Namespace) -> int:
         shards,
         arguments.theta,
         arguments.table,
+        arguments.pinned,
         workers=arguments.workers,
         total=trace.cost_by_key,
     )
     interval_s = 1.0 if is_log else arguments.interval or DEFAULT_INTERVAL_S
-    found = {name: simulate(trace.batches(interval_s), policy(name, setting), time.perf_counter_ns) for name in names}
-    print(_text(trace, found, arguments.tasks, ("tasks logged", "partitions") if is_log else ("rows", "keys")))
+    found = {}
+    steps = Steps(names, trace.batch_count(interval_s))
+    with steps.shown():
+        for name in names:
+            with steps.step() as told:
+                batches = trace.batches(interval_s)
+                found[name] = simulate(batches, policy(name, setting), time.perf_counter_ns, told)
+    print(_text(trace, found, setting, ("tasks logged", "partitions") if is_log else ("rows", "keys")))
     if arguments.json:
         written = {name: {"of_perfect": of.of_perfect, **asdict(of)} for name, of in found.items()}
-        arguments.json.write_text(json.dumps({"tasks": arguments.tasks, "policies": written}, indent=1) + "\n")
+        told_of = {"tasks": arguments.tasks, "settings": _settings(setting), "policies": written}
+        arguments.json.write_text(json.dumps(told_of, indent=1) + "\n")
     if arguments.png:
         picture.draw(_charts(found, "ms" if is_log else "cost"), arguments.png)
     return 0
@@ -133,11 +152,17 @@ def _check(arguments: argparse.Namespace) -> None:
         raise invalid("interval", arguments.interval, "more than 0 seconds")
 
 
-def _text(trace: Trace, found: dict[str, Simulated], tasks: int, counted: tuple[str, str]) -> str:
+def _settings(setting: Setting) -> dict[str, float]:
+    """By the names that queries have for them."""
+    return {"shards": setting.shards, "theta": setting.theta, "pinned.max": setting.pinned}
+
+
+def _text(trace: Trace, found: dict[str, Simulated], setting: Setting, counted: tuple[str, str]) -> str:
     batches = len(next(iter(found.values())).imbalance) if found else 0
     rows, keys = counted
     lines = [
-        f"{len(trace.key):,} {rows}, {len(trace.hashes):,} {keys}, {batches:,} batches, {tasks} tasks",
+        f"{len(trace.key):,} {rows}, {len(trace.hashes):,} {keys}, {batches:,} batches, {setting.tasks} tasks",
+        *([_hybrid(setting)] if "hybrid" in found else []),
         "",
         "policy     throughput  imbalance  worst batch  state moved  table  planning",
         "           of perfect     median                   a batch   most    median",
@@ -149,6 +174,14 @@ def _text(trace: Trace, found: dict[str, Simulated], tasks: int, counted: tuple[
             f"  {_median(of.planning_ms):>5.1f} ms"
         )
     return "\n".join(lines)
+
+
+def _hybrid(setting: Setting) -> str:
+    shipped = (setting.shards, setting.theta, setting.pinned) == tuple(SHIPPED.values())
+    return (
+        f"hybrid{' as shipped' if shipped else ''}: {setting.shards} shards, theta {setting.theta:g}, "
+        f"up to {setting.pinned} pinned keys"
+    )
 
 
 def _median(values: Sequence[float]) -> float:

@@ -13,7 +13,6 @@ from penstock.workloads.questions.question import TIME
 from penstock.workloads.trace import Columns, of_table
 
 TASKS = 8
-THETA = 1.05
 _WORDS = {
     "static": "by hash, as Spark does",
     "hindsight": "once, knowing all that will come",
@@ -42,9 +41,12 @@ class Placement:
 
 
 def placements(question: Question, streams: Mapping[str, pa.Table]) -> list[Placement]:
-    """Compare ways to place the keys of a question's data on 8 tasks, in batches of the question's interval."""
+    """Compare ways to place the keys of a question's data on 8 tasks, in batches of the question's interval.
+
+    With what `penstock simulate` has where nothing is said.
+    """
     trace = of_table(question.trace(streams), Columns(TIME, "key", "cost"), Path(question.file))
-    setting = Setting(trace.hashes, TASKS, theta=THETA, total=trace.cost_by_key)
+    setting = Setting(trace.hashes, TASKS, total=trace.cost_by_key)
     batches = list(trace.batches(question.interval.total_seconds()))
     return [
         Placement(name, words, simulate(batches, policy(name, setting), lambda: 0).of_perfect)

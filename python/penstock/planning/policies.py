@@ -13,10 +13,10 @@ from penstock.planning.key_routing import KeyPlan, KeyStatistics
 from penstock.planning.load import Loads, Placement, loads
 from penstock.planning.longest_first import longest_first
 from penstock.planning.partial_key_grouping import partial_key_grouping
-from penstock.planning.pinning import pin
 from penstock.planning.readj import readj_tuned
 from penstock.planning.refinement import refine
 from penstock.planning.repartitioning import repartition
+from penstock.planning.shard_pins import PinPlanner, ShardLoads
 from penstock.planning.spark_hash import Hashes, hash_ints, partition
 from penstock.planning.workers import Worth, place
 
@@ -66,7 +66,9 @@ class Setting:
     theta
         Largest load over the mean that is accepted, above 1.
     table
-        Entries that a routing table may have, and keys that may be pinned.
+        Entries that a routing table may have.
+    pinned
+        Keys that hybrid may pin.
     beta
         Of MinMig and Mixed.
     workers
@@ -78,8 +80,9 @@ class Setting:
     hashes: Hashes
     tasks: int
     shards: int = 256
-    theta: float = 1.1
+    theta: float = 1.003
     table: int = 3000
+    pinned: int = 16
     beta: float = mixed.DEFAULT_BETA
     workers: int = 1
     total: Loads | None = None
@@ -235,18 +238,18 @@ class Hybrid:
     """Penstock: shards bound to tasks by this batch's rows and learnt costs, pinned keys, and shards between workers.
 
     Binding moves no state: tasks of a worker share it. Pins do, from one shard to another on the same worker, and so do
-    plans for workers, which here are made whenever a batch gains by them: costs of a trace are in any unit.
+    plans for workers. Both are made whenever a batch gains by them: costs of a trace are in any unit.
     """
 
     def __init__(self, setting: Setting) -> None:
         self._home = partition(setting.hashes, setting.shards)
         self._shard = self._home
-        self._pinned: NDArray[np.bool_] = np.zeros(len(setting.hashes), dtype=np.bool_)
+        self._pins = PinPlanner()
+        self._pinned: tuple[int, ...] = ()
         self._setting = setting
-        shards = setting.shards + setting.table
+        shards = setting.shards + setting.pinned
         self._cost_per_row: Loads = np.full(shards, np.nan)
         self._worker: Placement = (np.arange(shards) % setting.workers).astype(np.int32)
-        self._key_worker: Placement = self._worker[self._home]
         self._cores: Loads = np.full(setting.workers, setting.tasks / setting.workers)
 
     def loads(self, batch: Batch) -> Loads:
@@ -259,24 +262,37 @@ class Hybrid:
 
     def plan(self, batch: Batch) -> Step:
         """See `Policy`."""
-        setting, before = self._setting, self._pinned
-        shard_load = loads(self._home, batch.cost_by_key, setting.shards)
-        pins = pin(
-            shard_load, self._home, batch.cost_by_key, before, setting.tasks, theta=setting.theta, most=setting.table
-        )
-        self._pinned = pins.pinned
-        own = np.flatnonzero(pins.pinned)
-        self._shard = self._home.copy()
-        self._shard[own] = setting.shards + np.arange(len(own))
-        # A pinned key begins where its home shard is, and keeps its worker while it is pinned.
-        self._key_worker = np.where(pins.pinned & before, self._key_worker, self._worker[self._home])
-        self._worker[setting.shards : setting.shards + len(own)] = self._key_worker[own]
+        shards, before = self._setting.shards, self._shard
+        self._pin(batch)
         rows = batch.rows_by(self._shard, len(self._cost_per_row))
         cost = loads(self._shard, batch.cost_by_key, len(self._cost_per_row))
         self._cost_per_row = np.where(rows > 0, cost / np.maximum(rows, 1), np.nan)
+        parted = float(batch.memory[(before >= shards) != (self._shard >= shards)].sum())
         travelled = self._travel(cost, loads(self._shard, batch.memory, len(cost)))
-        self._key_worker = self._worker[self._shard]
-        return Step(float(batch.memory[before != pins.pinned].sum()) + travelled, len(own))
+        return Step(parted + travelled, len(self._pinned))
+
+    def _pin(self, batch: Batch) -> None:
+        """Plan which hashes have a shard of their own; a shard that is new is where its home shard is."""
+        setting = self._setting
+        used = setting.shards + len(self._pinned)
+        amounts = [loads(self._shard, amount, used) for amount in (batch.cost_by_key, batch.memory)]
+        heavy = batch.cost_by_key > 0
+        planned = self._pins.plan(
+            ShardLoads(setting.shards, self._pinned, *amounts),
+            setting.hashes[heavy],
+            batch.cost_by_key[heavy],
+            setting.tasks,
+            theta=setting.theta,
+            most=setting.pinned,
+            worth=Worth(bytes_per_ms=float("inf"), move_ms=0.0),
+        )
+        chosen = tuple(planned.hashes)
+        worker_of = dict(zip(self._pinned, self._worker[setting.shards :].tolist(), strict=False))
+        self._shard = self._home.copy()
+        for shard, pinned in enumerate(chosen, setting.shards):
+            self._shard[setting.hashes == pinned] = shard
+            self._worker[shard] = worker_of.get(pinned, self._worker[pinned % setting.shards])
+        self._pinned = chosen
 
     def _bound(self, weight: Loads) -> Placement:
         each = self._setting.tasks // self._setting.workers

@@ -41,13 +41,17 @@ class Simulated:
         return sum(self.mean) / longest if longest > 0 else 1.0
 
 
-def simulate(batches: Iterable[Batch], policy: Policy, clock_ns: Callable[[], int]) -> Simulated:
+def simulate(
+    batches: Iterable[Batch], policy: Policy, clock_ns: Callable[[], int], told: Callable[[], None] = lambda: None
+) -> Simulated:
     """Play batches to a policy.
 
     Parameters
     ----------
     clock_ns
         For the time of planning, such as `time.perf_counter_ns`; nothing else depends on it.
+    told
+        Is called after each batch.
     """
     rows = []
     for batch in batches:
@@ -57,6 +61,7 @@ def simulate(batches: Iterable[Batch], policy: Policy, clock_ns: Callable[[], in
         planning_ms = (clock_ns() - begin) / 1e6
         memory = float(batch.memory.sum())
         migrated = step.migrated / memory if memory > 0 else 0.0
+        told()
         rows.append((imbalance(load), float(load.max()), float(np.mean(load)), migrated, step.table, planning_ms))
     columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(6)]
     return Simulated(*columns)

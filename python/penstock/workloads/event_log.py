@@ -13,6 +13,8 @@ import numpy as np
 from penstock.api.errors import PenstockError
 from penstock.workloads.trace import Trace
 
+PLUGIN = "io.penstock.PenstockPlugin"
+PROGRESS = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent"
 QUERY = "sql.streaming.queryId"
 BATCH = "streaming.sql.batchId"
 CODECS = {".zstd": "zstd", ".zst": "zstd"}
@@ -32,6 +34,35 @@ class _Stage:
         return sum(rows for _, rows in self.tasks.values())
 
 
+@dataclass
+class _Log:
+    """What of a log is read."""
+
+    stages: dict[int, _Stage] = field(default_factory=lambda: defaultdict(_Stage))
+    batch_of: dict[int, tuple[str, int]] = field(default_factory=dict)
+    """Query and batch of a stage."""
+    shards: dict[tuple[str, int], int] = field(default_factory=dict)
+    """State partitions of a query's batch, as its progress tells them; 0 where they are not Penstock's."""
+    binds: bool = False
+    """Whether the application has the plugin in a mode in which tasks run several partitions."""
+
+    def by_query(self) -> dict[str, dict[int, _Stage]]:
+        """Find the stage of each query and batch that read most rows."""
+        found: dict[str, dict[int, _Stage]] = defaultdict(dict)
+        for number, (query, batch) in self.batch_of.items():
+            stage = self.stages.get(number)
+            if stage and stage.rows > found[query].get(batch, _Stage()).rows:
+                found[query][batch] = stage
+        return {query: batches for query, batches in found.items() if batches}
+
+    def is_bound(self, query: str, batches: dict[int, _Stage]) -> bool:
+        """Say whether tasks of a query ran several partitions each."""
+        known = {batch: shards for (of, batch), shards in self.shards.items() if of == query}
+        if not known:
+            return self.binds
+        return any(len(batches[batch].tasks) < shards for batch, shards in known.items() if batch in batches)
+
+
 def is_event_log(path: Path) -> bool:
     """Say whether a path looks like an event log: a folder of rolled files, or a file that begins with an event."""
     if path.is_dir() or path.suffix in (*CODECS, *OTHER_CODECS):
@@ -46,7 +77,8 @@ def read(path: Path, query: str | None = None) -> Trace:
     """Read the tasks of a query: a row for each state partition and batch, with the task's time as its cost.
 
     Of each batch the stage counts that read most rows from a shuffle. A partition stands for its keys: the log does not
-    know these, so that policies can place partitions only. Its time includes what every task takes.
+    know these, so that policies can place partitions only. Its time includes what every task takes. A run under
+    Penstock is refused where its tasks ran several partitions: how long each of them took is not in the log.
 
     Parameters
     ----------
@@ -59,9 +91,10 @@ def read(path: Path, query: str | None = None) -> Trace:
     ------
     PenstockError
         ``PENSTOCK_BAD_TRACE`` where that is no event log, has no batch of a query that reads a shuffle, has several
-        queries and none was named, or does not have the one that was named.
+        queries and none was named, does not have the one that was named, or has one whose tasks Penstock has bound.
     """
-    by_query = _stages(path)
+    log = _read(path)
+    by_query = log.by_query()
     if not by_query:
         raise _bad(path, "no task of a streaming query in it has read a shuffle; is it of another application?")
     have = ", ".join(sorted(by_query))
@@ -69,7 +102,15 @@ def read(path: Path, query: str | None = None) -> Trace:
         raise _bad(path, f"it has several queries, {have}; choose one with --query")
     if query is not None and query not in by_query:
         raise _bad(path, f"it has no query {query} (--query); it has {have}")
-    batches = by_query[query or next(iter(by_query))]
+    chosen = query or next(iter(by_query))
+    batches = by_query[chosen]
+    if log.is_bound(chosen, batches):
+        raise _bad(
+            path,
+            "it is of a run under Penstock, whose tasks ran several state partitions each: what one of them took is "
+            "not in it. Take the log of a run with spark.penstock.mode=observe, which has a task for each, or a trace "
+            "of the query's keys",
+        )
     rows = [
         (number, partition, *batches[batch].tasks[partition])
         for number, batch in enumerate(sorted(batches))
@@ -81,27 +122,35 @@ def read(path: Path, query: str | None = None) -> Trace:
     return Trace(number, partition.astype(np.int64), time_ms, None, np.arange(keys, dtype=np.int32), read_rows)
 
 
-def _stages(path: Path) -> dict[str, dict[int, _Stage]]:
-    """Find the stage of each query and batch that read most rows."""
-    batch_of: dict[int, tuple[str, int]] = {}
-    stages: dict[int, _Stage] = defaultdict(_Stage)
+def _read(path: Path) -> _Log:
+    log = _Log()
     for event in _events(path):
-        if event["Event"] == "SparkListenerJobStart":
+        kind = event["Event"]
+        if kind == "SparkListenerJobStart":
             properties = event.get("Properties") or {}
             if QUERY in properties and BATCH in properties:
                 for stage in event["Stage IDs"]:
-                    batch_of[stage] = properties[QUERY], int(properties[BATCH])
-        elif event["Event"] == "SparkListenerTaskEnd" and event["Task End Reason"]["Reason"] == "Success":
+                    log.batch_of[stage] = properties[QUERY], int(properties[BATCH])
+        elif kind == "SparkListenerTaskEnd" and event["Task End Reason"]["Reason"] == "Success":
             metrics, task = event.get("Task Metrics") or {}, event["Task Info"]
             read_rows = (metrics.get("Shuffle Read Metrics") or {}).get("Total Records Read", 0)
             at = task.get("Partition ID", task["Index"])
-            stages[event["Stage ID"]].tasks[at] = float(metrics.get("Executor Run Time", 0)), float(read_rows)
-    by_query: dict[str, dict[int, _Stage]] = defaultdict(dict)
-    for stage, (query, batch) in batch_of.items():
-        found = stages.get(stage)
-        if found and found.rows > by_query[query].get(batch, _Stage()).rows:
-            by_query[query][batch] = found
-    return {query: batches for query, batches in by_query.items() if batches}
+            log.stages[event["Stage ID"]].tasks[at] = float(metrics.get("Executor Run Time", 0)), float(read_rows)
+        elif kind == "SparkListenerEnvironmentUpdate":
+            conf = dict(event.get("Spark Properties") or [])
+            plugins = [name.strip() for name in conf.get("spark.plugins", "").split(",")]
+            log.binds = PLUGIN in plugins and conf.get("spark.penstock.mode", "on").lower() == "on"
+        elif kind == PROGRESS:
+            progress = event["progress"]
+            partitions = [o["numShufflePartitions"] for o in progress.get("stateOperators") or [] if _is_ours(o)]
+            # A query that waits repeats its newest batch.
+            if "addBatch" in (progress.get("durationMs") or {}):
+                log.shards[progress["id"], progress["batchId"]] = max(partitions, default=0)
+    return log
+
+
+def _is_ours(operator: dict[str, Any]) -> bool:
+    return any(name.startswith("penstock") for name in operator.get("customMetrics") or {})
 
 
 def _events(path: Path) -> Iterator[dict[str, Any]]:

@@ -74,12 +74,18 @@ class Trace:
         """Cost of each key over the whole trace, shape ``(keys,)``."""
         return loads(self.key, self.cost, len(self.hashes))
 
+    def batch_count(self, interval_s: float) -> int:
+        """Count the batches that `batches` gives."""
+        return len(self._bounds(interval_s)) - 1 if len(self.time_s) else 0
+
+    def _bounds(self, interval_s: float) -> list[int]:
+        number = np.floor((self.time_s - self.time_s[0]) / interval_s) if len(self.time_s) else self.time_s
+        return [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(number)]
+
     def batches(self, interval_s: float) -> Iterator[Batch]:
         """Cut into batches of so much time; there is none for a time without rows."""
-        number = np.floor((self.time_s - self.time_s[0]) / interval_s) if len(self.time_s) else self.time_s
-        bounds = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(number)]
         memory: Loads = np.zeros(len(self.hashes))
-        for start, end in pairwise(bounds):
+        for start, end in pairwise(self._bounds(interval_s)):
             if start == end:
                 continue
             key = self.key[start:end]

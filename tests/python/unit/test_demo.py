@@ -28,6 +28,7 @@ from penstock.workloads.shuffle_loads import StageLoad
 from rich.console import Console
 
 DATA = Path(__file__).parents[3] / "data"
+README = Path(__file__).parents[3] / "README.md"
 START = datetime(2001, 1, 1, tzinfo=UTC)
 
 
@@ -290,13 +291,45 @@ def test_every_word_of_a_line_is_work():
     assert set(trace[TIME].to_pylist()) == {START}
 
 
-@pytest.mark.parametrize("name", ["flights", "taxi", "nasa"])
-def test_what_placing_is_worth_on_the_real_data(name):
+IN_README = {
+    "flights": "flights, airport, an hour",
+    "taxi": "taxis, zone, an hour",
+    "books": "books, word, 1,000 lines",
+    "nasa": "web server, visitor, 15 minutes",
+}
+
+
+def printed_in_readme(name):
+    """Cells of a line of the README's table: static, hindsight, mixed, hybrid."""
+    (line,) = (line for line in README.read_text().splitlines() if line.startswith(f"| {IN_README[name]} |"))
+    return [cell.strip() for cell in line.strip("|").split("|")[1:]]
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_what_placing_is_worth_on_the_real_data_is_what_the_readme_prints(name):
     question = QUESTIONS[name]
     found = placements(question, question.streams(pq.read_table(DATA / question.file)))
-    worth = {of.policy: of.of_perfect for of in found}
-    assert set(worth) == {"static", "hindsight", "mixed", "hybrid"}
-    assert all(0 < share <= 1 for share in worth.values())
-    assert worth["hybrid"] > 1.1 * worth["static"]
+    assert [of.policy for of in found] == ["static", "hindsight", "mixed", "hybrid"]
+    assert [f"{of.of_perfect:.0%}".replace("%", " %") for of in found] == printed_in_readme(name)
     text = sentence(question, found)
     assert all(f"{of.words} {of.of_perfect:.0%}" in text for of in found)
+
+
+def test_the_trace_that_is_counted_is_written_and_simulated_alike(tmp_path, capsys):
+    """As the README says to see its table's numbers."""
+    trace, result = tmp_path / "nasa.parquet", tmp_path / "result.json"
+    assert cli.main(["demo", "--data", "nasa", "--folder", str(DATA), "--trace", str(trace)]) == 0
+    told = capsys.readouterr().out
+    command = told[told.index("penstock simulate ") :].split()[1:]
+    assert command == ["simulate", str(trace), "--cost", "cost", "--interval", "900"]
+    assert cli.main([*command, "--json", str(result)]) == 0
+    policies = json.loads(result.read_text())["policies"]
+    counted = [policies[name]["of_perfect"] for name in ("static", "hindsight", "mixed", "hybrid")]
+    assert [f"{share:.0%}".replace("%", " %") for share in counted] == printed_in_readme("nasa")
+
+
+@pytest.mark.parametrize("option", ["json", "png", "html", "trace"])
+def test_a_file_that_cannot_be_written_is_found_before_the_replay(option, tmp_path, capsys):
+    place = tmp_path / "no" / "folder"
+    assert cli.main(["demo", "--folder", str(tmp_path), f"--{option}", str(place)]) == 2
+    assert f"--{option} is {place}, which cannot be written" in capsys.readouterr().err

@@ -37,6 +37,19 @@ def events(query="q", first_stage=0):
     return made
 
 
+def progress(batch, partitions, query="q", metrics=("penstockShardsLoaded",)):
+    """What Spark tells of a batch, as far as it is read."""
+    operator = {"numShufflePartitions": partitions, "customMetrics": dict.fromkeys(metrics, 0)}
+    durations = {"addBatch": 5, "triggerExecution": 7}
+    told = {"id": query, "batchId": batch, "durationMs": durations, "stateOperators": [operator]}
+    return {"Event": "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent", "progress": told}
+
+
+def environment(**conf):
+    properties = [["spark.plugins", "a.b.C,io.penstock.PenstockPlugin"], *([f"spark.{k}", v] for k, v in conf.items())]
+    return {"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": properties}
+
+
 def written(path, made, compression=None):
     path.parent.mkdir(exist_ok=True)
     with pa.output_stream(str(path), compression=compression) as stream:
@@ -83,6 +96,38 @@ def test_one_of_several_queries(tmp_path):
     check(read(path, "other"))
     with pytest.raises(PenstockError, match=r"no query third \(--query\); it has other, q"):
         read(path, "third")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        [environment(), progress(0, 64), progress(1, 64)],
+        [progress(1, 64)],
+        [environment()],
+        [environment(**{"penstock.mode": "on"}), progress(0, 4, "another")],
+    ],
+)
+def test_a_run_whose_tasks_ran_several_partitions_is_refused(more, tmp_path):
+    """What each partition took is not in its log."""
+    path = written(tmp_path / "log", events() + more)
+    with pytest.raises(PenstockError, match="under Penstock, whose tasks ran several state partitions each") as caught:
+        read(path)
+    assert caught.value.error_class == "PENSTOCK_BAD_TRACE"
+    assert "spark.penstock.mode=observe" in caught.value.detail
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        [environment(**{"penstock.mode": "observe"})],
+        [environment(**{"penstock.mode": "off"})],
+        # Of this query a task ran a partition, whatever others did.
+        [environment(), progress(0, 4), progress(1, 4), progress(0, 64, "another")],
+        [environment(), progress(0, 64, metrics=["rocksdbGetCount"])],
+    ],
+)
+def test_a_run_with_a_task_for_each_partition_is_read(more, tmp_path):
+    check(read(written(tmp_path / "log", events() + more)))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pyarrow.parquet
 import pytest
 from penstock import cli
 from penstock.api.errors import PenstockError
+from penstock.api.settings import default
 from penstock.planning.load import imbalance, loads
 from penstock.planning.policies import POLICIES, Batch, Setting, policy
 from penstock.planning.simulation import simulate
@@ -195,6 +196,79 @@ def test_the_command_prints_and_writes(tmp_path, capsys):
     assert list(written["policies"]) == ["static", "hindsight", "hybrid", "refine", "mixed", "ideal"]
     assert len(written["policies"]["static"]["imbalance"]) == 6
     assert written["policies"]["ideal"]["of_perfect"] == 1.0
+
+
+def test_it_answers_for_penstock_as_it_ships(tmp_path, capsys):
+    """Threshold, shards and pinned keys are the defaults of the settings, and what was counted with is told."""
+    path = write(tmp_path / "t.csv", {"time": np.arange(400), "key": np.arange(400) % 40})
+    result = tmp_path / "result.json"
+    assert cli.main(["simulate", str(path), "--policy", "hybrid", "--json", str(result)]) == 0
+    shipped = {name: default(name) for name in ("shards", "theta", "pinned.max")}
+    assert "hybrid as shipped: 256 shards, theta 1.003, up to 16 pinned keys" in capsys.readouterr().out
+    counted = json.loads(result.read_text())["settings"]
+    assert {name: str(counted[name]) for name in shipped} == shipped
+    options = ["--theta", "1.2", "--pinned", "3"]
+    assert cli.main(["simulate", str(path), "--policy", "hybrid", *options]) == 0
+    assert "hybrid: 256 shards, theta 1.2, up to 3 pinned keys" in capsys.readouterr().out
+
+
+def test_what_is_counted_without_a_command_is_as_it_ships_too():
+    setting = Setting(hashes(), TASKS)
+    shipped = [str(value) for value in (setting.shards, setting.theta, setting.pinned)]
+    assert shipped == [default(name) for name in ("shards", "theta", "pinned.max")]
+
+
+def test_no_more_keys_are_pinned_than_may_be(tmp_path):
+    """Of 4 shards for 8 tasks every key that is left in one is too much."""
+    random = np.random.default_rng(2)
+    path = write(tmp_path / "t.csv", {"time": np.arange(4000), "key": random.integers(0, 60, 4000)})
+    result = tmp_path / "result.json"
+
+    def most(*options):
+        given = ["--interval", "500", "--shards", "4", "--policy", "hybrid", "--json", str(result), *options]
+        assert cli.main(["simulate", str(path), *given]) == 0
+        return max(json.loads(result.read_text())["policies"]["hybrid"]["table"])
+
+    assert most() == 16
+    assert most("--pinned", "5") == 5
+    assert most("--pinned", "0") == 0
+
+
+def test_a_pinned_key_comes_home_as_late_as_in_a_query():
+    """The planner of pins is the one that a query has: a key that is hot every other batch keeps its shard."""
+    keys = np.arange(KEYS)
+    home = np.mod(hashes(), 128)
+    neighbour = int(np.flatnonzero(home == home[0])[1])
+    hot = np.repeat([0, neighbour], [2000, 400])
+    made = policy("hybrid", Setting(hashes(), TASKS, shards=128))
+    tables = []
+    for number in range(8):
+        key = np.concatenate([keys, hot]) if number % 2 == 0 else keys
+        tables.append(made.plan(Batch(key, np.ones(len(key)), np.ones(KEYS))).table)
+    assert min(tables) > 0
+
+
+@pytest.mark.parametrize("option", ["--json", "--png"])
+def test_a_file_that_cannot_be_written_is_found_before_the_work(option, tmp_path, capsys):
+    """The trace is not there either: it was not looked for."""
+    place = tmp_path / "no" / "such" / "folder"
+    assert cli.main(["simulate", str(tmp_path / "none.csv"), option, str(place)]) == 2
+    printed = capsys.readouterr().err
+    assert "[PENSTOCK_CANNOT_WRITE]" in printed
+    assert f"{option} is {place}" in printed
+
+
+def test_nothing_is_left_of_a_file_that_was_not_written(tmp_path):
+    result = tmp_path / "result.json"
+    assert cli.main(["simulate", str(tmp_path / "none.csv"), "--json", str(result)]) == 2
+    assert not result.exists()
+
+
+def test_it_tells_how_far_it_is(tmp_path, capsys):
+    path = write(tmp_path / "t.csv", {"time": np.arange(100), "key": np.arange(100)})
+    assert cli.main(["simulate", str(path), "--policy", "static,hybrid,ideal"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(",")[0] for line in lines] == ["static: 1 of 3", "hybrid: 2 of 3", "ideal: 3 of 3"]
 
 
 def test_no_rows(tmp_path, capsys):
