@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from penstock import __version__
 from penstock.api.errors import PenstockError
 
 EXTRAS = {"matplotlib": "pictures"}
@@ -30,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Exit status; 2 for a :class:`~penstock.PenstockError`, which is printed.
     """
     parser = argparse.ArgumentParser(prog="penstock", description="Penstock's command line.")
+    parser.add_argument("--version", action="version", version=f"penstock {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     given = sys.argv[1:] if arguments is None else arguments
     names = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]

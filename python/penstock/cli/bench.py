@@ -20,6 +20,7 @@ from penstock.api.errors import PenstockError
 from penstock.benchmarks import cluster, launch, machine, report, revision, samples, targets
 from penstock.benchmarks.samples import Series
 from penstock.benchmarks.targets import Target
+from penstock.cli._files import check_writable
 
 PLANNED_BINDING = "org.apache.spark.sql.penstock.benchmarks.PlannedBinding"
 PYTHON_OPERATOR = "transformWithState-python"
@@ -156,6 +157,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _list_stale()
     if arguments.name is None:
         raise PenstockError("PENSTOCK_BENCH_NAME", "Which benchmark? `penstock bench --help` lists them.")
+    check_writable(arguments, "json", "markdown", "samples")
     chosen = plan(arguments)
     spark = None if chosen.name in revision.PLANNERS else _spark_version()
     series = _plans(arguments, chosen) if spark is None else _batches(arguments, chosen, spark)

@@ -1,9 +1,11 @@
 """What an experiment found: claims of the paper beside our figures, and curves."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from penstock.charts.chart import Chart
+from penstock.reproduction.effort import Effort
 
 
 @dataclass(frozen=True)
@@ -102,3 +104,48 @@ class Reproduction:
     def claims(self) -> Sequence[Claim]:
         """Of all experiments."""
         return [claim for experiment in self.experiments for claim in experiment.claims]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What of a paper can be run again.
+
+    Parameters
+    ----------
+    title
+        Authors, title, and where it was published.
+    experiments
+        Functions that run them, in the order of the paper.
+    errata
+        Computes all of them.
+    left_out
+        Figures and tables that are not run again, and why.
+    """
+
+    title: str
+    experiments: Sequence[Callable[[Effort], Experiment]]
+    errata: Callable[[Effort], Sequence[Erratum]]
+    left_out: Sequence[tuple[str, str]] = ()
+
+    @property
+    def steps(self) -> Sequence[str]:
+        """Names of the parts that `reproduce` runs one after the other."""
+        return [*(run.__name__.replace("_", " ") for run in self.experiments), "errata"]
+
+    def reproduce(
+        self, effort: Effort, step: Callable[[], AbstractContextManager[object]] = nullcontext
+    ) -> Reproduction:
+        """Run everything again.
+
+        Parameters
+        ----------
+        step
+            Gives what is around each of `steps`.
+        """
+        experiments = []
+        for run in self.experiments:
+            with step():
+                experiments.append(run(effort))
+        with step():
+            errata = self.errata(effort)
+        return Reproduction(self.title, experiments, errata, self.left_out)

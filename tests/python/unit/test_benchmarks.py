@@ -452,6 +452,13 @@ def test_sidecars_must_cost_little():
     assert (ratio.value, ratio.met) == (pytest.approx(1.2), False)
 
 
+@pytest.mark.parametrize("option", ["json", "markdown", "samples"])
+def test_a_file_that_cannot_be_written_is_found_before_anything_is_measured(option, tmp_path, capsys):
+    place = tmp_path / "no" / "folder"
+    assert main(["bench", "plan", f"--{option}", str(place)]) == 2
+    assert f"--{option} is {place}, which cannot be written" in capsys.readouterr().err
+
+
 def test_planners_are_measured_without_spark(tmp_path):
     result = tmp_path / "plan.json"
     main(["bench", "plan", "--keys", "2000", "--rounds", "2", "--warm-up", "0", "--json", str(result)])

@@ -45,6 +45,13 @@ def test_jar_prints_an_existing_path(capsys):
     assert Path(capsys.readouterr().out.strip()).is_file()
 
 
+def test_the_version_is_told(capsys):
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out.strip() == f"penstock {penstock.__version__}"
+
+
 def test_unknown_commands_are_refused():
     with pytest.raises(SystemExit) as caught:
         cli.main(["no-such-command"])

@@ -12,11 +12,11 @@ from penstock.charts import picture
 from penstock.charts.chart import Chart, Line
 from penstock.reproduction import hash_ring
 from penstock.reproduction.effort import BRIEF, Effort
+from penstock.reproduction.elasticutor import PAPER as ELASTICUTOR
 from penstock.reproduction.elasticutor import assignment, executors
-from penstock.reproduction.elasticutor import reproduce as elasticutor
 from penstock.reproduction.experiment import Claim, Erratum, Experiment, Reproduction
+from penstock.reproduction.fang import PAPER as FANG
 from penstock.reproduction.fang import example, intervals, plans, table
-from penstock.reproduction.fang import reproduce as fang
 from penstock.reproduction.page import page
 
 PUBLISHED = Path(__file__).parents[3] / "docs" / "reproduction"
@@ -25,7 +25,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 @pytest.fixture(scope="module")
 def found():
-    return {"fang": fang(BRIEF), "elasticutor": elasticutor(BRIEF)}
+    return {"fang": FANG.reproduce(BRIEF), "elasticutor": ELASTICUTOR.reproduce(BRIEF)}
 
 
 @pytest.mark.parametrize("paper", ["fang", "elasticutor"])
@@ -39,7 +39,13 @@ def test_a_page_has_every_claim_and_picture(paper, tmp_path, capsys):
     assert all(file.read_bytes().startswith(PNG) for file in tmp_path.glob("*.png"))
     rows = re.findall(r"\| (agrees|\*\*differs\*\*) \|", text)
     agree = rows.count("agrees")
-    assert f"{agree} of {len(rows)} claims" in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert re.search(rf"{agree} of {len(rows)} claims agree, .* errata confirmed, in [\d.]+ s$", printed.out.strip())
+    # A line for each experiment, and one for the errata, as each is done.
+    steps = [re.fullmatch(r"(.+): (\d+) of (\d+), [\d.]+ s", line) for line in printed.err.splitlines()]
+    assert [int(step[2]) for step in steps] == list(range(1, int(steps[0][3]) + 1))
+    assert len(steps) == text.count("\n## ") - 2 + 1
+    assert steps[-1][1] == "errata"
 
 
 @pytest.mark.parametrize("paper", ["fang", "elasticutor"])
@@ -151,11 +157,13 @@ def test_a_page_says_what_differs_and_what_is_not_confirmed(tmp_path):
     [
         (["--out", "OUT", "--seed", "-1"], "--seed is -1; allowed: 0 or more"),
         (["--out", "FILE"], "which cannot be made"),
+        (["--out", "TAKEN"], "taken/fang.md, which cannot be written: Is a directory"),
     ],
 )
 def test_what_cannot_be_run_is_refused(arguments, message, tmp_path, capsys):
     (tmp_path / "file").write_text("")
-    places = {"OUT": str(tmp_path / "out"), "FILE": str(tmp_path / "file")}
+    (tmp_path / "taken" / "fang.md").mkdir(parents=True)
+    places = {name.upper(): str(tmp_path / name) for name in ("out", "file", "taken")}
     assert cli.main(["reproduce", "fang", *[places.get(a, a) for a in arguments]]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

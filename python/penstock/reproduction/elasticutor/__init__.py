@@ -1,8 +1,7 @@
 """Wang et al., Elasticutor: Rapid Elasticity for Realtime Stateful Stream Processing (SIGMOD 2019)."""
 
-from penstock.reproduction.effort import Effort
 from penstock.reproduction.elasticutor import assignment, errata, executors, scaling
-from penstock.reproduction.experiment import Reproduction
+from penstock.reproduction.experiment import Paper
 
 EXPERIMENTS = (
     executors.dynamics,
@@ -25,12 +24,9 @@ LEFT_OUT = (
     ("Figures 17 to 20", "The orders of the Shanghai Stock Exchange are not public."),
 )
 
-
-def reproduce(effort: Effort) -> Reproduction:
-    """Run everything again that counting or simulation can."""
-    return Reproduction(
-        paper="Wang et al., Elasticutor: Rapid Elasticity for Realtime Stateful Stream Processing (SIGMOD 2019)",
-        experiments=[run(effort) for run in EXPERIMENTS],
-        errata=errata.all_of(effort),
-        left_out=LEFT_OUT,
-    )
+PAPER = Paper(
+    "Wang et al., Elasticutor: Rapid Elasticity for Realtime Stateful Stream Processing (SIGMOD 2019)",
+    EXPERIMENTS,
+    errata.all_of,
+    LEFT_OUT,
+)

@@ -1,7 +1,6 @@
 """Fang et al., Parallel Stream Processing Against Workload Skewness and Variance (HPDC 2017)."""
 
-from penstock.reproduction.effort import Effort
-from penstock.reproduction.experiment import Reproduction
+from penstock.reproduction.experiment import Paper
 from penstock.reproduction.fang import discretization, errata, example, plans, skew, table, throughput
 
 EXPERIMENTS = (
@@ -29,12 +28,9 @@ LEFT_OUT = (
     ("Figure 16, TPC-H Q5", "It shows Storm's back-pressure between joins, which a model of balance does not have."),
 )
 
-
-def reproduce(effort: Effort) -> Reproduction:
-    """Run everything again that counting or simulation can."""
-    return Reproduction(
-        paper="Fang et al., Parallel Stream Processing Against Workload Skewness and Variance (HPDC 2017)",
-        experiments=[run(effort) for run in EXPERIMENTS],
-        errata=errata.all_of(effort),
-        left_out=LEFT_OUT,
-    )
+PAPER = Paper(
+    "Fang et al., Parallel Stream Processing Against Workload Skewness and Variance (HPDC 2017)",
+    EXPERIMENTS,
+    errata.all_of,
+    LEFT_OUT,
+)
