@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from typing import TYPE_CHECKING, Any
 
 from penstock.api.errors import PenstockError
@@ -18,13 +19,17 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415
 
 PLUGIN = "io.penstock.PenstockPlugin"
+PYTHON_KEYS = ("spark.pyspark.driver.python", "spark.pyspark.python", "spark.penstock.python")
+PYTHON_VARIABLES = ("PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON")
+"""What names the Python of the driver's planner: else it is the first on the path, which may be another."""
 
 
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     """Switch Penstock on for the session that a builder will make.
 
-    Picks the jar for the running PySpark, puts it on the class path, and adds the plugin to ``spark.plugins``. What
-    the builder has set stays. Settings are set like any others: ``builder.config("spark.penstock.theta", "1.1")``.
+    Picks the jar for the running PySpark, puts it on the class path, adds the plugin to ``spark.plugins``, and names
+    this Python for the driver's planner where nobody named one. What the builder has set stays. Settings are set like
+    any others: ``builder.config("spark.penstock.theta", "1.1")``.
 
     Parameters
     ----------
@@ -54,6 +59,10 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
         _refuse_hidden_jars(jar)
         builder.config("spark.jars", _with(str(jar), options.get("spark.jars")))
     builder.config("spark.plugins", _with(PLUGIN, options.get("spark.plugins")))
+    if all(options.get(key) in (None, "auto") for key in PYTHON_KEYS) and not any(
+        map(os.environ.get, PYTHON_VARIABLES)
+    ):
+        builder.config(PYTHON_KEYS[0], sys.executable)
     return builder
 
 

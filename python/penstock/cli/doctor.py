@@ -1,4 +1,4 @@
-"""Show what Penstock needs, what there is, what is switched off and why.
+"""Show what Penstock needs, what there is, what is switched off, why, and what that costs.
 
 Ends with status 1 where something is wrong. What is switched off is no fault.
 """
@@ -27,5 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _line(judgement: Judgement) -> str:
-    line = f"{judgement.state.value:<5}  {judgement.what:<17}  {judgement.found}"
-    return f"{line}\n{'':26}{judgement.remedy}" if judgement.remedy else line
+    lines = [f"{judgement.state.value:<5}  {judgement.what:<17}  {judgement.found}"]
+    lines += [f"{'':26}costs: {judgement.costs}"] if judgement.costs else []
+    lines += [f"{'':26}{judgement.remedy}"] if judgement.remedy else []
+    return "\n".join(lines)

@@ -15,6 +15,15 @@ PROVIDER = "io.penstock.PenstockStateStoreProvider"
 TRANSPORT_KEY = "spark.penstock.transport"
 OLDEST_JAVA = 17
 OLDEST_PYTHON = (3, 10)
+WITHOUT_PLANS = (
+    "no key is pinned, penstock.tasks=auto and penstock.latency.targetMs decide nothing, and policies of papers place "
+    "nothing. State, and binding by the rows of each batch, work."
+)
+WITHOUT_COURIERS = "on a cluster, shards that change executor are read from the checkpoint."
+PARTS_OF_PYSPARK = {
+    "Python operators": "transformWithState and applyInPandasWithState in Python fail. All other operators work.",
+    "Spark Connect": "clients of a Connect server do not start.",
+}
 _JAR = re.compile(r"penstock-spark-(\d+\.\d+)_")
 
 
@@ -40,12 +49,15 @@ class Judgement:
         What there is.
     remedy
         What to do; empty where all is well.
+    costs
+        What does not happen because of it; empty where it is not switched off.
     """
 
     what: str
     state: State
     found: str
     remedy: str = ""
+    costs: str = ""
 
 
 def judge(machine: Machine) -> list[Judgement]:
@@ -61,6 +73,7 @@ def judge(machine: Machine) -> list[Judgement]:
         _sockets(machine),
         *_sidecars(machine),
         *_transports(machine),
+        *_parts_of_pyspark(machine),
     ]
 
 
@@ -110,7 +123,8 @@ def _plugin(machine: Machine) -> Iterator[Judgement]:
     where = machine.defaults_file or "spark-defaults.conf"
     if PLUGIN not in plugins:
         remedy = f"`spark.plugins {PLUGIN}` in {where} switches it on for all; penstock.configure(...) for one session."
-        yield Judgement("plugin", State.OFF, f"not in {where}", remedy)
+        costs = "sessions that do not call penstock.configure run plain Spark."
+        yield Judgement("plugin", State.OFF, f"not in {where}", remedy, costs)
     elif not (machine.bridge or "penstock" in machine.defaults.get("spark.jars", "")):
         remedy = "Add `spark.jars` with what `penstock jar` prints, or install the wheel beside PySpark."
         yield Judgement("plugin", State.WRONG, f"in {where}, but its jar is not on the class path", remedy)
@@ -118,10 +132,9 @@ def _plugin(machine: Machine) -> Iterator[Judgement]:
         yield Judgement("plugin", State.OK, f"in {where}")
     provider = machine.defaults.get(PROVIDER_KEY, PROVIDER)
     if provider != PROVIDER:
-        remedy = (
-            f"Penstock leaves its queries alone. Remove {PROVIDER_KEY} from {where}; old checkpoints go on as they are."
-        )
-        yield Judgement("state store", State.OFF, provider, remedy)
+        remedy = f"Remove {PROVIDER_KEY} from {where}; old checkpoints go on as they are."
+        costs = "new queries run as in plain Spark: their number of state partitions is fixed, and nothing is balanced."
+        yield Judgement("state store", State.OFF, provider, remedy, costs)
 
 
 def _settings(machine: Machine) -> Iterator[Judgement]:
@@ -134,9 +147,9 @@ def _settings(machine: Machine) -> Iterator[Judgement]:
             remedy = f"Did you mean {close[0]}?" if close else "`penstock config` lists all."
             yield Judgement("setting", State.WRONG, f"{key} is unknown", remedy)
         elif key == "spark.penstock.mode" and value == "off":
-            yield Judgement(
-                "setting", State.OFF, f"{key} is off", "Set it to `on`, or to `observe` to see what would be."
-            )
+            remedy = "Set it to `on`, or to `observe` to see what would be."
+            costs = "queries run as in plain Spark; those that Penstock began run a task for each of their shards."
+            yield Judgement("setting", State.OFF, f"{key} is off", remedy, costs)
         else:
             yield Judgement("setting", State.OK, f"{key} = {value}")
 
@@ -144,28 +157,32 @@ def _settings(machine: Machine) -> Iterator[Judgement]:
 def _planning(machine: Machine) -> Judgement:
     lacking = [name for name in ("numpy", "numba", "pyarrow") if machine.packages.get(name) is None]
     if lacking:
-        remedy = f"`pip install {' '.join(lacking)}`. State and binding work without."
-        return Judgement("planning", State.OFF, f"{', '.join(lacking)} not installed", remedy)
+        remedy = f"`pip install {' '.join(lacking)}`."
+        return Judgement("planning", State.OFF, f"{', '.join(lacking)} not installed", remedy, WITHOUT_PLANS)
     return Judgement("planning", State.OK, f"numpy {machine.packages['numpy']}, numba {machine.packages['numba']}")
 
 
 def _sockets(machine: Machine) -> Judgement:
     if machine.socket_error is not None:
         remedy = "Let TMPDIR name a folder on a local disk, with a short path."
-        return Judgement("Unix sockets", State.OFF, machine.socket_error, remedy)
+        return Judgement("Unix sockets", State.OFF, machine.socket_error, remedy, WITHOUT_PLANS)
     return Judgement("Unix sockets", State.OK, "can be made")
 
 
 def _sidecars(machine: Machine) -> Iterator[Judgement]:
     """Whether the Pythons that sidecars are started with have this package: without it batches go on without them."""
     for sidecar in machine.sidecars:
-        what = f"{sidecar.beside}'s Python" if sidecar.beside == "driver" else "executors' Python"
+        of_driver = sidecar.beside == "driver"
+        what, costs = ("driver's Python", WITHOUT_PLANS) if of_driver else ("executors' Python", WITHOUT_COURIERS)
         if sidecar.penstock is None:
-            remedy = f"Install the package penstock for this Python, or let {PYTHON_KEY} name one that has it."
-            yield Judgement(what, State.OFF, f"{sidecar.program}: {sidecar.error}", remedy)
+            remedy = (
+                f"Install the package penstock for this Python, or let {PYTHON_KEY} name one that has it, such as "
+                f"{machine.own_python}."
+            )
+            yield Judgement(what, State.OFF, f"{sidecar.program}: {sidecar.error}", remedy, costs)
         elif sidecar.penstock != machine.penstock:
             remedy = f"Install penstock {machine.penstock} there: the jar uses no sidecar of another version."
-            yield Judgement(what, State.OFF, f"{sidecar.program} has penstock {sidecar.penstock}", remedy)
+            yield Judgement(what, State.OFF, f"{sidecar.program} has penstock {sidecar.penstock}", remedy, costs)
         else:
             yield Judgement(what, State.OK, sidecar.program)
 
@@ -173,12 +190,25 @@ def _sidecars(machine: Machine) -> Iterator[Judgement]:
 def _transports(machine: Machine) -> Iterator[Judgement]:
     """How shards travel between executors: which transports can be used here, and why others cannot."""
     if machine.defaults.get(TRANSPORT_KEY) == "off":
-        remedy = "Shards that change executor are read from the checkpoint. Set it to `auto` to have them travel."
-        yield Judgement("transports", State.OFF, f"{TRANSPORT_KEY} is off", remedy)
+        remedy = "Set it to `auto` to have them travel."
+        yield Judgement("transports", State.OFF, f"{TRANSPORT_KEY} is off", remedy, WITHOUT_COURIERS)
         return
     can = [name for name, why in machine.transports.items() if not why]
     if can:
         yield Judgement("transports", State.OK, ", ".join(can))
     for name, why in machine.transports.items():
         if why:
-            yield Judgement(name, State.OFF, "cannot be used here", why)
+            costs = "shards travel by another." if can else WITHOUT_COURIERS
+            yield Judgement(name, State.OFF, "cannot be used here", why, costs)
+
+
+def _parts_of_pyspark(machine: Machine) -> Iterator[Judgement]:
+    """Whether the Python of executors, which is that of most clients too, has what parts of PySpark need."""
+    program = next((sidecar.program for sidecar in machine.sidecars if sidecar.beside == "executors"), "python3")
+    for part, lacking in machine.lacking.items():
+        if lacking:
+            found = ", ".join(f"{package} ({why})" if why else package for package, why in lacking.items())
+            remedy = f"`{program} -m pip install {' '.join(lacking)}`, or let PYSPARK_PYTHON name a Python with them."
+            yield Judgement(part, State.OFF, f"{program} lacks {found}", remedy, PARTS_OF_PYSPARK[part])
+        else:
+            yield Judgement(part, State.OK, program)

@@ -7,6 +7,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +20,43 @@ from penstock.api.jars import INSTALLED
 
 _SURVEY_S = 60.0
 PYTHON_KEY = "spark.penstock.python"
-PACKAGES = ("pyspark", "numpy", "numba", "pyarrow", "pandas", "google-crc32c")
+PACKAGES = ("pyspark", "numpy", "numba", "pyarrow", "google-crc32c")
+NEEDS = {
+    "Python operators": {
+        "pandas": "pyspark.sql.pandas.utils:require_minimum_pandas_version",
+        "pyarrow": "pyspark.sql.pandas.utils:require_minimum_pyarrow_version",
+        # Generated code, which refuses a runtime that is older than itself.
+        "protobuf": "pyspark.sql.streaming.proto.StateMessage_pb2",
+    },
+    "Spark Connect": {
+        "grpcio": "grpc",
+        "grpcio-status": "grpc_status",
+        "googleapis-common-protos": "google.rpc",
+        "zstandard": "zstandard",
+        "pandas": "pyspark.sql.pandas.utils:require_minimum_pandas_version",
+        "pyarrow": "pyspark.sql.pandas.utils:require_minimum_pyarrow_version",
+    },
+}
+"""Packages that parts of PySpark need, each with a module that can then be imported, and what of it is called."""
+_PROBE = """
+import json, sys
+from importlib import import_module
+sys.path += %r
+lacking = {}
+for part, needs in %r.items():
+    lacking[part] = {}
+    for package, check in needs.items():
+        module, _, function = check.partition(":")
+        try:
+            imported = import_module(module)
+            if function:
+                getattr(imported, function)()
+        except Exception as error:
+            why = str(error).partition("\\n")[0]
+            missing = "No module named" in why or "PACKAGE_NOT_INSTALLED" in why
+            lacking[part][package] = "" if missing else why
+print(json.dumps(lacking))
+"""
 
 
 @dataclass(frozen=True)
@@ -76,6 +113,11 @@ class Machine:
         Version of this package.
     sidecars
         What sidecars are started with.
+    own_python
+        The Python that runs this.
+    lacking
+        For each part of PySpark in `NEEDS`, the packages that it lacks in the Python of executors, and why one that is
+        there does not do; nothing where there is no Spark.
     """
 
     python: str
@@ -91,6 +133,8 @@ class Machine:
     transports: dict[str, str] = field(default_factory=dict)
     penstock: str = __version__
     sidecars: tuple[SidecarPython, ...] = ()
+    own_python: str = sys.executable
+    lacking: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 def look() -> Machine:
@@ -99,7 +143,7 @@ def look() -> Machine:
     home = _spark_home()
     file = _defaults_file(home)
     defaults = {} if file is None else read_defaults(file.read_text(encoding="utf-8", errors="replace"))
-    programs = sidecar_programs(defaults, os.environ)
+    programs = sidecar_programs(defaults, os.environ, sys.executable)
     return Machine(
         platform.python_version(),
         _java(),
@@ -111,17 +155,21 @@ def look() -> Machine:
         defaults,
         None if file is None else str(file),
         _socket_error(),
-        _transports(programs["executors"]),
+        _transports(),
         sidecars=tuple(_sidecar(beside, program) for beside, program in programs.items()),
+        lacking={} if home is None else _lacking(programs["executors"], home),
     )
 
 
-def sidecar_programs(defaults: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Name the Python that the driver's sidecar, and those of executors, are started with, as the JVM finds it."""
+def sidecar_programs(defaults: Mapping[str, str], environment: Mapping[str, str], own: str) -> dict[str, str]:
+    """Name the Python that the driver's sidecar, and those of executors, are started with, as the JVM finds it.
+
+    Where nobody has named one, the driver's is that of the application: `own`.
+    """
     named = [] if defaults.get(PYTHON_KEY, "auto") == "auto" else [defaults[PYTHON_KEY]]
     everywhere = [defaults.get("spark.pyspark.python"), environment.get("PYSPARK_PYTHON")]
     driver = [defaults.get("spark.pyspark.driver.python"), everywhere[0], environment.get("PYSPARK_DRIVER_PYTHON")]
-    found = {"driver": [*named, *driver, everywhere[1]], "executors": [*named, *everywhere]}
+    found = {"driver": [*named, *driver, everywhere[1], own], "executors": [*named, *everywhere]}
     return {beside: next(filter(None, programs), "python3") for beside, programs in found.items()}
 
 
@@ -178,14 +226,25 @@ def _defaults_file(home: Path | None) -> Path | None:
     return next((place / "spark-defaults.conf" for place in places if (place / "spark-defaults.conf").is_file()), None)
 
 
-def _transports(program: str) -> dict[str, str]:
+def _transports() -> dict[str, str]:
     # In a process of its own: what libraries of transports start is not stopped.
     answer, error = _answer(
-        program, "import json; from penstock.courier.offers import survey; print(json.dumps(survey()))"
+        sys.executable, "import json; from penstock.courier.offers import survey; print(json.dumps(survey()))"
     )
     if answer is None:
-        return {"tcp": f"the sidecars' program does not run: {error}"}
+        return {"tcp": f"they cannot be tried: {error}"}
     found: dict[str, str] = json.loads(answer)
+    return found
+
+
+def _lacking(program: str, home: Path) -> dict[str, dict[str, str]]:
+    """Import what parts of PySpark need, as a worker of executors would; a Python that does not run has nothing."""
+    # Where PySpark is not installed, workers have it from these.
+    zips = sorted(str(path) for path in (home / "python" / "lib").glob("*.zip"))
+    answer, error = _answer(program, _PROBE % (zips, NEEDS))
+    if answer is None:
+        return {part: dict.fromkeys(needs, error) for part, needs in NEEDS.items()}
+    found: dict[str, dict[str, str]] = json.loads(answer)
     return found
 
 

@@ -1,5 +1,6 @@
 """What `penstock.configure` does to a builder, without starting Spark."""
 
+import sys
 from pathlib import Path
 
 import penstock
@@ -47,6 +48,31 @@ def test_what_the_builder_has_set_stays(jars):
     penstock.configure(builder)
     assert builder._options["spark.plugins"] == f"a.B,{PLUGIN}"
     assert builder._options["spark.jars"].startswith("x.jar,")
+
+
+DRIVER_PYTHON = "spark.pyspark.driver.python"
+
+
+def test_the_drivers_planner_is_run_by_the_python_of_the_application(jars, monkeypatch):
+    """Which need not be the first on the path: a virtual environment that is not activated."""
+    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+        monkeypatch.delenv(name, raising=False)
+    for builder in (SparkSession.builder, SparkSession.builder.config("spark.penstock.python", "auto")):
+        assert penstock.configure(builder)._options[DRIVER_PYTHON] == sys.executable
+
+
+@pytest.mark.parametrize("key", [DRIVER_PYTHON, "spark.pyspark.python", "spark.penstock.python"])
+def test_a_python_that_the_builder_names_is_left(jars, monkeypatch, key):
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    options = penstock.configure(SparkSession.builder.config(key, "python4"))._options
+    assert options[key] == "python4"
+    assert options.get(DRIVER_PYTHON) in (None, "python4")
+
+
+@pytest.mark.parametrize("name", ["PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"])
+def test_a_python_that_the_environment_names_is_left(jars, monkeypatch, name):
+    monkeypatch.setenv(name, "python4")
+    assert DRIVER_PYTHON not in penstock.configure(SparkSession.builder)._options
 
 
 def test_twice_is_once(jars):

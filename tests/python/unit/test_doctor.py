@@ -1,6 +1,7 @@
 """What is judged of a machine: `penstock doctor`."""
 
 import json
+import os
 import sys
 from dataclasses import replace
 
@@ -22,6 +23,8 @@ WELL = Machine(
     transports={"local": "", "tcp": ""},
     penstock="0.1.0",
     sidecars=(SidecarPython("driver", "python3", "0.1.0"), SidecarPython("executors", "/opt/python", "0.1.0")),
+    own_python="/venv/bin/python",
+    lacking={"Python operators": {}, "Spark Connect": {}},
 )
 
 
@@ -56,7 +59,19 @@ def test_all_is_well():
             {"sidecars": (SidecarPython("driver", "/a/python", None, "No module named 'penstock'"),)},
             "driver's Python",
             State.OFF,
-            "let spark.penstock.python name one",
+            "let spark.penstock.python name one that has it, such as /venv/bin/python",
+        ),
+        (
+            {"lacking": {**WELL.lacking, "Python operators": {"protobuf": "5.0 is too old"}}},
+            "Python operators",
+            State.OFF,
+            "`/opt/python -m pip install protobuf`",
+        ),
+        (
+            {"lacking": {**WELL.lacking, "Spark Connect": {"grpcio": "", "zstandard": ""}}},
+            "Spark Connect",
+            State.OFF,
+            "`/opt/python -m pip install grpcio zstandard`",
         ),
         (
             {"sidecars": (SidecarPython("executors", "/a/python", "0.0.9"),)},
@@ -71,6 +86,14 @@ def test_what_is_not_well_says_what_to_do(change, what, state, remedy):
     ((found_what, found_state, _, found_remedy),) = unwell(replace(WELL, **change))
     assert (found_what, found_state) == (what, state)
     assert remedy in found_remedy
+    (judgement,) = (j for j in judge(replace(WELL, **change)) if j.state is not State.OK)
+    # What is off costs something; what is wrong must be put right.
+    assert bool(judgement.costs) == (state is State.OFF)
+
+
+def test_a_package_that_does_not_do_is_told_with_the_reason():
+    lacking = {"Python operators": {"pandas": "", "protobuf": "5.0 is too old"}}
+    assert unwell(replace(WELL, lacking=lacking))[0][2] == "/opt/python lacks pandas, protobuf (5.0 is too old)"
 
 
 def test_defaults_are_read_as_spark_reads_them():
@@ -81,7 +104,7 @@ def test_defaults_are_read_as_spark_reads_them():
 @pytest.mark.parametrize(
     ("defaults", "environment", "driver", "executors"),
     [
-        ({}, {}, "python3", "python3"),
+        ({}, {}, "/venv/bin/python", "python3"),
         ({"spark.penstock.python": "auto"}, {"PYSPARK_PYTHON": "p"}, "p", "p"),
         ({}, {"PYSPARK_DRIVER_PYTHON": "d", "PYSPARK_PYTHON": "p"}, "d", "p"),
         ({"spark.pyspark.python": "s"}, {"PYSPARK_DRIVER_PYTHON": "d", "PYSPARK_PYTHON": "p"}, "s", "s"),
@@ -90,7 +113,8 @@ def test_defaults_are_read_as_spark_reads_them():
     ],
 )
 def test_the_pythons_of_sidecars_are_found_as_the_jvm_finds_them(defaults, environment, driver, executors):
-    assert sidecar_programs(defaults, environment) == {"driver": driver, "executors": executors}
+    programs = sidecar_programs(defaults, environment, "/venv/bin/python")
+    assert programs == {"driver": driver, "executors": executors}
 
 
 def test_a_python_without_the_package_is_found_out(monkeypatch, tmp_path):
@@ -105,9 +129,10 @@ def test_a_python_without_the_package_is_found_out(monkeypatch, tmp_path):
     (tmp_path / "spark-defaults.conf").write_text(f"spark.penstock.python {bare}\n")
     found = look()
     assert {s.error for s in found.sidecars} == {"ModuleNotFoundError: No module named 'penstock'"}
-    assert found.transports == {
-        "tcp": "the sidecars' program does not run: ModuleNotFoundError: No module named 'penstock'"
-    }
+    # What this machine can do does not depend on it.
+    assert found.transports["local"] == found.transports["tcp"] == ""
+    assert set(found.lacking["Python operators"]) == {"pandas", "pyarrow", "protobuf"}
+    assert "grpcio" in found.lacking["Spark Connect"]
 
 
 def test_this_machine_can_run_the_tests(monkeypatch, tmp_path):
@@ -121,6 +146,21 @@ def test_this_machine_can_run_the_tests(monkeypatch, tmp_path):
     assert [what for what, state, _, _ in unwell(found) if state is State.WRONG] == []
 
 
+def test_a_virtual_environment_need_not_be_activated(monkeypatch, tmp_path):
+    """Another Python comes first on the path: the driver has the one that runs this, the others are told of it."""
+    other = tmp_path / "python3"
+    other.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    other.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "VIRTUAL_ENV"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    off = {what: remedy for what, state, _, remedy in unwell(look()) if state is State.OFF}
+    assert "driver's Python" not in off
+    assert f"such as {sys.executable}" in off["executors' Python"]
+    assert "tcp" not in off
+
+
 def test_the_command(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     assert cli.main(["doctor", "--json"]) == 0
@@ -129,5 +169,6 @@ def test_the_command(monkeypatch, tmp_path, capsys):
     (tmp_path / "spark-defaults.conf").write_text("spark.penstock.shard 16\n")
     assert cli.main(["doctor"]) == 1
     printed = capsys.readouterr().out
+    assert f"{'':26}costs: sessions that do not call penstock.configure run plain Spark" in printed
     assert "WRONG  setting" in printed
     assert "Did you mean spark.penstock.shards?" in printed
