@@ -14,7 +14,7 @@ import org.apache.spark.{SPARK_VERSION, SparkContext}
 
 import io.penstock.conf.{ApplicationSetup, Mode, Settings, SparkVersions}
 import io.penstock.control.{NoPlanner, Planner}
-import io.penstock.sidecar.{PythonProcess, Sidecar, SidecarCommand, SidecarPlanner}
+import io.penstock.sidecar.{InstalledPython, PythonProcess, Sidecar, SidecarCommand, SidecarPlanner}
 import org.slf4j.LoggerFactory
 
 /**
@@ -63,7 +63,10 @@ class PenstockDriverPlugin extends DriverPlugin {
 
   /** Planning is the sidecar's, which is started when a query first asks for a plan. */
   private def plan(conf: Map[String, String]): Unit = {
-    val made = new SidecarPlanner(new Sidecar(SidecarCommand.of(conf, sys.env), SidecarCommand.Remedy))
+    val made = new SidecarPlanner(new Sidecar(
+      SidecarCommand.of(conf, sys.env, InstalledPython.ofThisJar),
+      SidecarCommand.Remedy
+    ))
     planner = Some(made)
     Planner.use(made)
   }

@@ -11,7 +11,7 @@ import org.apache.spark.sql.penstock.workers.WorkerEndpoint
 
 import io.penstock.conf.{Settings, SparkVersions}
 import io.penstock.courier.ExecutorCourier
-import io.penstock.sidecar.SidecarCommand
+import io.penstock.sidecar.{InstalledPython, SidecarCommand}
 import org.slf4j.LoggerFactory
 
 /**
@@ -38,7 +38,7 @@ class PenstockExecutorPlugin extends ExecutorPlugin {
     if (TravelSettings.isOn(conf)) {
       // An executor without one goes on.
       try {
-        val command = SidecarCommand.ofExecutor(conf.getAll.toMap, sys.env)
+        val command = SidecarCommand.ofExecutor(conf.getAll.toMap, sys.env, InstalledPython.ofThisJar)
         ExecutorCourier.start(command, TravelSettings.of(conf, secret), ShardGiver)
         context.send(WorkerEndpoint.start())
       } catch { case NonFatal(e) => log.warn("Penstock: no sidecar, so that shards come from the checkpoint", e) }

@@ -13,15 +13,30 @@ object SidecarCommand {
    *   the application's configuration
    * @param environment
    *   of this process
+   * @param installed
+   *   the Python that Penstock's jar was installed for, if it is known
    */
-  def of(conf: Map[String, String], environment: Map[String, String]): Seq[String] = {
+  def of(
+      conf: Map[String, String],
+      environment: Map[String, String],
+      installed: Option[String] = None
+  ): Seq[String] = {
     val confs = Seq("spark.pyspark.driver.python", "spark.pyspark.python").flatMap(conf.get)
-    python(conf, confs ++ Seq("PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON").flatMap(environment.get), "penstock.sidecar")
+    val variables = Seq("PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON").flatMap(environment.get)
+    python(conf, confs ++ variables ++ installed, "penstock.sidecar")
   }
 
   /** The same, for an executor's: the Python of the executors may be another. */
-  def ofExecutor(conf: Map[String, String], environment: Map[String, String]): Seq[String] =
-    python(conf, conf.get("spark.pyspark.python") ++ environment.get("PYSPARK_PYTHON"), "penstock.courier")
+  def ofExecutor(
+      conf: Map[String, String],
+      environment: Map[String, String],
+      installed: Option[String] = None
+  ): Seq[String] =
+    python(
+      conf,
+      conf.get("spark.pyspark.python") ++ environment.get("PYSPARK_PYTHON") ++ installed,
+      "penstock.courier"
+    )
 
   private def python(conf: Map[String, String], others: Iterable[String], module: String): Seq[String] = {
     val set = Some(Settings.application(Settings.Python, conf)).filter(_ != Auto)

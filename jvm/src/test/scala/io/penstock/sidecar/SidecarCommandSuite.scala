@@ -1,5 +1,7 @@
 package io.penstock.sidecar
 
+import java.nio.file.Files
+
 import org.scalatest.funsuite.AnyFunSuite
 
 class SidecarCommandSuite extends AnyFunSuite {
@@ -15,5 +17,20 @@ class SidecarCommandSuite extends AnyFunSuite {
     assert(python()(variables: _*) == "d" && python()(variables.drop(1): _*) == "e")
     assert(python("spark.penstock.python" -> "auto")() == "python3")
     assert(SidecarCommand.of(Map.empty, Map.empty) == Seq("python3", "-m", "penstock.sidecar"))
+  }
+
+  test("where nobody has named one, it is the one that the jar was installed for, if it is there") {
+    val environment = Files.createTempDirectory("penstock-venv")
+    val site = environment.resolve("lib/python3.11/site-packages")
+    val jar = site.resolve("penstock/jars/penstock-spark-4.2_2.13-0.1.0.jar")
+    Seq(jar.getParent, environment.resolve("bin")).foreach(Files.createDirectories(_))
+    Files.createFile(jar)
+    assert(InstalledPython.of(jar).isEmpty)
+    val python = Files.createFile(environment.resolve("bin/python3"))
+    python.toFile.setExecutable(true)
+    assert(InstalledPython.of(jar).contains(python.toString))
+    assert(InstalledPython.of(environment.resolve("elsewhere.jar")).isEmpty)
+    def command(conf: (String, String)*) = SidecarCommand.of(conf.toMap, Map.empty, InstalledPython.of(jar)).head
+    assert(command() == python.toString && command("spark.pyspark.python" -> "c") == "c")
   }
 }
