@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum
 
+from penstock.api.queries import PLUGIN
 from penstock.api.settings import settings
 from penstock.diagnosis.machine import PYTHON_KEY, Machine
 
-PLUGIN = "io.penstock.PenstockPlugin"
 PROVIDER_KEY = "spark.sql.streaming.stateStore.providerClass"
 PROVIDER = "io.penstock.PenstockStateStoreProvider"
 TRANSPORT_KEY = "spark.penstock.transport"
@@ -140,6 +140,8 @@ def _plugin(machine: Machine) -> Iterator[Judgement]:
 def _settings(machine: Machine) -> Iterator[Judgement]:
     known = {setting.key: setting for setting in settings()}
     for key, value in machine.defaults.items():
+        if key.startswith("penstock."):
+            yield Judgement("setting", State.WRONG, f"{key} is left out by Spark", f"Write spark.{key}.")
         if not key.startswith("spark.penstock."):
             continue
         if key not in known:

@@ -11,13 +11,12 @@ object Penstock {
    * gone with the run.
    *
    * @param name
-   *   of a setting that takes effect at the next batch (docs/configuration.md), with or without `penstock.`
+   *   of a setting that is changeable at run time (docs/configuration.md), with or without `penstock.` or `spark.penstock.`
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_UNKNOWN_SETTING, PENSTOCK_INVALID_SETTING, PENSTOCK_NOT_AT_RUN_TIME, PENSTOCK_NOT_RUNNING
    */
   def setOption(query: StreamingQuery, name: String, value: String): Unit = {
-    val option = if (name.startsWith(conf.Setting.OptionPrefix)) name else conf.Setting.OptionPrefix + name
-    RunTimeSettings.update(query, option, value)
+    RunTimeSettings.update(query, conf.Settings.named(name, value).option, value)
   }
 
   /**

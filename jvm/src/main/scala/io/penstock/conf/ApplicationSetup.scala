@@ -13,6 +13,11 @@ object ApplicationSetup {
 
   val PluginsKey = "spark.plugins"
 
+  /** Where procedures of SQL are found: `CALL penstock.set(...)`. */
+  val CatalogKey = "spark.sql.catalog.penstock"
+
+  val Catalog = "io.penstock.PenstockCatalog"
+
   val Plugin = "io.penstock.PenstockPlugin"
   val Extensions = "io.penstock.PenstockExtensions"
   val Provider = "io.penstock.PenstockStateStoreProvider"
@@ -39,19 +44,32 @@ object ApplicationSetup {
    */
   def plan(conf: Map[String, String], perQuery: Boolean): Seq[Step] = {
     Settings.checkApplication(conf)
+    val always = ownKeys(conf) ++ Seq(catalog(conf), extensions(conf))
     if (Settings.application(Settings.Mode, conf) == Mode.Off) {
       // Queries that began with Penstock have their state in its store: they go on, a task per shard.
-      Seq(
-        Step(
-          None,
-          s"${Settings.Mode.key}=off: new queries run as in plain Spark, Penstock's own run one shard per task"
-        ),
-        extensions(conf)
-      )
+      Step(
+        None,
+        s"${Settings.Mode.key}=off: new queries run as in plain Spark, Penstock's own run one shard per task"
+      ) +: always
     } else {
       val state = Seq(provider(conf), statePartitions(conf))
-      extensions(conf) +: (if (perQuery) state.map(atQueryStart) else state)
+      always ++ (if (perQuery) state.map(atQueryStart) else state)
     }
+  }
+
+  /** Spark sends executors what begins with `spark.` only. */
+  private def ownKeys(conf: Map[String, String]): Seq[Step] =
+    Settings.ownEntries(conf).map { case (key, text) => Settings.named(key, text).key -> text }
+      .distinct.filterNot { case (key, _) => conf.contains(key) }.map { case (key, text) => set(key, text) }
+
+  private def catalog(conf: Map[String, String]): Step = conf.get(CatalogKey) match {
+    case None => set(CatalogKey, Catalog)
+    case Some(Catalog) => Step(None, s"$CatalogKey already is $Catalog: left as it is")
+    case Some(other) =>
+      Step(
+        None,
+        s"$CatalogKey is $other, set by the user: left as it is, so that clients of Spark Connect cannot set, pin and unpin"
+      )
   }
 
   /**

@@ -34,7 +34,7 @@ final class QuerySettings private (values: Map[String, QuerySettings.Resolved]) 
    *   PENSTOCK_UNKNOWN_SETTING, PENSTOCK_INVALID_SETTING, PENSTOCK_NOT_AT_RUN_TIME
    */
   def updated(option: String, text: String): QuerySettings = {
-    val setting = Settings.findOption(option, text)
+    val setting = Settings.named(option, text)
     if (setting.effect != Effect.NextBatch) {
       val able = Settings.all.filter(_.effect == Effect.NextBatch).map(_.option)
       throw new PenstockException(
@@ -84,31 +84,17 @@ object QuerySettings {
       session: Map[String, String],
       application: Map[String, String]
   ): QuerySettings = {
-    val fromQuery = ownOptions(query).map { case (option, value) =>
-      val setting = Settings.findOption(option, value)
-      setting.name -> Resolved(setting.parse(value, setting.option, Scope.Query), Some(Scope.Query))
-    }
-    val fromSession = Settings.ownEntries(session).collect {
-      // Spark copies the application's entries to every session: they are the application's.
-      case (key, value) if !application.get(key).contains(value) =>
-        val setting = Settings.find(key, value)
-        setting.name -> Resolved(setting.parse(value, key, Scope.Session), Some(Scope.Session))
-    }
-    val fromApplication = Settings.ownEntries(application).map { case (key, value) =>
-      val setting = Settings.find(key, value)
-      setting.name -> Resolved(setting.parse(value, key, Scope.Application), Some(Scope.Application))
-    }
+    def from(entries: Map[String, String], place: Scope) =
+      Settings.parsed(entries, place).map { case (setting, value) => setting.name -> Resolved(value, Some(place)) }
+    val fromQuery = from(query, Scope.Query)
+    // Spark copies the application's entries to every session: they are the application's.
+    val fromSession =
+      from(session.filterNot { case (key, value) => application.get(key).contains(value) }, Scope.Session)
+    val fromApplication = from(application, Scope.Application)
     val defaults = Settings.all.map(s => s.name -> Resolved(s.default, None))
     // Later entries win.
     new QuerySettings((defaults ++ fromApplication ++ fromSession ++ fromQuery).toMap)
   }
-
-  /** The options that are meant for Penstock, by key, among them `spark.penstock.*`, which is no option's name. */
-  private def ownOptions(query: Map[String, String]): Seq[(String, String)] =
-    query.toSeq.filter { case (k, _) =>
-      val key = k.toLowerCase
-      key.startsWith(Setting.OptionPrefix) || key.startsWith(Setting.ConfPrefix)
-    }.sortBy(_._1)
 
   private def text[T](setting: Setting[T], settings: QuerySettings): String = setting.kind.write(settings(setting))
 }

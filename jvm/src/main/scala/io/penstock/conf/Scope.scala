@@ -27,7 +27,12 @@ object Scope {
   val all: Seq[Scope] = Seq(Application, Session, Query)
 }
 
-/** When a new value of a setting is used. */
+/**
+ * When a new value of a setting is used.
+ *
+ * @param changeableAtRunTime
+ *   whether it can be set for a query that runs
+ */
 sealed abstract class Effect(val name: String, val changeableAtRunTime: Boolean)
 
 object Effect {
@@ -42,5 +47,5 @@ object Effect {
   case object NextBatch extends Effect("next batch", true)
 
   /** Read when a query starts, so a restart of the query, with the same checkpoint, changes it. */
-  case object QueryStart extends Effect("query start", true)
+  case object QueryStart extends Effect("query start", false)
 }

@@ -33,6 +33,9 @@ final case class Setting[T](
   /** Key in a query's options. */
   def option: String = Setting.OptionPrefix + name
 
+  /** Whether it is meant by a key, in any case: Spark does not keep that of options. */
+  def isNamed(written: String): Boolean = key.equalsIgnoreCase(written) || option.equalsIgnoreCase(written)
+
   /**
    * The value that `text` stands for.
    *
@@ -62,6 +65,12 @@ final case class Setting[T](
 object Setting {
   val ConfPrefix = "spark.penstock."
   val OptionPrefix = "penstock."
+
+  /** Both are used in all places: who has learnt one need not know where the other belongs. */
+  private val Prefixes = Seq(ConfPrefix, OptionPrefix)
+
+  /** The prefix of a key that is meant for Penstock, in any case; None for others. */
+  def prefixOf(written: String): Option[String] = Prefixes.find(p => written.regionMatches(true, 0, p, 0, p.length))
 
   private def whereTo(scope: Scope, key: String, text: String): String = scope match {
     case Scope.Application => s"--conf $key=$text when the application starts"

@@ -130,7 +130,7 @@ object Settings {
     "0.1.0",
     "The Python of the processes beside the driver, which plans, and beside executors; it needs the package `penstock`. " +
       "`auto`: PySpark's (`spark.pyspark.driver.python` for the driver, `spark.pyspark.python`, `PYSPARK_DRIVER_PYTHON`, " +
-      "`PYSPARK_PYTHON`), else `python3`."
+      "`PYSPARK_PYTHON`), else the one that the wheel was installed for, else `python3`."
   )
 
   val Transport: Setting[String] = entry(
@@ -277,8 +277,7 @@ object Settings {
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_UNKNOWN_SETTING or PENSTOCK_INVALID_SETTING for the first entry, by key, that is wrong
    */
-  def checkApplication(conf: Map[String, String]): Unit =
-    ownEntries(conf).foreach { case (key, value) => find(key, value).parse(value, key, Application) }
+  def checkApplication(conf: Map[String, String]): Unit = parsed(conf, Application).foreach(_ => ())
 
   /**
    * The value of one setting in the application's configuration, or its default.
@@ -296,26 +295,55 @@ object Settings {
    *   PENSTOCK_INVALID_SETTING
    */
   def lookedUp[T](setting: Setting[T])(find: String => Option[String]): T =
-    find(setting.key).fold(setting.default)(setting.parse(_, setting.key, Application))
+    Seq(setting.key, setting.option).flatMap(key => find(key).map(setting.parse(_, key, Application))).headOption
+      .getOrElse(setting.default)
 
-  /** The `spark.penstock.*` entries of a configuration, by key. */
-  private[conf] def ownEntries(conf: Map[String, String]): Seq[(String, String)] =
-    conf.filter(_._1.startsWith(Setting.ConfPrefix)).toSeq.sortBy(_._1)
+  /** The entries of one place that are meant for Penstock, by key. */
+  private[conf] def ownEntries(entries: Map[String, String]): Seq[(String, String)] =
+    entries.filter { case (key, _) => Setting.prefixOf(key).nonEmpty }.toSeq.sortBy(_._1)
 
-  /** The setting with a configuration key; PENSTOCK_UNKNOWN_SETTING where there is none. */
-  private[conf] def find(key: String, value: String): Setting[_] =
-    all.find(_.key == key).getOrElse(throw unknown(key, value, all.map(_.key)))
+  /**
+   * The settings that one place has, with their values.
+   *
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_UNKNOWN_SETTING, PENSTOCK_INVALID_SETTING, PENSTOCK_SETTING_SCOPE for the first entry, by key, that is wrong
+   */
+  private[conf] def parsed(entries: Map[String, String], place: Scope): Seq[(Setting[_], Any)] = {
+    val found = ownEntries(entries).map { case (written, text) =>
+      val setting = named(written, text)
+      // Spark has put options into lower case.
+      (setting, Setting.prefixOf(written).getOrElse("") + setting.name, text)
+    }
+    found.groupBy(_._1).foreach { case (setting, same) =>
+      if (same.map(_._3.trim).distinct.size > 1) {
+        val both = same.map { case (_, key, text) => s"$key=$text" }.mkString(" and ")
+        throw new PenstockException(
+          "PENSTOCK_INVALID_SETTING",
+          s"$both were found in ${place.place}, and both are ${setting.key}. Remove one."
+        )
+      }
+    }
+    found.map { case (setting, key, text) => setting -> setting.parse(text, key, place) }
+  }
 
-  /** The setting with a query option's key, whose case Spark does not keep. */
-  private[conf] def findOption(option: String, value: String): Setting[_] =
-    all.find(_.option.equalsIgnoreCase(option)).getOrElse(throw unknown(option, value, all.map(_.option)))
-
-  private def unknown(key: String, value: String, known: Seq[String]): PenstockException = {
-    val nearest = known.minBy(k => EditDistance(key.toLowerCase, k.toLowerCase))
-    new PenstockException(
-      "PENSTOCK_UNKNOWN_SETTING",
-      s"$key=$value is no setting of Penstock. Did you mean $nearest? Allowed keys: ${known.mkString(", ")}. " +
-        s"Correct the key, or remove it."
-    )
+  /**
+   * The setting with a name: its key, its query option's, in any case, or where it is set for a query that runs its name
+   * alone.
+   *
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_UNKNOWN_SETTING
+   */
+  private[penstock] def named(written: String, value: String): Setting[_] = {
+    val prefix = Setting.prefixOf(written)
+    all.find(s => if (prefix.isEmpty) s.name.equalsIgnoreCase(written) else s.isNamed(written)).getOrElse {
+      def distance(key: String): Int = EditDistance(written.toLowerCase, key.toLowerCase)
+      val similar = math.max(3, (written.length - prefix.fold(0)(_.length)) / 3)
+      val nearest = Some(all.map(prefix.getOrElse("") + _.name).minBy(distance)).filter(distance(_) <= similar)
+      throw new PenstockException(
+        "PENSTOCK_UNKNOWN_SETTING",
+        s"$written=$value is no setting of Penstock. ${nearest.fold("")(key => s"Did you mean $key? ")}Correct the key, or " +
+          "remove it; `penstock config` lists all."
+      )
+    }
   }
 }

@@ -9,8 +9,11 @@ class ApplicationSetupSuite extends AnyFunSuite {
   private def steps(conf: (String, String)*): Seq[Step] = plan(conf.toMap, perQuery = false)
   private def changes(conf: (String, String)*): Map[String, String] = steps(conf: _*).flatMap(_.change).toMap
 
-  test("an empty configuration gets all three settings, and one line each") {
-    assert(changes() == Map(ExtensionsKey -> Extensions, ProviderKey -> Provider, StatePartitionsKey -> "256"))
+  private val CatalogEntry = CatalogKey -> Catalog
+
+  test("an empty configuration gets all four settings, and one line each") {
+    assert(changes() ==
+      Map(ExtensionsKey -> Extensions, ProviderKey -> Provider, StatePartitionsKey -> "256", CatalogEntry))
     assert(steps().map(_.line).forall(_.startsWith("set ")))
   }
 
@@ -21,7 +24,7 @@ class ApplicationSetupSuite extends AnyFunSuite {
 
   test("the user's provider and number of state partitions stay, and the log says so") {
     val found = steps(ProviderKey -> "x.Y", StatePartitionsKey -> "7")
-    assert(found.flatMap(_.change).map(_._1) == Seq(ExtensionsKey))
+    assert(found.flatMap(_.change).map(_._1).toSet == Set(ExtensionsKey, CatalogKey))
     assert(found.exists(s => s.line.contains("x.Y") && s.line.contains("plain Spark")))
     assert(found.exists(s => s.line.contains("7 shards")))
   }
@@ -32,7 +35,7 @@ class ApplicationSetupSuite extends AnyFunSuite {
 
   test("where queries get their settings one by one, the application gets the extension, and the log says the rest") {
     val found = plan(Map.empty, perQuery = true)
-    assert(found.flatMap(_.change) == Seq(ExtensionsKey -> Extensions))
+    assert(found.flatMap(_.change).toSet == Set(ExtensionsKey -> Extensions, CatalogEntry))
     Seq(ProviderKey -> Provider, StatePartitionsKey -> "256").foreach { case (key, value) =>
       assert(found.exists(s => s.line.contains(key) && s.line.contains(value) && s.line.contains("Real-Time Mode")))
     }
@@ -54,7 +57,7 @@ class ApplicationSetupSuite extends AnyFunSuite {
 
   test("mode off leaves new queries to plain Spark and says so") {
     val found = steps("spark.penstock.mode" -> "off")
-    assert(found.flatMap(_.change).map(_._1) == Seq("spark.sql.extensions"))
+    assert(found.flatMap(_.change).map(_._1).toSet == Set("spark.sql.extensions", CatalogKey))
     assert(found.map(_.line).exists(_.contains("mode=off")))
   }
 

@@ -35,8 +35,13 @@ object ConfigurationFiles {
        |
        |A value comes from the query's options (`writeStream.option("penstock.theta", "1.1")`), else from the session
        |(`spark.conf.set("spark.penstock.theta", "1.1")`), else from the application (`--conf spark.penstock.theta=1.1`),
-       |else it is the default. The column *set by* names the nearest of these places that may set it. An unknown key, a
-       |value that is not allowed and a key in a place that may not set it fail the query before its first batch.
+       |else it is the default. The column *set by* names the nearest of these places that may set it. In all of them a key
+       |may begin with `spark.penstock.` or `penstock.` alone, but `--conf` and `spark-defaults.conf` take what begins with
+       |`spark.` only. What is changeable at run time may be set for a query that runs, under these names or without any
+       |prefix: `penstock.set(query, "theta", 1.1)`, `io.penstock.Penstock.setOption` in Scala, `CALL penstock.set(...)` in SQL.
+       |
+       |An unknown key, a value that is not allowed and a key in a place that may not set it fail the start of the application,
+       |or of the query; where they are among a query's options, the query has failed when its `start()` returns.
        |
        || key | type | allowed | default | unit | set by | takes effect | changeable at run time | since | meaning |
        ||---|---|---|---|---|---|---|---|---|---|

@@ -1,5 +1,7 @@
 package io.penstock.conf
 
+import scala.util.Try
+
 import io.penstock.PropertyChecks
 import io.penstock.errors.PenstockException
 import org.scalacheck.Prop.propBoolean
@@ -107,11 +109,60 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
     assert(ByteSize.write(4L << 30) == "4g" && ByteSize.write(1536L) == "1536" && ByteSize.write(0L) == "0")
   }
 
-  test("an unknown key is named with its value, the nearest key and all keys") {
+  test("a setting is called changeable where it can be set for a query that runs, and nowhere else") {
+    def changeable[T](s: Setting[T]): Boolean =
+      Try(QuerySettings.default.updated(s.option, s.kind.write(s.default))).isSuccess
+    Settings.all.foreach(s => assert(s.effect.changeableAtRunTime == changeable(s), s.key))
+  }
+
+  test("a setting has the same names in all places, and none but its name in what is set while a query runs") {
+    Seq("spark.penstock.theta", "penstock.theta").foreach { name =>
+      val entry = Map(name -> "1.4")
+      assert(QuerySettings.resolve(entry, Map.empty, Map.empty).theta == 1.4, name)
+      assert(QuerySettings.resolve(Map.empty, entry, Map.empty).theta == 1.4, name)
+      assert(QuerySettings.resolve(Map.empty, entry, entry).origin(Settings.Theta).contains(Scope.Application), name)
+      assert(Settings.lookedUp(Settings.Theta)(entry.get) == 1.4, name)
+    }
+    Seq("spark.penstock.theta", "penstock.theta", "theta", "Penstock.Theta").foreach(name =>
+      assert(QuerySettings.default.updated(name, "1.4").theta == 1.4, name)
+    )
+    // A sink may have an option of that name.
+    assert(QuerySettings.resolve(Map("theta" -> "1.4", "mode" -> "append"), Map.empty, Map.empty).theta == 1.003)
+  }
+
+  test("a key that is unknown in a spelling is compared with the known ones in the same") {
+    val names = Seq("spark.penstock.teta" -> "spark.penstock.theta", "penstock.teta" -> "penstock.theta")
+    names.foreach { case (wrong, right) =>
+      Seq(
+        error(QuerySettings.resolve(Map(wrong -> "1"), Map.empty, Map.empty)),
+        error(QuerySettings.resolve(Map.empty, Map(wrong -> "1"), Map.empty)),
+        error(Settings.checkApplication(Map(wrong -> "1")))
+      ).foreach(e => assert(e.errorClass == "PENSTOCK_UNKNOWN_SETTING" && e.detail.contains(s"Did you mean $right?")))
+    }
+    assert(error(QuerySettings.default.updated("teta", "1")).detail.contains("Did you mean theta?"))
+    assert(!error(QuerySettings.default.updated("spread", "1")).detail.contains("Did you mean"))
+  }
+
+  test("a setting that is given twice in one place, with two values, is refused") {
+    val twice = Map("spark.penstock.theta" -> "1.4", "penstock.theta" -> "1.5")
+    Seq(
+      error(QuerySettings.resolve(twice, Map.empty, Map.empty)),
+      error(QuerySettings.resolve(Map.empty, twice, Map.empty)),
+      error(Settings.checkApplication(twice))
+    ).foreach { e =>
+      assert(e.errorClass == "PENSTOCK_INVALID_SETTING")
+      assert(e.detail.contains("spark.penstock.theta=1.4") && e.detail.contains("penstock.theta=1.5"))
+    }
+    val equal = twice + ("penstock.theta" -> "1.4")
+    assert(QuerySettings.resolve(equal, equal, Map.empty).theta == 1.4)
+  }
+
+  test("an unknown key is named with its value and the nearest key, and where all keys are listed") {
     val e = error(Settings.checkApplication(Map("spark.penstock.teta" -> "1.1", "spark.app.name" -> "x")))
     assert(e.errorClass == "PENSTOCK_UNKNOWN_SETTING")
     assert(e.detail.contains("spark.penstock.teta=1.1") && e.detail.contains("Did you mean spark.penstock.theta?"))
-    Settings.all.foreach(s => assert(e.detail.contains(s.key)))
+    assert(e.detail.contains("penstock config"))
+    assert(Settings.all.count(s => e.detail.contains(s.key)) == 1)
   }
 
   test("a wrong value is named with its key, its place and what is allowed") {
@@ -140,11 +191,6 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
 
   test("query options are found in any case, as Spark lower-cases them") {
     assert(QuerySettings.resolve(Map("Penstock.Mode" -> "Observe"), Map.empty, Map.empty).mode == Mode.Observe)
-  }
-
-  test("a query option under the configuration's key is refused with the right one") {
-    val e = error(QuerySettings.resolve(Map("spark.penstock.theta" -> "1.1"), Map.empty, Map.empty))
-    assert(e.errorClass == "PENSTOCK_UNKNOWN_SETTING" && e.detail.contains("Did you mean penstock.theta?"))
   }
 
   test("what belongs to the application is refused elsewhere, with the remedy") {
