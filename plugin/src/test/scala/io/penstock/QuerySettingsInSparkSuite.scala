@@ -3,7 +3,7 @@ package io.penstock
 import java.nio.file.{Files, Path}
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryException}
+import org.apache.spark.sql.streaming.StreamingQuery
 
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
@@ -23,15 +23,15 @@ class QuerySettingsInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
 
   private def failure(session: SparkSession, options: (String, String)*): String = {
     val checkpoint = Files.createTempDirectory("penstock-settings")
-    val query = start(session, checkpoint, options.toMap)
-    val error = intercept[StreamingQueryException](query.awaitTermination(60000): Unit)
+    // Errors of the session fail the start, those of the query's options the query.
+    val error = intercept[Exception](start(session, checkpoint, options.toMap).awaitTermination(60000): Unit)
     assert(!Files.exists(checkpoint.resolve("commits").resolve("0")), "a batch was run")
     Iterator.iterate[Throwable](error)(_.getCause).takeWhile(_ != null).map(_.getMessage).mkString("\n")
   }
 
-  test("an unknown option: key, value, nearest key and all keys") {
+  test("an unknown option: key, value, nearest key and where all are listed") {
     val text = failure(spark, "penstock.thetta" -> "1.1")
-    Seq("PENSTOCK_UNKNOWN_SETTING", "penstock.thetta=1.1", "Did you mean penstock.theta?", "penstock.policy")
+    Seq("PENSTOCK_UNKNOWN_SETTING", "penstock.thetta=1.1", "Did you mean penstock.theta?", "penstock config")
       .foreach(t => assert(text.contains(t)))
   }
 

@@ -7,27 +7,39 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.streaming.WriteToStream
 import org.apache.spark.sql.execution.streaming.runtime.{StreamExecution, StreamingQueryWrapper}
 import org.apache.spark.sql.execution.streaming.{ContinuousTrigger, RealTimeTrigger}
+import org.apache.spark.sql.penstock.shims.RealTimeMode
 import org.apache.spark.sql.streaming.StreamingQueryListener
 import org.apache.spark.sql.streaming.StreamingQueryListener._
 
 import io.penstock.conf.ApplicationSetup
+import io.penstock.errors.PenstockException
 
 /**
- * Gives the queries of a session the provider and the number of state partitions, where the application cannot carry
- * them. Spark tells of a start in the query's own thread and goes on when told, before it reads what the query's
- * checkpoint will pin; a checkpoint that is there already has the last word.
+ * What happens when a query of a session starts. Errors in the session's settings fail its start; those in its own options
+ * end it before its start returns. And where the application cannot carry them, it gets the provider and the number of
+ * state partitions.
+ *
+ * Spark tells of a start in the query's own thread and goes on when told, before it reads what the query's checkpoint will
+ * pin; a checkpoint that is there already has the last word.
  */
-final private[routing] class QueryStarts(session: SparkSession) extends StreamingQueryListener {
+final private[routing] class QueryStarts(session: SparkSession, routing: SessionRouting)
+    extends StreamingQueryListener {
   private val listening = new AtomicBoolean
 
-  /** Listens from the session's first query on: Spark analyzes what a query will write right before it starts it. */
+  /** Spark analyzes what a query will write right before it starts it, in the caller's thread. */
   def expect(plan: LogicalPlan): Unit = plan match {
-    case _: WriteToStream if listening.compareAndSet(false, true) => session.streams.addListener(this)
+    case _: WriteToStream =>
+      routing.checkSession()
+      if (listening.compareAndSet(false, true)) session.streams.addListener(this)
     case _ =>
   }
 
   override def onQueryStarted(event: QueryStartedEvent): Unit = session.streams.get(event.id) match {
-    case query: StreamingQueryWrapper => prepare(query.streamingQuery)
+    case query: StreamingQueryWrapper =>
+      try {
+        StartedQuery.options(query.streamingQuery).foreach(routing.check)
+        if (RealTimeMode.refusesOtherProviders) prepare(query.streamingQuery)
+      } catch { case e: PenstockException => StartedQuery.fail(query.streamingQuery, e) }
     case _ =>
   }
 

@@ -4,11 +4,10 @@ import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
 import org.apache.spark.sql.penstock.lease.BatchLeases
-import org.apache.spark.sql.penstock.shims.RealTimeMode
 
 /**
  * Everything that Penstock adds to a session's planner: the reading of query options, the routing of micro-batches,
- * and, where the application cannot carry them, the settings of a new query's state.
+ * and what a query needs when it starts.
  *
  * @param leases
  *   the state layer's driver side
@@ -19,11 +18,9 @@ final class RoutingExtensions(leases: => BatchLeases) extends (SparkSessionExten
       val routing = SessionRouting.of(session, leases)
       plan => routing.readOptions(plan)
     }
-    if (RealTimeMode.refusesOtherProviders) {
-      extensions.injectCheckRule { session =>
-        val starts = new QueryStarts(session)
-        plan => starts.expect(plan)
-      }
+    extensions.injectCheckRule { session =>
+      val starts = new QueryStarts(session, SessionRouting.of(session, leases))
+      plan => starts.expect(plan)
     }
     extensions.injectColumnar(session => new RoutingColumnarRule(new RoutingRule(SessionRouting.of(session, leases))))
   }

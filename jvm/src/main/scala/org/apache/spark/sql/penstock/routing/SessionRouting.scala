@@ -34,6 +34,17 @@ final private[routing] class SessionRouting(session: SparkSession, leases: Batch
   /** The query's settings; those of the session before the first batch was analyzed. */
   def settings: QuerySettings = resolved.getOrElse(resolve(Map.empty))
 
+  /**
+   * Checks what a query that this session starts has besides its options.
+   *
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_UNKNOWN_SETTING, PENSTOCK_INVALID_SETTING, PENSTOCK_SETTING_SCOPE
+   */
+  def checkSession(): Unit = check(Map.empty)
+
+  /** The same with the options of a query. */
+  def check(options: Map[String, String]): Unit = resolve(options): Unit
+
   private def resolve(options: Map[String, String]): QuerySettings =
     QuerySettings.resolve(options, session.conf.getAll, session.sparkContext.getConf.getAll.toMap)
 

@@ -236,7 +236,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
     ) {
       spark.conf.set("spark.sql.streaming.stateStore.providerClass", classOf[PenstockStateStoreProvider].getName)
       val unknown = failure(Map("penstock.bindr" -> "sticky"), stateful, format)
-      assert(unknown.contains("PENSTOCK_UNKNOWN_SETTING") && unknown.contains("penstock.policy"), unknown)
+      assert(unknown.contains("PENSTOCK_UNKNOWN_SETTING") && unknown.contains("penstock.bindr=sticky"), unknown)
       val range = failure(Map("PENSTOCK.Theta" -> "0.5"), stateful, format)
       assert(range.contains("PENSTOCK_INVALID_SETTING") && range.contains("0.5"), range)
     }

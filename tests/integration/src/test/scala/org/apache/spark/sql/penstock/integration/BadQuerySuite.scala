@@ -7,7 +7,7 @@ import scala.collection.mutable
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.penstock.integration.harness._
-import org.apache.spark.sql.streaming.Trigger
+import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryException, Trigger}
 import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row, classic}
 
 import io.penstock.errors.PenstockException
@@ -26,6 +26,34 @@ class BadQuerySuite extends AnyFunSuite with PenstockApplication {
     val error = refusal(conf = Map("spark.penstock.teta" -> "1.1"))
     assert(error.errorClass == "PENSTOCK_UNKNOWN_SETTING")
     assert(Errors.missing(error, "spark.penstock.teta", "1.1", "Did you mean spark.penstock.theta?").isEmpty)
+  }
+
+  test("an error in the session's settings fails the start of a query") {
+    val session = application.newSession()
+    session.conf.set("spark.penstock.teta", "1.1")
+    val error = intercept[PenstockException](waiting(session))
+    assert(error.errorClass == "PENSTOCK_UNKNOWN_SETTING" && error.getSqlState == "42K0I")
+  }
+
+  test("a query with an error in its options has failed when its start returns, though no data have come") {
+    val query = waiting(application.newSession(), "penstock.theta" -> "0.9")
+    assert(!query.isActive)
+    val error = query.exception.flatMap(Errors.penstock(_)).getOrElse(fail(s"not failed: ${query.status}"))
+    assert(error.errorClass == "PENSTOCK_INVALID_SETTING" && Errors.missing(error, "penstock.theta", "'0.9'").isEmpty)
+    assert(error.getCondition == "PENSTOCK_INVALID_SETTING" && error.getSqlState == "22022")
+    assert(query.exception.get.getMessage.contains("SQLSTATE: 22022"))
+    assert(intercept[StreamingQueryException](query.awaitTermination(1000): Unit).getMessage.contains("penstock.theta"))
+    // Others are not harmed.
+    val good = waiting(application.newSession(), "penstock.theta" -> "1.5")
+    try assert(good.isActive && good.exception.isEmpty)
+    finally good.stop()
+  }
+
+  /** A query that no data have come for. */
+  private def waiting(session: classic.SparkSession, options: (String, String)*): StreamingQuery = {
+    val source = MemoryStream[Event](Encoders.product[Event], session)
+    source.toDF().groupBy("key").count().writeStream.outputMode("update").format("noop")
+      .option("checkpointLocation", newDirectory("checkpoint").toString).options(options.toMap).start()
   }
 
   test("a value out of range") {
