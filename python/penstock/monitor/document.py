@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import Any
 
 from penstock.api.errors import PenstockError
+from penstock.api.progress import report_of
 
 VERSION = 1
 TIMEOUT_S = 10.0
@@ -25,6 +26,16 @@ class HeavyKey:
     shard: int
     share: float
     by_time: bool
+
+
+@dataclass(frozen=True)
+class PinnedKey:
+    """A key that has a shard of its own: its rows in the batch, and whether a row or state of it was ever seen."""
+
+    key: str
+    shard: int
+    rows: int
+    seen: bool
 
 
 @dataclass(frozen=True)
@@ -49,6 +60,7 @@ class Region:
     """That its tasks are divided among."""
     homes: str | None = None
     """Why its shards are on these."""
+    pinned_keys: tuple[PinnedKey, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -220,7 +232,7 @@ def _query(told: dict[str, Any]) -> Query:
 
 def _batch(progress: dict[str, Any]) -> Batch:
     state = progress.get("stateOperators", [])
-    report = progress.get("observedMetrics", {}).get("penstock", {})
+    report = report_of(progress) or {}
     return Batch(
         batch=progress["batchId"],
         duration_ms=progress["durationMs"].get("triggerExecution", 0),
@@ -262,6 +274,7 @@ def _region(told: dict[str, Any]) -> Region:
         decision=told.get("decision") or told.get("reason") or "",
         executors=told.get("executors"),
         homes=told.get("homes"),
+        pinned_keys=tuple(PinnedKey(k["key"], k["shard"], k["rows"], k["seen"]) for k in told.get("pinnedKeys") or []),
     )
 
 

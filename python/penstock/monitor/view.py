@@ -8,7 +8,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from penstock.monitor.document import Batch, Operator, Query, Region, Shards, Status
+from penstock.monitor.document import Batch, Operator, PinnedKey, Query, Region, Shards, Status
 
 LEVELS = "▁▂▃▄▅▆▇█"
 COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "red", "bright_cyan", "bright_magenta")
@@ -97,6 +97,8 @@ def _region(region: Region, shards: Shards | None, batch: int) -> Iterator[Rende
         keys = (f"{k.key} {k.share:.1%} (shard {k.shard})" for k in region.heavy_keys)
         by = "time" if region.heavy_keys[0].by_time else "rows"
         yield Text(f"heavy keys by {by}: " + ", ".join(keys))
+    if region.pinned_keys:
+        yield Text("pinned keys: " + ", ".join(map(_pinned, region.pinned_keys)))
     if shards is not None:
         if shards.batch != batch:
             yield Text(f"shards of batch {shards.batch}:", style="dim")
@@ -104,6 +106,11 @@ def _region(region: Region, shards: Shards | None, batch: int) -> Iterator[Rende
         yield shard_map(shards)
         if any(shards.busy_ns):
             yield busiest_shards(shards)
+
+
+def _pinned(key: PinnedKey) -> str:
+    told = counted(key.rows, "row") if key.seen else "never seen"
+    return f"{key.key} (shard {key.shard}, {told})"
 
 
 def _operators(operators: Sequence[Operator]) -> Text:

@@ -115,6 +115,26 @@ def test_pinned_keys_are_counted(pinned: int, words: str | None) -> None:
     assert words in text if words else "pinned" not in text
 
 
+def test_pinned_keys_are_listed_by_name_and_that_one_was_never_seen() -> None:
+    def pins(told: Any) -> None:
+        keys = [
+            {"key": "ORD", "shard": 256, "rows": 17, "seen": True},
+            {"key": "ORDD", "shard": 257, "rows": 0, "seen": False},
+        ]
+        told["queries"][0]["batches"][-1]["observedMetrics"]["penstock"]["regions"][0]["pinnedKeys"] = keys
+
+    text = " ".join(drawn(changed(pins)).split())
+    assert "pinned keys: ORD (shard 256, 17 rows), ORDD (shard 257, never seen)" in text
+
+
+def test_the_report_is_found_beside_a_metric_of_the_users_with_its_name() -> None:
+    def beside(told: Any) -> None:
+        metrics = told["queries"][0]["batches"][-1]["observedMetrics"]
+        metrics |= {"penstock": {"mine": 5}, "penstock#1": metrics["penstock"], "penstocks": {"mode": 1, "reason": 2}}
+
+    assert drawn(changed(beside)) == drawn(TOLD)
+
+
 def test_executors_and_homes_of_shards_are_told_where_there_are_several() -> None:
     told = json.loads(TOLD)
     report = told["queries"][0]["batches"][-1]["observedMetrics"]["penstock"]

@@ -11,7 +11,9 @@ object ProgressPage {
       |<!-- Generated from org.apache.spark.sql.penstock.routing.ReportSchema by `make docs`: do not edit. -->
       |
       |Penstock adds one entry to the progress of every stateful query: `query.lastProgress.observedMetrics["penstock"]`, and
-      |the same in every `StreamingQueryListener`. A field that does not apply is null.
+      |the same in every `StreamingQueryListener`. A field that does not apply is null. Where a query has a metric of its own
+      |with that name (`df.observe("penstock", ...)`), the report is `penstock#1`, and so on: always the one with the highest
+      |number. `penstock.status` and `penstock.decisions` find it.
       |
       |Busy time is measured: a row's shard and key are charged with what happens between the row and the next, on a sample of
       |rows that keeps the cost of measuring near 1 % of a task. Rows that are handed to another thread or process, as those of
@@ -28,6 +30,7 @@ object ProgressPage {
     table("penstock", ReportSchema.report),
     table("penstock.regions[]", ReportSchema.region),
     table("penstock.regions[].heavyKeys[]", ReportSchema.key),
+    table("penstock.regions[].pinnedKeys[]", ReportSchema.pinned),
     table("penstock.operators[]", ReportSchema.operator),
     table("penstock.stores[]", ReportSchema.store),
     table("penstock.state", ReportSchema.run)

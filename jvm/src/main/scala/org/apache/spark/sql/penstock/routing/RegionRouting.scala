@@ -6,7 +6,7 @@ import org.apache.spark.{MapOutputTrackerMaster, SparkEnv}
 
 import io.penstock.conf.Mode
 import io.penstock.routing.{Binding, BindingOutcome, Epoch, Limited, Placement}
-import io.penstock.telemetry.{KeyShare, MovedState}
+import io.penstock.telemetry.{KeyShare, MovedState, StateLoad}
 
 /**
  * One batch of a run, as routed: what its report shows.
@@ -33,6 +33,18 @@ final class BatchRouting(
 }
 
 /**
+ * A pinned key in a batch.
+ *
+ * @param text
+ *   the key, for people
+ * @param rows
+ *   that the batch had of it
+ * @param seen
+ *   whether there was a row or state of it since it was pinned
+ */
+final case class PinnedKey(hash: Int, text: String, rows: Long, seen: Boolean)
+
+/**
  * Driver side of one region in one batch.
  *
  * @param names
@@ -47,6 +59,8 @@ final class BatchRouting(
  *   executor that each proposed task is meant for; empty where that is left open
  * @param limitedBefore
  *   by what the batches before were
+ * @param textOf
+ *   how a pinned hash is told, and whether a row or state of it was seen before this batch
  */
 final class RegionRouting(
     val batch: BatchRouting,
@@ -59,7 +73,8 @@ final class RegionRouting(
     val load: RegionLoad,
     val plans: PlanReasons,
     val executorOf: IndexedSeq[String],
-    limitedBefore: Limited
+    limitedBefore: Limited,
+    textOf: Int => (String, Boolean)
 ) {
 
   /** The keys that had much of the batch, the heaviest first. */
@@ -81,6 +96,20 @@ final class RegionRouting(
 
   /** By what this batch and those before it are limited. */
   def limited: Limited = outcome.fold(limitedBefore)(o => limitedBefore.after(o.limit))
+
+  /** The pinned keys, by shard, once the batch has run. */
+  def pinned: Seq[PinnedKey] = lease.layout.pinned.toSeq.sortBy(lease.layout.shardOf).map { hash =>
+    val (text, seenBefore) = textOf(hash)
+    PinnedKey(hash, text, rowsOf(hash), seenBefore || isPresent(hash))
+  }
+
+  /** Whether the batch had a row of a pinned hash, or the state has an entry. */
+  def isPresent(hash: Int): Boolean = rowsOf(hash) > 0L || stateKeys.lift(lease.layout.shardOf(hash)).exists(_ > 0L)
+
+  private def rowsOf(hash: Int): Long = barrier.decision.fold(0L)(_.rows(lease.layout.shardOf(hash)))
+
+  /** Entries of the state of each shard. */
+  private def stateKeys: Array[Long] = StateLoad.sum(leases.stateLoads(batch.spec.runId, spec.region).values).keys
 
   /** Tasks that have committed their shards on another executor than the one that they were meant for. */
   def elsewhere(decision: Decision): Int = {

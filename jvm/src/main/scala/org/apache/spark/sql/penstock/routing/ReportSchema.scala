@@ -18,6 +18,17 @@ object ReportSchema {
     .add("rowsShare", DoubleType, true, "share of the region's rows, estimated")
     .add("rowsShareError", DoubleType, true, "it may be less by so much")
 
+  val pinned: StructType = new StructType()
+    .add(
+      "key",
+      StringType,
+      true,
+      "the key, as `show` prints it; its hash where it is not known since the query was started"
+    )
+    .add("shard", IntegerType, true, "its shard")
+    .add("rows", LongType, true, "its rows in the batch, over all inputs")
+    .add("seen", BooleanType, true, "whether there was a row or state of it since it was pinned")
+
   val region: StructType = new StructType()
     .add("region", LongType, true, "id of its first stateful operator")
     .add("operators", StringType, true, "its stateful operators")
@@ -25,6 +36,7 @@ object ReportSchema {
     .add("tasks", IntegerType, true, "tasks that run it")
     .add("tasksReason", StringType, true, "with `penstock.tasks=auto`: why so many, or why there is no plan")
     .add("pinned", IntegerType, true, "keys that have a shard of their own")
+    .add("pinnedKeys", ArrayType(pinned), true, "these, by name")
     .add("rows", LongType, true, "rows that came in, over all inputs")
     .add("busiestOverMean", DoubleType, true, "rows of the task with most over the mean of all tasks, as bound")
     .add(

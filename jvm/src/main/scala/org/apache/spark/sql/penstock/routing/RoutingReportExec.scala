@@ -1,5 +1,7 @@
 package org.apache.spark.sql.penstock.routing
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.InternalRow
@@ -60,6 +62,7 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       batch.epoch.tasks(r.spec.region),
       r.plans.tasks.orNull,
       r.lease.layout.pinned.size,
+      pinned(r),
       decision.map(_.rows.sum).orNull,
       decision.map(_.busiestOverMean).orNull,
       decision.map(_.expectedOverMean).orNull,
@@ -83,6 +86,14 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       r.reason.orNull
     )
     new GenericRowWithSchema(values.toArray, ReportSchema.region)
+  }
+
+  private def pinned(r: RegionRouting): Seq[Row] = {
+    val layout = r.lease.layout
+    r.pinned.map { key =>
+      val values = Array[Any](key.text, layout.shardOf(key.hash), key.rows, key.seen)
+      new GenericRowWithSchema(values, ReportSchema.pinned)
+    }
   }
 
   private def operators(r: RegionRouting): Seq[Row] = r.barrier.decision.toSeq.flatMap { decision =>
@@ -159,10 +170,11 @@ private[routing] object RoutingReport {
 
 /**
  * Stands at the top of a stateful query's plan and passes rows on as they are. Spark reads the metrics of such nodes
- * when it reports progress: they are found as `observedMetrics["penstock"]`.
+ * when it reports progress: they are found as `observedMetrics["penstock"]`, or under the name that [[ReportName]] gives
+ * where the query has a metric of its own by that name.
  */
-final class RoutingReportExec(child: SparkPlan, @transient private val report: RoutingReport)
-    extends CollectMetricsExec(RoutingReportExec.Name, Nil, child) {
+final class RoutingReportExec(name: String, child: SparkPlan, @transient private val report: RoutingReport)
+    extends CollectMetricsExec(name, Nil, child) {
 
   override val metricsSchema: StructType = ReportSchema.report
   override def nodeName: String = "Penstock"
@@ -172,7 +184,7 @@ final class RoutingReportExec(child: SparkPlan, @transient private val report: R
   override protected def otherCopyArgs: Seq[AnyRef] = report :: Nil
   override protected def doExecute(): RDD[InternalRow] = child.execute()
   override protected def withNewChildInternal(newChild: SparkPlan): CollectMetricsExec =
-    new RoutingReportExec(newChild, report)
+    new RoutingReportExec(name, newChild, report)
   override def canEqual(other: Any): Boolean = other.isInstanceOf[RoutingReportExec]
   override def equals(other: Any): Boolean = other.isInstanceOf[RoutingReportExec] && super.equals(other)
   override def hashCode(): Int = super.hashCode()
@@ -180,12 +192,11 @@ final class RoutingReportExec(child: SparkPlan, @transient private val report: R
 
 object RoutingReportExec {
 
-  /** Name of the report among a batch's observed metrics. */
-  val Name = "penstock"
-
   /** The report of a batch that ran; None where there is none. */
   def of(progress: StreamingQueryProgress): Option[Row] =
-    Option(progress.observedMetrics.get(Name)).filter(_ => progress.durationMs.containsKey("addBatch"))
+    ReportName.latest(progress.observedMetrics.keySet().asScala)
+      .map(progress.observedMetrics.get(_))
+      .filter(row => progress.durationMs.containsKey("addBatch") && row.schema == ReportSchema.report)
 
   /** What a report tells of regions, in their order. */
   def regions(report: Row): Seq[Row] = report.getAs[scala.collection.Seq[Row]]("regions").toSeq

@@ -66,10 +66,13 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
     case r => r
   }
 
-  private def withReport(plan: SparkPlan, report: RoutingReport): SparkPlan = plan match {
-    // The write must stay on top: Spark looks for it there.
-    case w: V2TableWriteExec => w.withNewChildren(Seq(new RoutingReportExec(w.query, report)))
-    case p => new RoutingReportExec(p, report)
+  private def withReport(plan: SparkPlan, report: RoutingReport): SparkPlan = {
+    val name = ReportName.beside(plan)
+    plan match {
+      // The write must stay on top: Spark looks for it there.
+      case w: V2TableWriteExec => w.withNewChildren(Seq(new RoutingReportExec(name, w.query, report)))
+      case p => new RoutingReportExec(name, p, report)
+    }
   }
 
   /** Nodes to replace, by identity: equal nodes of different regions are not the same. */

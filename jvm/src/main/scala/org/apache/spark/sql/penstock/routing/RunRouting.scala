@@ -45,6 +45,7 @@ final private[routing] class RunRouting(
   private var current: Option[BatchRouting] = None
   private val known = mutable.Map.empty[Long, KnownRegion]
   private val orders = mutable.Map.empty[Long, PinOrders]
+  private val pinnedKeys = mutable.Map.empty[Long, PinnedKeys]
   private var keyTypes = Map.empty[Long, Seq[DataType]]
   private val told = mutable.Set.empty[Long]
 
@@ -88,16 +89,20 @@ final private[routing] class RunRouting(
       refuse("PENSTOCK_CANNOT_PIN", s"no part of the query is routed in mode ${settings.mode}. Set penstock.mode=on")
     }
     val conf = session.sessionState.conf
-    val hashes = keyTypes.flatMap { case (region, types) => KeyHash.of(key, types, conf).map(region -> _) }
-    if (hashes.isEmpty) {
+    val keys = keyTypes.flatMap { case (region, types) => KeyHash.of(key, types, conf).map(region -> _) }
+    if (keys.isEmpty) {
       val known = keyTypes.toSeq.sortBy(_._1).map { case (r, types) =>
         s"region $r: ${types.map(_.sql).mkString(", ")}"
       }
-      refuse("PENSTOCK_NO_SUCH_KEY", s"the query has keys of other types (${known.mkString("; ")})")
+      val types = if (key.isEmpty) "nothing" else key.map(_.dataType.sql).mkString(", ")
+      refuse(
+        "PENSTOCK_NO_SUCH_KEY",
+        s"the query has keys of other types (${known.mkString("; ")}), and $types was given"
+      )
     }
-    val changed = hashes.map { case (region, hash) =>
+    val changed = keys.map { case (region, key) =>
       val before = orders.getOrElse(region, PinOrders())
-      region -> (if (pin) before.pin(hash) else before.unpin(hash))
+      region -> (if (pin) before.pin(key.hash) else before.unpin(key.hash))
     }
     if (pin && changed.exists(_._2.pinned.size > settings.pinnedMax)) {
       refuse(
@@ -107,7 +112,10 @@ final private[routing] class RunRouting(
       )
     }
     orders ++= changed
+    if (pin) keys.foreach { case (region, key) => namesOf(region).named(key) }
   }
+
+  private def namesOf(region: Long): PinnedKeys = pinnedKeys.getOrElseUpdate(region, new PinnedKeys)
 
   private def routed(
       batch: BatchRouting,
@@ -191,7 +199,22 @@ final private[routing] class RunRouting(
     session.sparkContext.register(load)
     val reasons = planning.fold(PlanReasons())(_.reasons)
     val limited = known.get(id).fold(Limited.Never)(_.limited)
-    new RegionRouting(batch, r.spec, r.names, reason, opened(id), leases, barrier, load, reasons, executorOf, limited)
+    val names = namesOf(id)
+    val shown = settings.reportKeys
+    new RegionRouting(
+      batch,
+      r.spec,
+      r.names,
+      reason,
+      opened(id),
+      leases,
+      barrier,
+      load,
+      reasons,
+      executorOf,
+      limited,
+      hash => synchronized(names.text(hash, shown) -> names.wasSeen(hash))
+    )
   }
 
   /** Memory of each shard over all stores of a region, 0 where it is not known. */
@@ -223,6 +246,7 @@ final private[routing] class RunRouting(
   private def remember(): Unit = current.foreach(_.regions.foreach { r =>
     r.barrier.decision.foreach { d =>
       val id = r.spec.region
+      learnNames(r)
       val layout = r.load.layout
       val before = known.get(id).map(_.in(layout))
       val costs = before.fold(new RowCosts(layout.shards))(_.costs)
@@ -256,6 +280,19 @@ final private[routing] class RunRouting(
       )
     }
   })
+
+  /** How keys are written that may be pinned; says which of those that the application has pinned there is nothing of. */
+  private def learnNames(r: RegionRouting): Unit = {
+    val names = namesOf(r.spec.region)
+    if (r.load.reportKeys) names.heavy(r.load.tasks.flatMap(_.heavyKeys).map(k => GivenKey(k.hash, k.text)))
+    names.ran(r.lease.layout.pinned, r.isPresent).foreach { key =>
+      val told = if (r.load.reportKeys) s"the key $key" else "a key"
+      logWarning(
+        s"Penstock: run $runId, region ${r.spec.region}: $told that the application has pinned has had no row in batch " +
+          s"${r.batch.spec.batchId} and has no state. Is it written as the query's keys are?"
+      )
+    }
+  }
 
   private def moveAfter(before: MoveCost, moved: Option[MovedState]): MoveCost =
     moved.flatMap(m => m.travelled.map(m -> _))

@@ -16,11 +16,17 @@ final private class KeyText(keys: Seq[Expression], shown: Boolean) {
   private val pretty = keys.map(ToPrettyString(_, Some(SQLConf.get.sessionLocalTimeZone)))
 
   def of(row: InternalRow, hash: Int): String =
-    if (shown) print(row) else f"hash $hash%08x"
+    if (shown) print(row) else KeyText.ofHash(hash)
 
   private def print(row: InternalRow): String = pretty.map(_.eval(row)).mkString(", ").take(KeyText.MostChars)
 }
 
-private object KeyText {
-  val MostChars = 200
+private[penstock] object KeyText {
+  private val MostChars = 200
+
+  /** What is told of one row's key, where it may be. */
+  def of(keys: Seq[Expression], row: InternalRow): String = new KeyText(keys, shown = true).print(row)
+
+  /** What is told of a key that may not be told, or is not known. */
+  def ofHash(hash: Int): String = f"hash $hash%08x"
 }

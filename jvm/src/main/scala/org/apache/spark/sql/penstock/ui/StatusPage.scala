@@ -67,13 +67,18 @@ final private[ui] class StatusPage(tab: PenstockTab, document: => StatusDocument
     val decision = if (region.getAs[Boolean]("routed")) text(region, "decision") else text(region, "reason")
     Seq(text(region, "operators"), text(region, "tasks"), text(region, "rows")) ++
       Seq("beforeOverMean", "expectedOverMean").map(ratio(region, _)) ++ Seq(achieved(region)) ++
-      Seq(text(region, "shardsMoved"), key, decision)
+      Seq(text(region, "shardsMoved"), key, pinned(region), decision)
   }
 
   private def achieved(region: Row): String = {
     val told = ratio(region, "achievedOverMean")
     if (told.isEmpty && text(region, "busyMs").nonEmpty) "too short" else told
   }
+
+  private def pinned(region: Row): String =
+    Option(region.getAs[scala.collection.Seq[Row]]("pinnedKeys")).fold("") {
+      _.map(k => s"${k.getAs[String]("key")}${if (k.getAs[Boolean]("seen")) "" else " (never seen)"}").mkString(", ")
+    }
 
   private def text(row: Row, field: String): String = Option(row.getAs[Any](field)).fold("")(_.toString)
 
@@ -95,6 +100,7 @@ private object StatusPage {
     "achieved",
     "Shards moved",
     "Heaviest key",
+    "Pinned keys",
     "Decision"
   )
 }

@@ -56,7 +56,8 @@ abstract class LateExchanges extends AnyFunSuite with LocalSpark {
             load,
             PlanReasons(),
             IndexedSeq.empty,
-            Limited.Never
+            Limited.Never,
+            hash => (hash.toString, false)
           )
         )
     ).region(region)
