@@ -99,8 +99,18 @@ lazy val bridge = project
   .settings(common)
   .settings(
     name := "penstock-bridge",
-    Compile / packageBin / artifactName := { (_, m, a) => s"${a.name}-${m.revision}.jar" }
+    Compile / packageBin / artifactName := { (_, m, a) => s"${a.name}-${m.revision}.jar" },
+    // Not a dependency: see SessionsWithoutPlugin.
+    Compile / packageBin / mappings ++= (absent / Compile / products).value
+      .flatMap(Path.allSubpaths)
+      .collect { case (file, path) if file.isFile => file -> s"absent/$path" }
   )
+
+/** The class that stands for the state store provider where the plugin is not there. */
+lazy val absent = project
+  .in(file("plugin/absent"))
+  .settings(common)
+  .settings(name := "penstock-absent", publish / skip := true)
 
 lazy val plugin = project
   .in(file("plugin"))
@@ -195,4 +205,4 @@ lazy val benchmarks = project
   )
 
 lazy val root =
-  project.in(file(".")).aggregate(jvm, bridge, plugin, integration, benchmarks).settings(publish / skip := true)
+  project.in(file(".")).aggregate(jvm, absent, bridge, plugin, integration, benchmarks).settings(publish / skip := true)

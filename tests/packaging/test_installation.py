@@ -59,7 +59,8 @@ def test_jars_hold_nothing_foreign(wheel):
             with archive.open(name) as data:
                 entries = [e for e in zipfile.ZipFile(data).namelist() if not e.endswith("/")]
             spark = ("org/apache/spark/sql/penstock/", "org/apache/spark/scheduler/penstock/")
-            own = ("io/penstock/", *spark, "META-INF/MANIFEST.MF")
+            service = "META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider"
+            own = ("io/penstock/", *(f"absent/{package}" for package in ("io/penstock/", *spark)), *spark, "META-INF/MANIFEST.MF", service)
             assert [e for e in entries if not e.startswith(own)] == [], name
 
 
@@ -72,6 +73,50 @@ def test_nothing_but_spark_plugins(installation, tmp_path):
         "spark = builder.getOrCreate()",
     )
     assert_penstock_ran(installation.run("python", path, cwd=tmp_path))
+
+
+PLAIN = """
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.master("local[2]").getOrCreate()
+rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1000).option("numPartitions", 2).load()
+query = (
+    rows.selectExpr("value % 10 AS key").groupBy("key").count().writeStream.outputMode("complete")
+    .option("checkpointLocation", "checkpoint").format("memory").queryName("counts").start()
+)
+state = spark.read.format("statestore").load("checkpoint")
+for what, run in {"QUERY": query.awaitTermination, "READ": state.count}.items():
+    try:
+        run()
+    except Exception as error:
+        print(what, str(error).replace(chr(10), " ")[:3000])
+import penstock
+print("STATUS", penstock.status(query)["reason"])
+ours = spark.range(5).count()
+print("RANGE", ours)
+spark.stop()
+"""
+
+
+def test_plain_spark_is_told_what_a_checkpoint_of_ours_needs(installation, tmp_path):
+    """The wheel is installed, and the plugin is not named: no class that is not found, but what to do."""
+    path = script(
+        tmp_path,
+        "import penstock",
+        "from pyspark.sql import SparkSession",
+        'spark = penstock.configure(SparkSession.builder.master("local[2]")).getOrCreate()',
+    )
+    assert_penstock_ran(installation.run("python", path, cwd=tmp_path))
+    plain = tmp_path / "plain.py"
+    plain.write_text(PLAIN)
+    completed = installation.run("python", plain, cwd=tmp_path)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    said = dict(line.split(" ", 1) for line in completed.stdout.splitlines() if line.split(" ", 1)[0].isupper())
+    for what in ("QUERY", "READ"):
+        assert "[PENSTOCK_NOT_ENABLED] This checkpoint was written by Penstock" in said[what]
+        assert "--conf spark.plugins=io.penstock.PenstockPlugin" in said[what]
+    assert "Penstock is not in this application" in said["STATUS"]
+    assert said["RANGE"] == "5"
 
 
 def test_configure(installation, tmp_path):
