@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.api.errors import PenstockError
 from penstock.api.jars import jar_for
+from penstock.api.queries import IN_A_SERVER, PLUGIN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 # PySpark is imported where it is used: the command line works without it.
 # ruff: noqa: PLC0415
 
-PLUGIN = "io.penstock.PenstockPlugin"
 PYTHON_KEYS = ("spark.pyspark.driver.python", "spark.pyspark.python", "spark.penstock.python")
 PYTHON_VARIABLES = ("PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON")
 """What names the Python of the driver's planner: else it is the first on the path, which may be another."""
@@ -77,13 +77,20 @@ def _options(builder: object) -> dict[str, Any]:
             "Call penstock.configure(SparkSession.builder).getOrCreate().",
         )
     options: dict[str, Any] = builder._options  # the only place where a builder keeps what was set
-    if "spark.remote" in options or "SPARK_REMOTE" in os.environ:
-        raise PenstockError(
-            "PENSTOCK_INVALID_BUILDER",
-            "This builder makes a Spark Connect client, which cannot load plugins. Start the Connect server with "
-            f"--conf spark.plugins={PLUGIN} --jars $(penstock jar) instead.",
-        )
+    remote = options.get("spark.remote", os.environ.get("SPARK_REMOTE"))
+    if remote is not None:
+        raise PenstockError("PENSTOCK_INVALID_BUILDER", f"This builder makes a Spark Connect client. {_to_do(remote)}")
     return options
+
+
+def _to_do(remote: str) -> str:
+    if remote.startswith("local"):
+        return (
+            f"The plugin must be in the server, which PySpark starts in the background for {remote}: give it to that one "
+            f'with .config("spark.plugins", "{PLUGIN}").config("spark.jars", JAR), where JAR is what `penstock jar` '
+            "prints (docs/connect.md)."
+        )
+    return IN_A_SERVER
 
 
 def _refuse_running_session() -> None:

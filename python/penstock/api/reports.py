@@ -1,9 +1,13 @@
-"""`penstock.status` and `penstock.decisions`: what Penstock did for a query that runs here."""
+"""`penstock.status` and `penstock.decisions`: what Penstock did for a query that runs."""
 
 from __future__ import annotations
 
 import json
+import warnings
 from typing import TYPE_CHECKING, Any
+
+from penstock.api.progress import report_of
+from penstock.api.queries import IN_A_SERVER, IN_AN_APPLICATION, has_plugin, is_remote
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -12,24 +16,40 @@ if TYPE_CHECKING:
 # pandas is imported where it is used: the command line works without it.
 # ruff: noqa: PLC0415
 
+COLUMNS = ("batch", "timestamp", "batchMs", "mode", "epoch")
+"""Of what `decisions` gives, before those of a region."""
 
-def status(query: StreamingQuery) -> dict[str, Any] | None:
-    """Tell what Penstock did in the newest batch of a query that has state.
+
+def status(query: StreamingQuery) -> dict[str, Any]:
+    """Tell what Penstock did in the newest batch of a query.
 
     Parameters
     ----------
     query
-        What ``start()`` returned.
+        What ``start()`` returned, here or in a client of Spark Connect.
 
     Returns
     -------
-    dict or None
-        Number of the ``batch``, and the fields of ``docs/progress.md``: mode, epoch, shards, regions with tasks,
-        balance, heavy keys and decision, stores, state; ``reason`` where Penstock leaves the query alone. None before
-        the first batch.
+    dict
+        Number of the ``batch``; ``exception``, what the query failed with, or None; and the fields of
+        ``docs/progress.md``: mode, epoch, shards, regions with tasks, balance, heavy keys, pinned keys and decision,
+        stores, state. Where Penstock leaves the query alone, or has nothing to tell yet, ``reason`` says why; ``batch``
+        is None then if no batch has ended.
+
+    Raises
+    ------
+    PenstockError
+        ``PENSTOCK_NOT_A_QUERY``.
     """
+    remote = is_remote(query, "status")
     batches = _batches(query)
-    return {"batch": batches[-1]["batchId"], **batches[-1]["observedMetrics"]["penstock"]} if batches else None
+    exception = _exception(query)
+    for progress in reversed(batches):
+        report = report_of(progress)
+        if report is not None:
+            return {"batch": progress["batchId"], "exception": exception, **report}
+    newest = batches[-1]["batchId"] if batches else None
+    return {"batch": newest, "exception": exception, "reason": _why_nothing(query, remote, batches, exception)}
 
 
 def decisions(query: StreamingQuery) -> pd.DataFrame:
@@ -38,7 +58,7 @@ def decisions(query: StreamingQuery) -> pd.DataFrame:
     Parameters
     ----------
     query
-        What ``start()`` returned.
+        What ``start()`` returned, here or in a client of Spark Connect.
 
     Returns
     -------
@@ -46,26 +66,62 @@ def decisions(query: StreamingQuery) -> pd.DataFrame:
         A row per batch and region, oldest first, of the batches that Spark keeps the progress of
         (``spark.sql.streaming.numRecentProgressUpdates``, 100): ``batch``, ``timestamp``, ``batchMs``, ``mode``,
         ``epoch``, the fields of a region (``docs/progress.md``) with the heaviest key in place of the list, as
-        ``heaviestKey`` and ``heaviestKeyShare``.
+        ``heaviestKey`` and ``heaviestKeyShare``, and the pinned keys by name. Where there is no row,
+        ``attrs["reason"]`` says why, and so does a warning.
+
+    Raises
+    ------
+    PenstockError
+        ``PENSTOCK_NOT_A_QUERY``.
     """
     import pandas as pd
 
+    remote = is_remote(query, "decisions")
+    batches = _batches(query)
+    reports = [(progress, report) for progress in batches if (report := report_of(progress)) is not None]
     rows = [
-        {**_of_batch(progress), **_of_region(region)}
-        for progress in _batches(query)
-        for region in progress["observedMetrics"]["penstock"].get("regions") or []
+        {**_of_batch(progress, report), **_of_region(region)}
+        for progress, report in reports
+        for region in report.get("regions") or []
     ]
-    return pd.DataFrame(rows)
+    if rows:
+        return pd.DataFrame(rows)
+    empty = pd.DataFrame(columns=list(COLUMNS))
+    if reports:
+        empty.attrs["reason"] = f"Penstock leaves the query alone: {reports[-1][1]['reason']}"
+    else:
+        empty.attrs["reason"] = _why_nothing(query, remote, batches, _exception(query))
+    warnings.warn(f"No decisions: {empty.attrs['reason']}", stacklevel=2)
+    return empty
 
 
 def _batches(query: StreamingQuery) -> list[dict[str, Any]]:
     # A query that waits reports progress without a batch now and then.
     every = (json.loads(progress.json) for progress in query.recentProgress)
-    return [p for p in every if "penstock" in p.get("observedMetrics", {}) and "addBatch" in p.get("durationMs", {})]
+    return [progress for progress in every if "addBatch" in progress.get("durationMs", {})]
 
 
-def _of_batch(progress: dict[str, Any]) -> dict[str, Any]:
-    report = progress["observedMetrics"]["penstock"]
+def _exception(query: StreamingQuery) -> str | None:
+    found = query.exception()
+    return None if found is None else str(found).partition("\n")[0]
+
+
+def _why_nothing(query: StreamingQuery, remote: bool, batches: list[dict[str, Any]], exception: str | None) -> str:
+    if batches and not any(progress.get("stateOperators") for progress in batches):
+        return "the query has no state: there is nothing for Penstock to do"
+    if not has_plugin(query, remote):
+        where, remedy = ("this server", IN_A_SERVER) if remote else ("this application", IN_AN_APPLICATION)
+        return f"Penstock is not in {where}. {remedy}"
+    if exception is not None:
+        return f"the query failed before a batch had ended: {exception}"
+    if batches:
+        return "Penstock has told nothing of its batches, as of Real-Time Mode and continuous processing"
+    if not query.isActive:
+        return "the query was stopped before a batch had ended"
+    return f"no batch has ended yet: {query.status['message']}"
+
+
+def _of_batch(progress: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
     return {
         "batch": progress["batchId"],
         "timestamp": progress["timestamp"],
@@ -79,4 +135,5 @@ def _of_region(region: dict[str, Any]) -> dict[str, Any]:
     heavy = (region.get("heavyKeys") or [{}])[0]
     share = heavy.get("rowsShare") if heavy.get("busyShare") is None else heavy["busyShare"]
     others = {name: value for name, value in region.items() if name != "heavyKeys"}
-    return {**others, "heaviestKey": heavy.get("key"), "heaviestKeyShare": share}
+    pinned = [key["key"] for key in region.get("pinnedKeys") or []]
+    return {**others, "pinnedKeys": pinned, "heaviestKey": heavy.get("key"), "heaviestKeyShare": share}

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from penstock.api.errors import PenstockError
+from penstock.api.queries import PLUGIN
 from penstock.workloads.trace import Trace
 
-PLUGIN = "io.penstock.PenstockPlugin"
 PROGRESS = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent"
 QUERY = "sql.streaming.queryId"
 BATCH = "streaming.sql.batchId"

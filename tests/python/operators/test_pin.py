@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import TYPE_CHECKING
 
 import penstock
@@ -23,9 +24,7 @@ def test_a_key_gets_a_shard_of_its_own_and_comes_home(application: SparkSession,
     def pinned_in_the_next_batch(number: int) -> int:
         write_events(source, number, rows=60)
         query.processAllAvailable()
-        status = penstock.status(query)
-        assert status is not None
-        pinned: int = status["regions"][0]["pinned"]
+        pinned: int = penstock.status(query)["regions"][0]["pinned"]
         return pinned
 
     try:
@@ -37,6 +36,12 @@ def test_a_key_gets_a_shard_of_its_own_and_comes_home(application: SparkSession,
         assert caught.value.error_class == "PENSTOCK_CANNOT_PIN"
         with pytest.raises(penstock.PenstockError, match=r"keys of other types \(region 0: BIGINT\)") as caught:
             penstock.unpin(query, 1, 5)
+        assert caught.value.error_class == "PENSTOCK_NO_SUCH_KEY"
+        for key in ("1", 1.0, True, datetime.date(2001, 1, 1)):
+            with pytest.raises(penstock.PenstockError, match="was not pinned: the query has keys of other types"):
+                penstock.pin(query, key)
+        with pytest.raises(penstock.PenstockError, match="a value of the type object cannot be one") as caught:
+            penstock.pin(query, object())
         assert caught.value.error_class == "PENSTOCK_NO_SUCH_KEY"
         penstock.unpin(query, 1)
         assert pinned_in_the_next_batch(2) == 0

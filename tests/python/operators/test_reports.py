@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import penstock
 import pytest
-from harness import PENSTOCK, STOCK, Engine, counting, write_events
+from harness import PENSTOCK, STOCK, Engine, counting, events, write_events
 from penstock.monitor import document as monitor
 
 if TYPE_CHECKING:
@@ -39,13 +39,19 @@ def watched(application: SparkSession, query: StreamingQuery, batches: int) -> m
 def test_status_and_decisions_of_a_query(application: SparkSession, tmp_path: Path) -> None:
     query = start(Engine(PENSTOCK.provider, PENSTOCK.partitions, NO_EMPTY_BATCHES), application, tmp_path)
     try:
-        assert penstock.status(query) is None
-        assert penstock.decisions(query).empty
+        nothing = penstock.status(query)
+        assert (nothing["batch"], nothing["exception"]) == (None, None)
+        assert nothing["reason"].startswith("no batch has ended yet: ")
+        with pytest.warns(UserWarning, match="No decisions: no batch has ended yet"):
+            empty = penstock.decisions(query)
+        assert empty.empty
+        assert empty.columns.tolist() == ["batch", "timestamp", "batchMs", "mode", "epoch"]
+        assert empty.attrs["reason"] == nothing["reason"]
         for number in range(3):
             write_events(tmp_path / "source", number, rows=60)
             query.processAllAvailable()
         status = penstock.status(query)
-        assert status is not None
+        assert status["exception"] is None
         assert (status["batch"], status["mode"], status["shards"]) == (2, "on", PENSTOCK.partitions)
         (region,) = status["regions"]
         assert region["rows"] > 0
@@ -73,10 +79,41 @@ def test_a_query_that_is_left_alone_says_why(application: SparkSession, tmp_path
         write_events(tmp_path / "source", 0, rows=60)
         query.processAllAvailable()
         status = penstock.status(query)
-        assert status is not None
         assert status["mode"] == "off"
         assert STOCK.provider in status["reason"]
-        assert penstock.decisions(query).empty
+        with pytest.warns(UserWarning, match="Penstock leaves the query alone: checkpoint written by"):
+            assert penstock.decisions(query).empty
+    finally:
+        query.stop()
+
+
+def test_a_query_that_failed_says_so(application: SparkSession, tmp_path: Path) -> None:
+    session = PENSTOCK.session(application)
+    wrong = counting(session, tmp_path).option("penstock.theta", "0.5").format("noop").start()
+    assert not wrong.isActive
+    status = penstock.status(wrong)
+    assert status["batch"] is None
+    assert "PENSTOCK_INVALID_SETTING" in status["exception"]
+    assert status["reason"] == f"the query failed before a batch had ended: {status['exception']}"
+    with pytest.warns(UserWarning, match="PENSTOCK_INVALID_SETTING"):
+        assert penstock.decisions(wrong).empty
+
+
+def test_a_query_that_was_stopped_and_one_without_state_say_so(application: SparkSession, tmp_path: Path) -> None:
+    session = PENSTOCK.session(application)
+    source = tmp_path / "source"
+    source.mkdir()
+    rows = events(session, source).writeStream.format("noop").option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query = rows.start()
+    query.stop()
+    assert penstock.status(query)["reason"] == "the query was stopped before a batch had ended"
+    query = rows.start()
+    try:
+        write_events(source, 0, rows=60)
+        query.processAllAvailable()
+        status = penstock.status(query)
+        assert status["batch"] == 0
+        assert status["reason"] == "the query has no state: there is nothing for Penstock to do"
     finally:
         query.stop()
 

@@ -46,3 +46,19 @@ def test_the_next_batch_has_the_number_of_tasks_that_was_set(application: SparkS
         query.stop()
     assert refusal(query, "tasks", 2).error_class == "PENSTOCK_NOT_RUNNING"
     assert "SimpleNamespace" in refusal(SimpleNamespace(), "tasks", 2).detail
+
+
+def test_a_setting_has_the_names_that_it_has_elsewhere(application: SparkSession, tmp_path: Path) -> None:
+    session = Engine(PENSTOCK.provider, PENSTOCK.partitions).session(application)
+    query = counting(session, tmp_path).option("spark.penstock.tasks", "2").format("noop").start()
+    try:
+        for number, name in enumerate(["spark.penstock.tasks", "penstock.tasks", "tasks"]):
+            penstock.set(query, name, 3 + number)
+            penstock.set(query, "report.keys", number % 2 == 0)
+            write_events(tmp_path / "source", number, rows=60)
+            query.processAllAvailable()
+            (region,) = penstock.status(query)["regions"]
+            assert region["tasks"] == 3 + number
+            assert region["heavyKeys"][0]["key"].startswith("hash ") == (number % 2 == 1)
+    finally:
+        query.stop()

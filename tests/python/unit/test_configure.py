@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from penstock.api import configure as module
-from penstock.api.configure import PLUGIN, _with
+from penstock.api.configure import _with
 from penstock.api.jars import jar_for
+from penstock.api.queries import PLUGIN
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
@@ -86,9 +87,26 @@ def test_other_arguments_are_refused(jars, argument):
     assert error_class(lambda: penstock.configure(argument)) == "PENSTOCK_INVALID_BUILDER"
 
 
-def test_connect_clients_are_refused(jars):
-    builder = SparkSession.builder.config("spark.remote", "sc://localhost")
+@pytest.mark.parametrize(
+    ("remote", "remedy"),
+    [
+        ("sc://localhost", f"The plugin must be in the Connect server: start it with --conf spark.plugins={PLUGIN}"),
+        (
+            "local[2]",
+            f'starts in the background for local[2]: give it to that one with .config("spark.plugins", "{PLUGIN}")',
+        ),
+    ],
+)
+def test_connect_clients_are_told_where_the_plugin_belongs(jars, monkeypatch, remote, remedy):
+    builder = SparkSession.builder.config("spark.remote", remote)
     assert error_class(lambda: penstock.configure(builder)) == "PENSTOCK_INVALID_BUILDER"
+    with pytest.raises(penstock.PenstockError) as caught:
+        penstock.configure(builder)
+    assert remedy in caught.value.detail
+    monkeypatch.setenv("SPARK_REMOTE", remote)
+    with pytest.raises(penstock.PenstockError) as caught:
+        penstock.configure(SparkSession.builder)
+    assert remedy in caught.value.detail
 
 
 def test_a_running_application_is_refused(jars, monkeypatch):

@@ -1,10 +1,11 @@
 package org.apache.spark.sql.penstock.integration
 
-import org.apache.spark.sql.Encoders
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
-import org.apache.spark.sql.functions.{count, lit}
+import org.apache.spark.sql.functions.{col, concat, count, lit, max}
 import org.apache.spark.sql.penstock.integration.harness._
+import org.apache.spark.sql.penstock.routing.RoutingReportExec
 import org.apache.spark.sql.streaming.StreamingQuery
+import org.apache.spark.sql.{Column, Encoders, Row}
 
 import io.penstock.Penstock
 import io.penstock.errors.PenstockException
@@ -90,6 +91,114 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
       assert(session.table("pairs").collect().map(_.getLong(2)).toSeq == Seq(4L, 4L, 4L))
     } finally query.stop()
     assert(errorOf(Penstock.unpin(query, "a", 1)).errorClass == "PENSTOCK_NOT_RUNNING")
+  }
+
+  test("an option may be named as in every other place") {
+    val session = application.newSession()
+    val source = MemoryStream[Long](Encoders.scalaLong, session)
+    val query = source.toDF().groupBy("value").agg(count(lit(1)).as("n")).writeStream
+      .outputMode("complete")
+      .option("checkpointLocation", newDirectory("checkpoint").toString)
+      .option("spark.penstock.tasks", "2")
+      .format("noop")
+      .start()
+    def tasksOfTheNextBatch(): Int = {
+      source.addData(1L to 100L)
+      query.processAllAvailable()
+      ReportedRegion.of(query.recentProgress.toSeq).flatten.last.tasks
+    }
+    try {
+      assert(tasksOfTheNextBatch() == 2)
+      Seq("spark.penstock.tasks" -> 3, "penstock.tasks" -> 4, "tasks" -> 5, "spark.penstock.tasks" -> 6).foreach {
+        case (name, tasks) =>
+          Penstock.setOption(query, name, tasks.toString)
+          assert(tasksOfTheNextBatch() == tasks, name)
+      }
+      assert(errorOf(Penstock.setOption(query, "spark.penstock.task", "2")).detail.contains("spark.penstock.tasks?"))
+    } finally query.stop()
+  }
+
+  /** Runs a query with keys of a type, and one batch of it. */
+  private def withKeys(key: Column)(body: (StreamingQuery, () => Row) => Unit): Unit = {
+    val session = application.newSession()
+    val source = MemoryStream[Long](Encoders.scalaLong, session)
+    val query = source.toDF().groupBy(key.as("k")).agg(count(lit(1)).as("n")).writeStream
+      .outputMode("complete")
+      .option("checkpointLocation", newDirectory("checkpoint").toString)
+      .format("noop")
+      .start()
+    def batch(): Row = {
+      source.addData(1L to 100L)
+      query.processAllAvailable()
+      ReportedRegion.withState(query.recentProgress.toSeq).last.observedMetrics.get("penstock")
+        .getAs[scala.collection.Seq[Row]]("regions").head
+    }
+    try {
+      batch()
+      body(query, () => batch())
+    } finally query.stop()
+  }
+
+  test("a key of the wrong type is refused, with what the query has and what was given") {
+    withKeys(col("value")) { (query, _) =>
+      Seq[Any]("5", 5.0, true).foreach { key =>
+        val refused = errorOf(Penstock.pin(query, key))
+        assert(refused.errorClass == "PENSTOCK_NO_SUCH_KEY" && refused.detail.contains("region 0: BIGINT"), key)
+      }
+      assert(errorOf(Penstock.pin(query, "5")).detail.contains("STRING was given"))
+      assert(errorOf(Penstock.pin(query)).errorClass == "PENSTOCK_NO_SUCH_KEY")
+      Seq[Any](5, 5L, 5.toShort).foreach(Penstock.pin(query, _))
+    }
+    withKeys(concat(lit("k"), col("value"))) { (query, _) =>
+      assert(errorOf(Penstock.pin(query, 5)).detail.contains("INT was given"))
+      Penstock.pin(query, "k5")
+    }
+    withKeys(col("value").cast("short")) { (query, _) =>
+      Penstock.pin(query, 5)
+      assert(errorOf(Penstock.pin(query, 70000)).errorClass == "PENSTOCK_NO_SUCH_KEY")
+    }
+  }
+
+  test("pinned keys are told by name, and one that was never seen is told to be so") {
+    withKeys(concat(lit("k"), col("value"))) { (query, batch) =>
+      Penstock.pin(query, "k5")
+      Penstock.pin(query, "kay5")
+      def pinned = batch().getAs[scala.collection.Seq[Row]]("pinnedKeys").map(row =>
+        (row.getAs[String]("key"), row.getAs[Long]("rows"), row.getAs[Boolean]("seen"))
+      ).sortBy(_._1)
+      assert(pinned == Seq(("k5", 1L, true), ("kay5", 0L, false)))
+      Penstock.setOption(query, "report.keys", "false")
+      assert(pinned.forall(_._1.startsWith("hash ")))
+      Penstock.setOption(query, "report.keys", "true")
+      Penstock.unpin(query, "kay5")
+      assert(pinned == Seq(("k5", 1L, true)))
+    }
+  }
+
+  test("a metric of the user with the report's name is told beside it") {
+    val session = application.newSession()
+    val source = MemoryStream[Long](Encoders.scalaLong, session)
+    val query =
+      source.toDF().observe("penstock", count(lit(1)).as("mine")).observe("penstock#7", max("value").as("most"))
+        .groupBy("value").agg(count(lit(1)).as("n")).writeStream
+        .outputMode("complete")
+        .option("checkpointLocation", newDirectory("checkpoint").toString)
+        .queryName("observed")
+        .format("memory")
+        .start()
+    try {
+      source.addData(1L to 100L)
+      query.processAllAvailable()
+      val progress = ReportedRegion.withState(query.recentProgress.toSeq).last
+      val metrics = progress.observedMetrics
+      assert(
+        metrics.get("penstock").getAs[Long]("mine") == 100L && metrics.get("penstock#7").getAs[Long]("most") == 100L
+      )
+      val report = RoutingReportExec.of(progress).getOrElse(fail(s"no report in $metrics"))
+      assert(RoutingReportExec.regions(report).head.getAs[Long]("rows") == 100L)
+      assert(metrics.get("penstock#8") == report)
+      assert(session.table("observed").count() == 100L)
+    } finally query.stop()
   }
 
   Seq("observe", "off").foreach { mode =>
