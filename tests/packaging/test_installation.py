@@ -60,7 +60,13 @@ def test_jars_hold_nothing_foreign(wheel):
                 entries = [e for e in zipfile.ZipFile(data).namelist() if not e.endswith("/")]
             spark = ("org/apache/spark/sql/penstock/", "org/apache/spark/scheduler/penstock/")
             service = "META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider"
-            own = ("io/penstock/", *(f"absent/{package}" for package in ("io/penstock/", *spark)), *spark, "META-INF/MANIFEST.MF", service)
+            own = (
+                "io/penstock/",
+                *(f"absent/{package}" for package in ("io/penstock/", *spark)),
+                *spark,
+                "META-INF/MANIFEST.MF",
+                service,
+            )
             assert [e for e in entries if not e.startswith(own)] == [], name
 
 

@@ -49,7 +49,8 @@ def test_the_next_batch_has_the_number_of_tasks_that_was_set(application: SparkS
 
 
 def test_a_setting_has_the_names_that_it_has_elsewhere(application: SparkSession, tmp_path: Path) -> None:
-    session = Engine(PENSTOCK.provider, PENSTOCK.partitions).session(application)
+    no_empty_batches = {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
+    session = Engine(PENSTOCK.provider, PENSTOCK.partitions, no_empty_batches).session(application)
     query = counting(session, tmp_path).option("spark.penstock.tasks", "2").format("noop").start()
     try:
         for number, name in enumerate(["spark.penstock.tasks", "penstock.tasks", "tasks"]):

@@ -51,7 +51,12 @@ def test_all_is_well():
         ({"bridge": False}, "plugin", State.WRONG, "penstock jar"),
         ({"defaults": {**WELL.defaults, PROVIDER_KEY: "a.b.C"}}, "state store", State.OFF, PROVIDER_KEY),
         ({"defaults": {**WELL.defaults, "spark.penstock.teta": "1"}}, "setting", State.WRONG, "spark.penstock.theta"),
-        ({"defaults": {**WELL.defaults, "penstock.theta": "1.1"}}, "setting", State.WRONG, "Write spark.penstock.theta."),
+        (
+            {"defaults": {**WELL.defaults, "penstock.theta": "1.1"}},
+            "setting",
+            State.WRONG,
+            "Write spark.penstock.theta.",
+        ),
         ({"defaults": {**WELL.defaults, "spark.penstock.mode": "off"}}, "setting", State.OFF, "observe"),
         ({"packages": {**WELL.packages, "numba": None}}, "planning", State.OFF, "pip install numba"),
         ({"defaults": {**WELL.defaults, TRANSPORT_KEY: "off"}}, "transports", State.OFF, "Set it to `auto`"),
