@@ -88,6 +88,9 @@ class StatusInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
       assert(gauges("store0.default.storeKeys") > 0 && gauges("store0.default.storeOperations") > 0)
       val prometheus = get("/metrics/prometheus").body().linesIterator.filter(_.contains("region0_tasks_Value")).toSeq
       assert(prometheus.size == 1 && prometheus.head.endsWith(" 2.0"), prometheus)
+      // The source never has it; the page tells the newest batches.
+      Penstock.pin(query, -5L)
+      eventually(Option.when(get("/penstock").body().contains("-5 (never seen)"))(()))
     } finally query.stop()
     eventually(Option.when(numbers("counts & more").isEmpty)(()))
     eventually(Option.when(get("/penstock").body().contains("ended, run"))(()))

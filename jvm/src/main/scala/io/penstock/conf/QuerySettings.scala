@@ -96,5 +96,19 @@ object QuerySettings {
     new QuerySettings((defaults ++ fromApplication ++ fromSession ++ fromQuery).toMap)
   }
 
+  /**
+   * Options of a query that have the bare name of a setting which a query may set, and a value that is allowed for it: who
+   * wrote them may have meant it, but they are left to the sink (decision 080).
+   *
+   * @return
+   *   the options as they are written
+   */
+  def unprefixed(query: Map[String, String]): Seq[String] = query.toSeq.sorted.collect {
+    case (name, text)
+        if Settings.all.exists(s =>
+          s.scope == Scope.Query && s.name.equalsIgnoreCase(name) && s.kind.read(text.trim).nonEmpty
+        ) => s"$name=$text"
+  }
+
   private def text[T](setting: Setting[T], settings: QuerySettings): String = setting.kind.write(settings(setting))
 }

@@ -130,6 +130,11 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
     assert(QuerySettings.resolve(Map("theta" -> "1.4", "mode" -> "append"), Map.empty, Map.empty).theta == 1.003)
   }
 
+  test("an option with a setting's bare name is told where it can have meant the setting") {
+    val options = Map("theta" -> "1.4", "Tasks" -> "auto", "mode" -> "append", "shards" -> "16", "path" -> "x")
+    assert(QuerySettings.unprefixed(options + ("penstock.theta" -> "1.4")) == Seq("Tasks=auto", "theta=1.4"))
+  }
+
   test("a key that is unknown in a spelling is compared with the known ones in the same") {
     val names = Seq("spark.penstock.teta" -> "spark.penstock.theta", "penstock.teta" -> "penstock.theta")
     names.foreach { case (wrong, right) =>

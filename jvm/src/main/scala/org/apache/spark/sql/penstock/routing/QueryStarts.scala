@@ -2,6 +2,7 @@ package org.apache.spark.sql.penstock.routing
 
 import java.util.concurrent.atomic.AtomicBoolean
 
+import org.apache.spark.internal.Logging
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.streaming.WriteToStream
@@ -11,7 +12,7 @@ import org.apache.spark.sql.penstock.shims.RealTimeMode
 import org.apache.spark.sql.streaming.StreamingQueryListener
 import org.apache.spark.sql.streaming.StreamingQueryListener._
 
-import io.penstock.conf.ApplicationSetup
+import io.penstock.conf.{ApplicationSetup, QuerySettings, Setting}
 import io.penstock.errors.PenstockException
 
 /**
@@ -23,7 +24,8 @@ import io.penstock.errors.PenstockException
  * pin; a checkpoint that is there already has the last word.
  */
 final private[routing] class QueryStarts(session: SparkSession, routing: SessionRouting)
-    extends StreamingQueryListener {
+    extends StreamingQueryListener
+    with Logging {
   private val listening = new AtomicBoolean
 
   /** Spark analyzes what a query will write right before it starts it, in the caller's thread. */
@@ -37,11 +39,19 @@ final private[routing] class QueryStarts(session: SparkSession, routing: Session
   override def onQueryStarted(event: QueryStartedEvent): Unit = session.streams.get(event.id) match {
     case query: StreamingQueryWrapper =>
       try {
-        StartedQuery.options(query.streamingQuery).foreach(routing.check)
+        StartedQuery.options(query.streamingQuery).foreach { options =>
+          routing.check(options)
+          QuerySettings.unprefixed(options).foreach(tellUnread(query, _))
+        }
         if (RealTimeMode.refusesOtherProviders) prepare(query.streamingQuery)
       } catch { case e: PenstockException => StartedQuery.fail(query.streamingQuery, e) }
     case _ =>
   }
+
+  private def tellUnread(query: StreamingQueryWrapper, option: String): Unit = logWarning(
+    s"Penstock: $option, an option of query ${query.id}, is left to its sink. Where the setting of Penstock is meant, write " +
+      s"${Setting.OptionPrefix}$option"
+  )
 
   private def prepare(query: StreamExecution): Unit = query.trigger match {
     // Spark chooses RocksDB for the first; the second has no state.
