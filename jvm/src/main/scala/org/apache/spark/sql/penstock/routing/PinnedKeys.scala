@@ -46,7 +46,7 @@ final private[routing] class PinnedKeys {
     // The oldest leave first.
     val surplus = texts.size - PinnedKeys.MostTexts
     if (surplus > 0) texts.keysIterator.filterNot(pinned).take(surplus).toSeq.foreach(texts.remove)
-    absent.map(texts)
+    absent.map(text(_, shown = true))
   }
 
   /** How a hash is told. */
