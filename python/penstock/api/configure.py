@@ -86,9 +86,9 @@ def _options(builder: object) -> dict[str, Any]:
 def _to_do(remote: str) -> str:
     if remote.startswith("local"):
         return (
-            f"The plugin must be in the server, which PySpark starts in the background for {remote}: give it to that one "
-            f'with .config("spark.plugins", "{PLUGIN}").config("spark.jars", JAR), where JAR is what `penstock jar` '
-            "prints (docs/connect.md)."
+            f"The plugin must be in the server, which PySpark starts in the background for {remote}: give it to that "
+            f'one with .config("spark.plugins", "{PLUGIN}").config("spark.jars", JAR), where JAR is what `penstock '
+            "jar` prints (docs/connect.md)."
         )
     return IN_A_SERVER
 

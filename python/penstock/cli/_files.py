@@ -27,6 +27,14 @@ def check_writable(arguments: argparse.Namespace, *options: str) -> None:
             check_file(option, path)
 
 
+def check_folder(option: str, path: Path | None) -> None:
+    """Refuse a folder that is not there; None where it was not given."""
+    if path is not None and not path.is_dir():
+        raise PenstockError(
+            "PENSTOCK_CANNOT_WRITE", f"--{option} is {path}, which is no folder. Name one that is there."
+        )
+
+
 def check_file(option: str, path: Path) -> None:
     """Refuse a file that cannot be written; an option named it, or the folder that it is in."""
     there = path.exists()

@@ -20,7 +20,7 @@ from penstock.api.errors import PenstockError
 from penstock.benchmarks import cluster, launch, machine, report, revision, samples, targets
 from penstock.benchmarks.samples import Series
 from penstock.benchmarks.targets import Target
-from penstock.cli._files import check_writable
+from penstock.cli._files import check_folder, check_writable
 
 PLANNED_BINDING = "org.apache.spark.sql.penstock.benchmarks.PlannedBinding"
 PYTHON_OPERATOR = "transformWithState-python"
@@ -158,6 +158,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.name is None:
         raise PenstockError("PENSTOCK_BENCH_NAME", "Which benchmark? `penstock bench --help` lists them.")
     check_writable(arguments, "json", "markdown", "samples")
+    check_folder("checkpoints", arguments.checkpoints)
     chosen = plan(arguments)
     spark = None if chosen.name in revision.PLANNERS else _spark_version()
     series = _plans(arguments, chosen) if spark is None else _batches(arguments, chosen, spark)

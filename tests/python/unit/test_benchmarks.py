@@ -459,6 +459,12 @@ def test_a_file_that_cannot_be_written_is_found_before_anything_is_measured(opti
     assert f"--{option} is {place}, which cannot be written" in capsys.readouterr().err
 
 
+def test_a_folder_for_checkpoints_that_is_not_there_is_found_before_anything_is_measured(tmp_path, capsys):
+    place = tmp_path / "no" / "folder"
+    assert main(["bench", "plan", "--checkpoints", str(place)]) == 2
+    assert f"--checkpoints is {place}, which is no folder" in capsys.readouterr().err
+
+
 def test_planners_are_measured_without_spark(tmp_path):
     result = tmp_path / "plan.json"
     main(["bench", "plan", "--keys", "2000", "--rounds", "2", "--warm-up", "0", "--json", str(result)])

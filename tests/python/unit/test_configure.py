@@ -93,7 +93,7 @@ def test_other_arguments_are_refused(jars, argument):
         ("sc://localhost", f"The plugin must be in the Connect server: start it with --conf spark.plugins={PLUGIN}"),
         (
             "local[2]",
-            f'starts in the background for local[2]: give it to that one with .config("spark.plugins", "{PLUGIN}")',
+            f'in the background for local[2]: give it to that one with .config("spark.plugins", "{PLUGIN}")',
         ),
     ],
 )

@@ -271,6 +271,15 @@ def test_it_tells_how_far_it_is(tmp_path, capsys):
     assert [line.split(",")[0] for line in lines] == ["static: 1 of 3", "hybrid: 2 of 3", "ideal: 3 of 3"]
 
 
+def test_on_a_terminal_it_draws_a_bar(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    path = write(tmp_path / "t.csv", {"time": np.arange(100), "key": np.arange(100)})
+    assert cli.main(["simulate", str(path), "--policy", "static,ideal"]) == 0
+    drawn = capsys.readouterr().err
+    assert "100%" in drawn
+    assert "1 of 2" not in drawn
+
+
 def test_no_rows(tmp_path, capsys):
     path = write(tmp_path / "t.parquet", {"time": pa.array([], pa.int64()), "key": pa.array([], pa.string())})
     assert cli.main(["simulate", str(path)]) == 0

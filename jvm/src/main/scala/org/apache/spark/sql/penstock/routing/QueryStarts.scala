@@ -1,7 +1,5 @@
 package org.apache.spark.sql.penstock.routing
 
-import java.util.concurrent.atomic.AtomicBoolean
-
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
@@ -26,17 +24,34 @@ import io.penstock.errors.PenstockException
 final private[routing] class QueryStarts(session: SparkSession, routing: SessionRouting)
     extends StreamingQueryListener
     with Logging {
-  private val listening = new AtomicBoolean
+
+  /** Queries that have not told yet that they have started. */
+  private var expected = 0
 
   /** Spark analyzes what a query will write right before it starts it, in the caller's thread. */
   def expect(plan: LogicalPlan): Unit = plan match {
     case _: WriteToStream =>
       routing.checkSession()
-      if (listening.compareAndSet(false, true)) session.streams.addListener(this)
+      listen()
     case _ =>
   }
 
-  override def onQueryStarted(event: QueryStartedEvent): Unit = session.streams.get(event.id) match {
+  /** Only as long as need be: the application sees who listens. */
+  private def listen(): Unit = synchronized {
+    expected += 1
+    if (expected == 1) session.streams.addListener(this)
+  }
+
+  private def listened(): Unit = synchronized {
+    expected -= 1
+    if (expected == 0) session.streams.removeListener(this)
+  }
+
+  override def onQueryStarted(event: QueryStartedEvent): Unit =
+    try started(event)
+    finally listened()
+
+  private def started(event: QueryStartedEvent): Unit = session.streams.get(event.id) match {
     case query: StreamingQueryWrapper =>
       try {
         StartedQuery.options(query.streamingQuery).foreach { options =>

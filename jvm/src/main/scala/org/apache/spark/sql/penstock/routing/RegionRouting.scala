@@ -98,18 +98,21 @@ final class RegionRouting(
   def limited: Limited = outcome.fold(limitedBefore)(o => limitedBefore.after(o.limit))
 
   /** The pinned keys, by shard, once the batch has run. */
-  def pinned: Seq[PinnedKey] = lease.layout.pinned.toSeq.sortBy(lease.layout.shardOf).map { hash =>
-    val (text, seenBefore) = textOf(hash)
-    PinnedKey(hash, text, rowsOf(hash), seenBefore || isPresent(hash))
+  def pinned: Seq[PinnedKey] = {
+    val isPresent = this.isPresent
+    lease.layout.pinned.toSeq.sortBy(lease.layout.shardOf).map { hash =>
+      val (text, seenBefore) = textOf(hash)
+      PinnedKey(hash, text, rowsOf(hash), seenBefore || isPresent(hash))
+    }
   }
 
   /** Whether the batch had a row of a pinned hash, or the state has an entry. */
-  def isPresent(hash: Int): Boolean = rowsOf(hash) > 0L || stateKeys.lift(lease.layout.shardOf(hash)).exists(_ > 0L)
+  def isPresent: Int => Boolean = {
+    lazy val stateKeys = StateLoad.sum(leases.stateLoads(batch.spec.runId, spec.region).values).keys
+    hash => rowsOf(hash) > 0L || stateKeys.lift(lease.layout.shardOf(hash)).exists(_ > 0L)
+  }
 
   private def rowsOf(hash: Int): Long = barrier.decision.fold(0L)(_.rows(lease.layout.shardOf(hash)))
-
-  /** Entries of the state of each shard. */
-  private def stateKeys: Array[Long] = StateLoad.sum(leases.stateLoads(batch.spec.runId, spec.region).values).keys
 
   /** Tasks that have committed their shards on another executor than the one that they were meant for. */
   def elsewhere(decision: Decision): Int = {

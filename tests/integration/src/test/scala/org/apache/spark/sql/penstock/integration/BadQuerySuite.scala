@@ -43,9 +43,10 @@ class BadQuerySuite extends AnyFunSuite with PenstockApplication {
     assert(error.getCondition == "PENSTOCK_INVALID_SETTING" && error.getSqlState == "22022")
     assert(query.exception.get.getMessage.contains("SQLSTATE: 22022"))
     assert(intercept[StreamingQueryException](query.awaitTermination(1000): Unit).getMessage.contains("penstock.theta"))
-    // Others are not harmed.
-    val good = waiting(application.newSession(), "penstock.theta" -> "1.5")
-    try assert(good.isActive && good.exception.isEmpty)
+    // Others are not harmed, and nobody sees who looked.
+    val session = application.newSession()
+    val good = waiting(session, "penstock.theta" -> "1.5")
+    try assert(good.isActive && good.exception.isEmpty && session.streams.listListeners().isEmpty)
     finally good.stop()
   }
 
