@@ -28,10 +28,32 @@ class SnapshotPlanSuite extends AnyFunSuite {
   }
 
   test("shards take turns: no batch writes more than its part, and no chain grows") {
-    val (written, longest) = run(256, 500, 10, Long.MaxValue)(_ => 1000L, _ => 1000L)
+    val (written, longest) = run(256, 500, 10, Long.MaxValue)(_ => 1L << 20, _ => 1L << 20)
     assert(written.map(_.size).max == 26)
     assert(written.drop(20).forall(_.size >= 25))
     assert(longest <= 20)
+  }
+
+  test("a small state is written whole, in one file in so many batches; a larger one in as many files as it fills") {
+    val (small, longest) = run(256, 500, 10, Long.MaxValue)(_ => 1000L, _ => 1000L)
+    assert(small.drop(20).grouped(10).forall(_.filter(_.nonEmpty).map(_.size) == Seq(256)))
+    assert(longest == 10)
+    val (larger, _) = run(256, 500, 10, Long.MaxValue)(_ => 20000L, _ => 20000L)
+    assert(larger.drop(20).grouped(10).forall(_.filter(_.nonEmpty).map(_.size) == Seq(64, 64, 64, 64)))
+  }
+
+  test("tasks that hand shards to each other in every batch keep none of them waiting") {
+    info(s"seed ${Seed.value}")
+    val r = new Random(Seed.value)
+    val changes = Array.fill(64)(0)
+    (0L until 500L).foreach { batch =>
+      changes.indices.groupBy(_ => r.nextInt(4)).foreach { case (task, shards) =>
+        val candidates = shards.filter(changes(_) > 0).map(s => Candidate(s, changes(s), changes(s) * 1000L, 1000L))
+        SnapshotPlan.choose(candidates, batch + task, 10, Long.MaxValue).foreach(changes(_) = 0)
+      }
+      changes.indices.foreach(changes(_) += 1)
+      assert(changes.max <= 21, s"batch $batch")
+    }
   }
 
   test("large shards with few changes wait longer, and take turns as well") {

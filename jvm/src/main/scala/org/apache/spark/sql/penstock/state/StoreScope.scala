@@ -163,7 +163,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
     val candidates = shards.iterator.flatMap(s => store.slot(s).snapshotCandidate).toSeq
     val budgetBytes = setting(Settings.StateSnapshotBytes) / layout.shards * shards.length
     SnapshotPlan
-      .choose(candidates, region.batchId, math.max(1, minDeltasForSnapshot), budgetBytes)
+      .choose(candidates, region.batchId + id.partitionId, math.max(1, minDeltasForSnapshot), budgetBytes)
       .foreach(s => Snapshots.request(new SnapshotWriter.Request(region.runId, directory, key, store.slot(s))))
   }
 
