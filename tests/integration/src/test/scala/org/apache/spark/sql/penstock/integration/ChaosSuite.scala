@@ -44,7 +44,8 @@ class ChaosSuite extends AnyFunSuite with TestDirectory {
         "penstock.faults.delegate" -> "io.penstock.LocalCheckpointFileManager"
       ),
       (0 to kills.size).map(i => s"feed $i 40 0"),
-      (first ++ kills).map(_.toString)
+      (first ++ kills).map(_.toString),
+      otherSettings = true
     )
     val (before, pinnedBefore) = (runs.deaths, runs.pinned)
     assert(runs.run("every step", scenario).isEmpty)

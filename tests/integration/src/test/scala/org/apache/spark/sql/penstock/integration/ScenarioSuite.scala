@@ -20,7 +20,7 @@ class ScenarioSuite extends AnyFunSuite with TestDirectory {
       """{"seed":7,"query":"aggregation, update","cluster":true,"twice":false,"shards":4,"policy":"static",""" +
         """"conf":{"a.b":"1"},"steps":["feed 0 5 3","restart","idle"],"faults":["publish manifests/3 die"]}"""
     )
-    assert((old.actions, old.pauseMs, old.speculation) == ((1, 0, false)))
+    assert((old.actions, old.pauseMs, old.speculation, old.otherSettings) == ((1, 0, false, false)))
     assert(old.plan == Seq(Fault(Fault.Publish, "manifests", Some(3L), Fault.Die)))
     assert(old.kind.isCluster && old.steps.size == 3 && old.conf == Map("a.b" -> "1"))
   }
@@ -38,6 +38,13 @@ class ScenarioSuite extends AnyFunSuite with TestDirectory {
     assert(all.filter(_.speculation).forall(_.cluster) && all.count(_.speculation) > 20)
     def endsLate(f: Fault) = f.effect.isInstanceOf[Fault.EndOrderly] && Set("2", "3")(f.place)
     assert(all.count(s => s.cluster && s.plan.exists(endsLate)) > 10)
+  }
+
+  test("starts differ in their settings where they are to, and only there") {
+    val (other, same) = seeds.map(Scenarios.of).partition(_.otherSettings)
+    assert(other.size > 200 && same.size > 200)
+    assert(other.forall(s => (0 to 5).map(s.settings).toSet.size > 1))
+    assert(same.forall(s => (0 to 5).map(s.settings).toSet == Set(s.conf)))
   }
 
   test("a smaller scenario has fewer actions, or no speculation") {

@@ -57,7 +57,7 @@ object ChaosWorker {
     val scenario = run.scenario
     val actions = Script.actions(scenario.script)
     val faults = FaultPlan.settings(scenario.plan, run.strikes)
-    val conf = scenario.conf ++ faults +
+    val conf = scenario.settings(run.starts) ++ faults +
       (FaultyCheckpointFileManager.ClassKey -> classOf[FaultyCheckpointFileManager].getName)
     val from = run.resumeAt(at =>
       (at + 1 until actions.size).find(actions(_).isInstanceOf[Action.Trigger]).getOrElse(actions.size)

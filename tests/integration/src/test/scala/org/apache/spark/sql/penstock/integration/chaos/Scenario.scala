@@ -35,6 +35,8 @@ import org.json4s.{DefaultFormats, Formats}
  *   at each row of actions in which processes are to end in an orderly way
  * @param speculation
  *   tasks are run twice; in a cluster only
+ * @param otherSettings
+ *   beside those of `conf` each start has settings of its own, as [[StartSettings]] gives them
  */
 final case class Scenario(
     seed: Long,
@@ -48,7 +50,8 @@ final case class Scenario(
     faults: Seq[String],
     actions: Int = 1,
     pauseMs: Int = 0,
-    speculation: Boolean = false
+    speculation: Boolean = false,
+    otherSettings: Boolean = false
 ) {
   def operatorCase: OperatorCase = Matrix.all
     .find(_.name == query)
@@ -56,6 +59,10 @@ final case class Scenario(
 
   /** Of the application that is to play it. */
   def kind: WorkerKind = if (!cluster) WorkerKind.Local else WorkerKind.Cluster(speculation)
+
+  /** Session settings of a start, of which the first is 0. */
+  def settings(start: Int): Map[String, String] = 
+    if (otherSettings) StartSettings.of(seed, start) ++ conf else conf
 
   def plan: Seq[Fault] = faults.map(Fault.parse)
 

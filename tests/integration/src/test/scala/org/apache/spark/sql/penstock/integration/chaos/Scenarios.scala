@@ -29,6 +29,7 @@ object Scenarios {
     val twice = !cluster && random.nextInt(6) == 0
     val inputs = 3 + random.nextInt(3)
     val actions = actionsOf(seed, cluster)
+    val otherSettings = numbersOf(seed, salt = 7).nextBoolean()
     val steps = (0 until inputs).flatMap { number =>
       val rows = pick(random, Seq(0, 5, 60, 120))
       // A source in memory cannot give an application that starts what only the other one has fed.
@@ -42,13 +43,14 @@ object Scenarios {
       twice,
       shards = if (query.shards == 1) 1 else pick(random, Seq(4, 16, 32)),
       policy(seed),
-      settings(random) ++ copies(seed, cluster),
+      (settings(random) -- (if (otherSettings) StartSettings.keys else Nil)) ++ copies(seed, cluster),
       ordered(steps),
       (Seq.fill(2 + random.nextInt(4))(fault(random, cluster, inputs)) ++ ofSidecars(seed, inputs) ++
         orderlyEnds(seed, cluster, inputs, actions)).map(_.toString),
       actions,
       pauseMs = if (actions == 1) 0 else pick(numbersOf(seed, salt = 4), Seq(0, 10, 20, 40)),
-      speculation = cluster && numbersOf(seed, salt = 5).nextInt(4) > 0
+      speculation = cluster && numbersOf(seed, salt = 5).nextInt(4) > 0,
+      otherSettings = otherSettings
     )
   }
 

@@ -45,6 +45,7 @@ object Shrinker {
     without(s.faults).map(f => s.copy(faults = f)) ++
       without(s.steps).filter(_.exists(_.startsWith("feed"))).map(steps => s.copy(steps = steps)) ++
       Option.when(s.policy.nonEmpty)(s.copy(policy = "static")).filter(_ != s) ++
+      Option.when(s.otherSettings)(s.copy(otherSettings = false)) ++
       Option.when(s.speculation)(s.copy(speculation = false)) ++
       Option.when(s.actions > 1)(s.copy(actions = s.actions - 1)) ++
       Option.when(s.cluster)(s.copy(cluster = false)) ++ Option.when(s.twice)(s.copy(twice = false)) ++ fewer
