@@ -49,8 +49,8 @@ final class FaultPlan(faults: Seq[Fault], strikes: Path) {
 }
 
 object FaultPlan {
-  val Faults = "penstock.faults.plan"
-  val Strikes = "penstock.faults.strikes"
+  val Faults = "test.faults.plan"
+  val Strikes = "test.faults.strikes"
 
   /** Begins the message of every error that was injected. */
   private val OnPurpose = "on purpose"

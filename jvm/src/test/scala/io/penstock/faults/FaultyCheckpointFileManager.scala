@@ -71,5 +71,5 @@ object FaultyCheckpointFileManager {
   val ClassKey = "spark.sql.streaming.checkpointFileManagerClass"
 
   /** Class of the manager that does the work. */
-  val DelegateKey = "penstock.faults.delegate"
+  val DelegateKey = "test.faults.delegate"
 }

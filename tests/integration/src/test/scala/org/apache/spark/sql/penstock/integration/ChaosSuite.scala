@@ -41,7 +41,7 @@ class ChaosSuite extends AnyFunSuite with TestDirectory {
       policy = "",
       Map(
         "spark.penstock.state.inlineBytes" -> "0",
-        "penstock.faults.delegate" -> "io.penstock.LocalCheckpointFileManager"
+        "test.faults.delegate" -> "io.penstock.LocalCheckpointFileManager"
       ),
       (0 to kills.size).map(i => s"feed $i 40 0"),
       (first ++ kills).map(_.toString),

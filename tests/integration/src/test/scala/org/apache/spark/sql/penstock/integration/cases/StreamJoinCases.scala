@@ -83,7 +83,7 @@ object StreamJoinCases {
     Append(),
     stock = Engine.RocksDb,
     twoInputs = true,
-    evidence = Seq("null")
+    evidence = Seq("NULL")
   ) { in =>
     def keyed(frame: DataFrame, key: String, value: String, time: String) =
       frame.select(when(col("key") > 2, col("key")).as(key), col("value").as(value), col("ts").as(time))

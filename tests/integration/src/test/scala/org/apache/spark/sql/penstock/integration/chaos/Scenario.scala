@@ -61,7 +61,7 @@ final case class Scenario(
   def kind: WorkerKind = if (!cluster) WorkerKind.Local else WorkerKind.Cluster(speculation)
 
   /** Session settings of a start, of which the first is 0. */
-  def settings(start: Int): Map[String, String] = 
+  def settings(start: Int): Map[String, String] =
     if (otherSettings) StartSettings.of(seed, start) ++ conf else conf
 
   def plan: Seq[Fault] = faults.map(Fault.parse)
