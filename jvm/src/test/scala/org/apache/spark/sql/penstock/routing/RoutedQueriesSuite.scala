@@ -10,6 +10,7 @@ import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, StreamingQueryWrapper}
 import org.apache.spark.sql.execution.streaming.state.{RocksDBStateStoreProvider, StateStoreCommitValidationFailed}
 import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
+import org.apache.spark.sql.functions.expr
 import org.apache.spark.sql.penstock.commit.StateCommits
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.{DataFrame, Row, SparkSessionExtensions}
@@ -104,6 +105,25 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
     test(s"mode $mode: rows are plain Spark's") {
       assert(penstock(aggregation, Map("penstock.mode" -> mode)) == plain(aggregation))
     }
+  }
+
+  test("a join on expressions that write text: tasks that run at once do not write into each other's") {
+    spark.conf.set("spark.sql.streaming.stateStore.providerClass", classOf[PenstockStateStoreProvider].getName)
+    spark.conf.set("spark.sql.shuffle.partitions", "12")
+    val (left, right) = (events(spark), events(spark))
+    val joined = left.toDF().selectExpr("v as a")
+      .join(right.toDF().selectExpr("v as b"), expr("to_xml(struct(a)) = to_xml(struct(b as a))"))
+    // All in one batch: as many tasks as inputs, two at a time.
+    val (inputs, rows) = (4, 2500L)
+    for (n <- 0 until inputs; in <- Seq(left, right))
+      in.addData((n * rows until (n + 1) * rows).map(Event(0L, _, new java.sql.Timestamp(0))))
+    var pairs = Seq.empty[Row]
+    val query = joined.writeStream.option("checkpointLocation", Files.createTempDirectory(scratch, "c").toString)
+      .foreachBatch((df: DataFrame, _: Long) => pairs ++= df.collect()).start()
+    try query.processAllAvailable()
+    finally query.stop()
+    assert(pairs.map(_.getLong(0)).sorted == (0L until inputs * rows))
+    assert(pairs.forall(p => p.getLong(0) == p.getLong(1)))
   }
 
   private def reports(q: StreamingQuery): Seq[Row] =

@@ -1,0 +1,77 @@
+package org.apache.spark.sql.penstock.sharding
+
+import java.util.concurrent.{CyclicBarrier, Executors, TimeUnit}
+
+import scala.util.{Success, Try}
+
+import org.apache.spark.SparkEnv
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{CollationAwareMurmur3Hash, UnsafeProjection}
+import org.apache.spark.sql.penstock.routing.LocalSpark
+
+import io.penstock.sharding.Layout
+import org.scalatest.funsuite.AnyFunSuite
+
+class ShardHashSuite extends AnyFunSuite with LocalSpark {
+  private lazy val tasks = Executors.newFixedThreadPool(2)
+
+  override protected def afterAll(): Unit = {
+    tasks.shutdownNow()
+    super.afterAll()
+  }
+
+  /** As a task gets it. */
+  private def shipped[A](what: A): A = {
+    val serializer = SparkEnv.get.closureSerializer.newInstance()
+    serializer.deserialize[(A, Int)](serializer.serialize((what, 0)))._1
+  }
+
+  /** As Spark computes them; rows are left out for which it fails, or has another answer the next time. */
+  private def expected(key: FunctionKey): Seq[(InternalRow, Int)] = {
+    def hashes() = {
+      val hash = UnsafeProjection.create(Seq(new CollationAwareMurmur3Hash(shipped(key.keys))))
+      key.rows.map(row => Try(hash(row).getInt(0)).toOption)
+    }
+    key.rows.zip(hashes().zip(hashes())).collect {
+      case (row, (Some(hash), again)) if again.contains(hash) => row -> hash
+    }
+  }
+
+  /** What two tasks that run at once find other than one by itself. */
+  private def differences(key: FunctionKey, rounds: Int): Seq[String] = {
+    val (rows, hashes) = expected(key).unzip
+    val start = new CyclicBarrier(2)
+    val found = (0 until 2).map { task =>
+      tasks.submit { () =>
+        start.await(1, TimeUnit.MINUTES)
+        val made = Try(ShardHash(shipped(key.keys), Layout(1 << 20)))
+        def got(i: Int) = made.flatMap(hash => Try(hash.ofKey(rows(i))))
+        val order = if (task == 0) rows.indices else rows.indices.reverse
+        Iterator.fill(rounds)(order).flatten.map(i => (i, got(i), hashes(i))).collectFirst {
+          case (i, got, expected) if got != Success(expected) => s"task $task, row $i: $got instead of $expected"
+        }
+      }
+    }
+    found.flatMap(_.get(1, TimeUnit.MINUTES)).map(d => s"${key.sql}: $d")
+  }
+
+  test("two tasks at once: every function of Spark's that may be in a key has the hash that it has by itself") {
+    val keys = new FunctionKeys(spark)
+    val made = keys.functions.map(f => f -> keys.of(f))
+    val wrong = made.flatMap(_._2).flatMap(differences(_, rounds = 20))
+    assert(wrong.isEmpty, wrong.mkString("\n"))
+    // Else the test would say less and less with every Spark.
+    val covered = made.filter(_._2.nonEmpty).map(_._1)
+    assert(covered.size >= 250, s"only ${covered.size} of ${keys.functions.size} functions became keys")
+    val withWriters = Seq("to_csv", "from_csv", "to_json", "from_json", "get_json_object", "to_xml", "xpath_string")
+    assert(withWriters.filterNot(covered.contains).isEmpty)
+  }
+
+  test("two tasks at once: a user's function in a key") {
+    spark.udf.register("joined", (words: Seq[String]) => words.mkString("+"))
+    val keys = new FunctionKeys(spark).ofExample("SELECT joined(array('a1', 'b2', 'c3'))")
+    assert(keys.nonEmpty)
+    val wrong = keys.flatMap(differences(_, rounds = 500))
+    assert(wrong.isEmpty, wrong.mkString("\n"))
+  }
+}
