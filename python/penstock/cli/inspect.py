@@ -32,14 +32,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Print what is found."""
     checkpoint = Checkpoint(arguments.checkpoint)
     verification = verify(checkpoint) if arguments.verify else None
-    intact = verification is None or not any(problem.needed for problem in verification.problems)
+    problems = [] if verification is None else verification.problems
     # What is damaged cannot be counted.
-    inspection = inspect(checkpoint) if intact else None
+    inspection = None if any(problem.is_damage for problem in problems) else inspect(checkpoint)
     if arguments.json:
         print(json.dumps(_as_json(inspection, verification), indent=2))
     else:
         print("\n".join(_as_text(inspection, verification, arguments.shards)))
-    return 0 if intact else 1
+    return 1 if any(problem.needed for problem in problems) else 0
 
 
 def _as_json(inspection: Inspection | None, verification: Verification | None) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The files of one query's state: finds them, reads them, and names the one that is wrong."""
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TypeVar
@@ -18,6 +19,15 @@ _T = TypeVar("_T")
 
 PLACE = "state/_penstock"
 FOLDERS = ("epochs", "manifests", "changelogs", "snapshots")
+_NUMBERED = re.compile(r"[0-9]+-[0-9a-f-]{36}")
+_NAMES = {
+    "": re.compile("FORMAT"),
+    "epochs": re.compile("[0-9]+"),
+    "manifests": re.compile(r"[0-9]+\.[0-9]+"),
+    "changelogs": _NUMBERED,
+    "snapshots": _NUMBERED,
+}
+"""Names of files by folder."""
 
 
 class DamagedFileError(PenstockError):
@@ -200,12 +210,17 @@ class Checkpoint:
                     continue
         return names
 
+    def partitions(self, operator_id: int) -> set[int]:
+        """List the numbers of the folders of state partitions of an operator."""
+        return {int(name) for name in self._storage.folders(f"state/{operator_id}") if name.isdigit()}
+
     def all_files(self) -> dict[str, int]:
-        """Map the paths of all files of the Penstock directory to their sizes in bytes."""
+        """Map the paths of all files of Penstock to their sizes in bytes; those of other programs are left out."""
         return {
             f"{folder}/{file.name}".lstrip("/"): file.size_bytes
-            for folder in ("", *FOLDERS)
+            for folder, name in _NAMES.items()
             for file in self._storage.files(f"{PLACE}/{folder}")
+            if name.fullmatch(file.name)
         }
 
     def _decoded(self, path: str, kind: Kind, decode_body: Callable[[bytes], _T]) -> _T:

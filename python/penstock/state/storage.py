@@ -80,7 +80,8 @@ class ArrowStorage:
         from pyarrow import fs  # noqa: PLC0415, a local checkpoint does not need it
 
         self._fs = fs
-        self._system, self._path = fs.FileSystem.from_uri(uri)
+        self._system, path = fs.FileSystem.from_uri(uri)
+        self._path = path.rstrip("/")
         self.root = uri.rstrip("/")
 
     def files(self, folder: str) -> list[StoredFile]:

@@ -7,6 +7,8 @@ from penstock.state.change_set import Content
 from penstock.state.checkpoint import Checkpoint, DamagedFileError
 from penstock.state.manifest import Change, Manifest, Section, Shard, StoreKey, TableEntry, counting, manifest_path
 
+PARTITION_FOLDERS = "PENSTOCK_PARTITION_FOLDERS"
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -23,7 +25,8 @@ class Problem:
     what
         What was found, and what it means for which state.
     needed
-        Whether the state of a batch that is kept is lost or wrong; else the file is of no use to anyone.
+        Whether the state of a batch that is kept is lost or wrong, or hidden from readers; else the file is of no use to
+        anyone.
     """
 
     error_class: str
@@ -31,6 +34,11 @@ class Problem:
     at_byte: int | None
     what: str
     needed: bool = True
+
+    @property
+    def is_damage(self) -> bool:
+        """Whether the state itself is lost or wrong."""
+        return self.needed and self.error_class != PARTITION_FOLDERS
 
 
 @dataclass
@@ -64,6 +72,7 @@ def verify(checkpoint: Checkpoint) -> Verification:
     kept, superseded = _manifests(checkpoint, found, shard_count, oldest)
     _sections(checkpoint, found, list(kept.values()), superseded)
     _steps(checkpoint, found, kept, oldest)
+    _partitions(checkpoint, found, kept)
     committed = checkpoint.committed_batch()
     if committed is not None and max((batch for batch, _ in kept), default=-1) < committed:
         found.problems.append(
@@ -226,6 +235,26 @@ def _steps(checkpoint: Checkpoint, found: Verification, kept: dict[tuple[int, in
             ):
                 base = manifest_path(batch - 1, after.base_generation)
                 found.wrong(manifest_path(batch, generation), f"it goes on from {base}, which is not there")
+
+
+def _partitions(checkpoint: Checkpoint, found: Verification, kept: dict[tuple[int, int], Manifest]) -> None:
+    """Check that Spark's reader of state, which counts folders, sees every state partition."""
+    if not kept:
+        return
+    newest = kept[max(kept)]
+    for operator in sorted({key.operator_id for key in newest.stores}):
+        single = all(len(shards) == 1 for key, shards in newest.stores.items() if key.operator_id == operator)
+        count = 1 if single else newest.shard_count
+        there = checkpoint.partitions(operator)
+        if there != set(range(count)):
+            others = len([number for number in there if number >= count])
+            what = (
+                f"{len(there) - others} of {count} folders of state partitions"
+                + (f" and {others} others" if others else "")
+                + " are there: Spark's reader of state would not read the state as it is. None of it is lost. "
+                + ("Remove the others" if others else "Start the query with this checkpoint, which makes them sure")
+            )
+            found.problems.append(Problem(PARTITION_FOLDERS, f"../{operator}", None, what))
 
 
 def _step(checkpoint: Checkpoint, found: Verification, before: Manifest, after: Manifest) -> None:

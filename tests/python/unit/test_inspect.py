@@ -90,6 +90,58 @@ def test_the_newest_manifest_is_missing(tmp_path):
     assert "batch 2" in problem.what
 
 
+def test_folders_of_partitions_that_a_copy_lacks_are_found_and_the_state_is_shown(tmp_path, capsys):
+    write(tmp_path)
+    (tmp_path / "state" / "0" / "2" / "_penstock").unlink()
+    assert verify(Checkpoint(str(tmp_path))).problems == []
+    (tmp_path / "state" / "0" / "2").rmdir()
+    (problem,) = verify(Checkpoint(str(tmp_path))).problems
+    assert (problem.error_class, problem.file) == ("PENSTOCK_PARTITION_FOLDERS", "../0")
+    assert "3 of 4 folders" in problem.what
+    assert cli.main(["inspect", str(tmp_path), "--verify"]) == 1
+    shown = capsys.readouterr().out
+    assert "1 problems" in shown
+    assert "heaviest shard" in shown
+
+
+def test_more_folders_of_partitions_than_there_are_partitions(tmp_path):
+    write(tmp_path)
+    (tmp_path / "state" / "0" / "4").mkdir()
+    (problem,) = verify(Checkpoint(str(tmp_path))).problems
+    assert "4 of 4 folders of state partitions and 1 others are there" in problem.what
+    assert "Remove the others" in problem.what
+
+
+FOREIGN = [".DS_Store", "_SUCCESS", "Thumbs.db", "0.0.crc", ".0.0.tmp", "1.0 (copy)", "0.part", "5-of another program"]
+
+
+def test_files_of_other_programs_are_not_the_checkpoints(tmp_path):
+    write(tmp_path)
+    expected = inspect(Checkpoint(str(tmp_path)))
+    for folder in [tmp_path, *(p for p in tmp_path.rglob("*") if p.is_dir())]:
+        for name in FOREIGN:
+            (folder / name).write_text("of another program")
+    checkpoint = Checkpoint(str(tmp_path))
+    assert inspect(checkpoint) == expected
+    assert verify(checkpoint).problems == []
+
+
+@pytest.mark.parametrize("form", ["{}/", "file:{}", "file://{}/", "{}/../link", "{}/../link/"])
+def test_a_checkpoint_has_many_names(tmp_path, form):
+    root = write(tmp_path / "checkpoint")
+    (tmp_path / "link").symlink_to(root)
+    checkpoint = Checkpoint(form.format(root))
+    assert verify(checkpoint).problems == []
+    assert inspect(checkpoint).manifest == inspect(Checkpoint(str(root))).manifest
+
+
+def test_a_trailing_slash_is_no_part_of_a_path_in_a_store(tmp_path):
+    storage = ArrowStorage(f"file://{write(tmp_path)}/")
+    assert storage.root == f"file://{tmp_path}"
+    assert storage._path == str(tmp_path)
+    assert "FORMAT" in [f.name for f in storage.files("state/_penstock")]
+
+
 def test_swapped_files_are_found(tmp_path):
     write(tmp_path)
     for folder in ("changelogs", "manifests"):

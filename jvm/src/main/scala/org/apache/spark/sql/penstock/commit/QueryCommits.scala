@@ -73,6 +73,9 @@ final class QueryCommits(
 
   private val waiting = mutable.Buffer[Waiting]()
   private var isWriting = false
+
+  /** Of who writes manifests. */
+  private var partitionsAreSure = false
   private val owners = mutable.Map[Long, Array[String]]()
 
   /** Executors that have a second copy of shards, as the batch before the last that they told of had left them. */
@@ -488,11 +491,11 @@ final class QueryCommits(
   private def write(f: OpenBatch.Folded): Unit = {
     val spec = batch.spec
     val body = ManifestFormat.encode(f.manifest, f.own)
-    if (spec.batchId == 0L) {
-      // A folder per partition is what Spark's reader of state looks for; it has to be there with the first state.
-      spec.regions.foreach(r =>
-        r.operators.foreach(o => directory.createPartitionFolders(o.operatorId, if (r.single) 1 else shardCount))
-      )
+    if (!partitionsAreSure) {
+      // What Spark's reader of state looks for: it has to be there with the state, also where a copy has lost it.
+      for (r <- spec.regions; o <- r.operators)
+        directory.ensurePartitions(o.operatorId, if (r.single) 1 else shardCount)
+      partitionsAreSure = true
     }
     writeOnce(f.own, body, f.payload)
     val isFirst = synchronized {

@@ -43,6 +43,33 @@ final class ShardHistory(directory: StateDirectory, store: StoreKey, partition: 
       parts.head
     }
 
+  /**
+   * Refuses to read a part of the state for the whole, for all readers of it: they read as many partitions as have
+   * folders, and a copy of a checkpoint may have lost some.
+   *
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_PARTITION_FOLDERS
+   */
+  def verifyPartitions(): Unit = if (end > 0L) {
+    val count = if (manifest(end).stores.get(store).exists(_.size == 1)) 1 else manifest(end).shardCount
+    // Each reads its own, and one of them looks for the others.
+    val there = if (partition == 0) directory.partitions(store.operatorId).count(_ < count) else count
+    val folder = directory.operatorFolder(store.operatorId)
+    def refuse(what: String, remedy: String) = throw new PenstockException(
+      "PENSTOCK_PARTITION_FOLDERS",
+      s"$what: Spark's reader would not read the state as it is. None of it is lost. $remedy"
+    )
+    if (there < count) {
+      refuse(
+        s"$there of $count folders of state partitions are there, $folder/0 to ${count - 1}; copies of checkpoints may lack " +
+          "folders that were empty",
+        s"Start the query with this checkpoint, which makes them sure, or make them in $folder"
+      )
+    }
+    if (partition >= count)
+      refuse(s"$folder/$partition is no state partition: there are $count, from 0", "Remove the folder")
+  }
+
   /** Hands over what happened to keys on the way to a version, nothing where a batch left them alone; throws as `content`. */
   def changes(version: Long, sink: ChangeSink): Unit = {
     val sets = shards(version).flatMap(changeSet(version, _))

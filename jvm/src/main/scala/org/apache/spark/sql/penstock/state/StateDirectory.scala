@@ -1,14 +1,17 @@
 package org.apache.spark.sql.penstock.state
 
 import java.io.{EOFException, FileNotFoundException, IOException}
+import java.nio.charset.StandardCharsets.UTF_8
 
 import scala.util.Using
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{ChecksumException, FSDataInputStream, FileAlreadyExistsException, Path}
+import org.apache.hadoop.fs.{ChecksumException, FSDataInputStream, FileAlreadyExistsException, FileStatus, Path}
+import org.apache.spark.SparkException
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 import org.apache.spark.sql.execution.streaming.runtime.StreamMetadata
+import org.apache.spark.util.ThreadUtils
 
 import io.penstock.errors.PenstockException
 import io.penstock.state.format._
@@ -39,14 +42,15 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
             "other run, then start the query again.",
           e
         )
-      case e: IOException =>
-        throw new PenstockException(
-          "PENSTOCK_CANNOT_WRITE",
-          s"${name(path)} could not be written: $e. No batch that was committed is lost. Make room on that file system, or " +
-            "give back the right to write there, then start the query again.",
-          e
-        )
+      case e: IOException => throw cannotWrite(name(path), e)
     }
+
+  private def cannotWrite(what: String, e: Throwable) = new PenstockException(
+    "PENSTOCK_CANNOT_WRITE",
+    s"$what could not be written: $e. No batch that was committed is lost. Make room on that file system, or " +
+      "give back the right to write there, then start the query again.",
+    e
+  )
 
   private def writeNew(path: String, kind: Int, body: Array[Byte], payload: Array[Byte], payloadLength: Int): Unit = {
     val target = new Path(root, path)
@@ -89,7 +93,10 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
 
   /** File names in a folder; none where the folder does not exist. */
   def list(folder: String): Seq[String] =
-    try files.list(new Path(root, folder)).toSeq.map(_.getPath.getName).filterNot(_.startsWith("."))
+    listed(new Path(root, folder)).map(_.getPath.getName).filterNot(_.startsWith("."))
+
+  private def listed(folder: Path): Seq[FileStatus] =
+    try files.list(folder).toSeq
     catch { case _: FileNotFoundException => Nil }
 
   /** The first bytes of a file, fewer where it is shorter; None where it does not exist. */
@@ -134,13 +141,61 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
   def writeDescription(d: QueryDescription): Unit =
     write(StateDirectory.Description, FileFormat.Kind.Format, d.encode, Array.emptyByteArray, 0)
 
-  /** Spark's reader of state takes the number of partitions from the folders `state/<operator>/<partition>`. */
-  def createPartitionFolders(operatorId: Long, count: Int): Unit = {
-    val operator = new Path(stateRoot, operatorId.toString)
-    if (files.isLocal) {
-      val at = java.nio.file.Paths.get(operator.toUri.getPath)
-      (0 until count).foreach(p => java.nio.file.Files.createDirectories(at.resolve(p.toString)))
-    } else (0 until count).foreach(p => files.mkdirs(new Path(operator, p.toString)))
+  /**
+   * Makes sure of the folders `state/<operator>/<partition>`, from which Spark's reader of state takes the number of
+   * partitions. Each holds a file: tools that copy checkpoints leave out folders without one.
+   *
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_CANNOT_WRITE
+   */
+  def ensurePartitions(operatorId: Long, count: Int): Unit = {
+    val operator = operatorFolder(operatorId)
+    try {
+      val there = partitions(operatorId)
+      // They are made in order: where the last has its file, so had all when they were made.
+      val isWhole = files.exists(partitionFile(operator, count - 1))
+      val missing = (0 until count).filterNot(p => isWhole && there(p))
+      if (files.isLocal) missing.foreach(p => createLocally(partitionFile(operator, p)))
+      else if (missing.nonEmpty) {
+        val (last, others) = missing.partition(_ == count - 1)
+        ThreadUtils.parmap(others, "penstock-partitions", StateDirectory.AtOnce)(createPartition(operator, _))
+        last.foreach(createPartition(operator, _))
+      }
+    } catch {
+      case e: IOException => throw cannotWrite(operator.toString, e)
+      case e: SparkException if e.getCause.isInstanceOf[IOException] => throw cannotWrite(operator.toString, e.getCause)
+    }
+  }
+
+  /** Numbers of the folders of state partitions that an operator has. */
+  def partitions(operatorId: Long): Set[Int] =
+    listed(operatorFolder(operatorId)).filter(_.isDirectory).flatMap(_.getPath.getName.toIntOption).toSet
+
+  /** Where Spark keeps what there is of an operator. */
+  def operatorFolder(operatorId: Long): Path = new Path(stateRoot, operatorId.toString)
+
+  private def partitionFile(operator: Path, partition: Int) =
+    new Path(new Path(operator, partition.toString), StateDirectory.Name)
+
+  private def createPartition(operator: Path, partition: Int): Unit = {
+    val file = partitionFile(operator, partition)
+    files.mkdirs(file.getParent)
+    val out = files.createAtomic(file, overwriteIfPossible = true)
+    try {
+      out.write(StateDirectory.PartitionContent)
+      out.close()
+    } catch {
+      case NonFatal(e) =>
+        out.cancel()
+        throw e
+    }
+  }
+
+  /** Hundreds of them at a time, and nobody reads what is in them. */
+  private def createLocally(file: Path): Unit = {
+    val at = java.nio.file.Paths.get(file.toUri.getPath)
+    java.nio.file.Files.createDirectories(at.getParent)
+    java.nio.file.Files.write(at, StateDirectory.PartitionContent)
   }
 
   /** Full name for messages. */
@@ -205,6 +260,12 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
 object StateDirectory {
   val Name = "_penstock"
   private val Description = "FORMAT"
+
+  /** Of the file of a state partition; any will do, but there are tools that leave out empty files. */
+  private val PartitionContent = "penstock\n".getBytes(UTF_8)
+
+  /** Partitions that are made at a time where a file system is far away. */
+  private val AtOnce = 16
 
   /** Who needs what is not of some shards only, for messages. */
   private val WholeState = "the state of the query"

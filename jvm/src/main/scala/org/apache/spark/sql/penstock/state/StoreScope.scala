@@ -280,7 +280,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
 final class ReadOnlyScope(id: StateStoreId, version: Long, from: Option[Long], hadoopConf: Configuration)
     extends StoreScope {
   private val shard = id.partitionId
-  private val history = ReadOnlyScope.history(id, version, hadoopConf)
+  private lazy val history = ReadOnlyScope.history(id, version, hadoopConf)
 
   override def shards: Array[Int] = Array(shard)
   override def shardCount: Int = shard + 1
@@ -309,14 +309,22 @@ final class ReadOnlyScope(id: StateStoreId, version: Long, from: Option[Long], h
 
 object ReadOnlyScope {
 
-  /** The versions of a store's shard up to one. */
-  def history(id: StateStoreId, end: Long, hadoopConf: Configuration): ShardHistory =
-    new ShardHistory(
+  /**
+   * The versions of a store's shard up to one.
+   *
+   * @throws io.penstock.errors.PenstockException
+   *   PENSTOCK_PARTITION_FOLDERS where readers do not see all partitions
+   */
+  def history(id: StateStoreId, end: Long, hadoopConf: Configuration): ShardHistory = {
+    val history = new ShardHistory(
       new StateDirectory(id.checkpointRootLocation, hadoopConf),
       StoreKey(id.operatorId, id.storeName),
       id.partitionId,
       end
     )
+    history.verifyPartitions()
+    history
+  }
 }
 
 object StoreScope {

@@ -7,8 +7,17 @@ import org.apache.spark.sql.streaming.{StreamingQueryProgress, Trigger}
 import org.apache.spark.sql.{Dataset, Encoders, Row, classic}
 
 /** A small stateful query over files, which any application can go on with from its checkpoint. */
-final class CountingQuery(source: Path, val checkpoint: Path) {
-  private var inputs = 0
+final class CountingQuery private (source: Path, val checkpoint: Path, location: String, private var inputs: Int) {
+  def this(source: Path, checkpoint: Path) = this(source, checkpoint, checkpoint.toString, 0)
+
+  /**
+   * The same query, whose checkpoint has been brought elsewhere.
+   *
+   * @param location
+   *   how the query is told of it
+   */
+  def movedTo(checkpoint: Path, location: String): CountingQuery =
+    new CountingQuery(source, checkpoint, location, inputs)
 
   /**
    * Adds one file of events and runs the query until all files are read.
@@ -31,7 +40,7 @@ final class CountingQuery(source: Path, val checkpoint: Path) {
         .agg(count(lit(1)).as("n"))
         .writeStream
         .outputMode("complete")
-        .option("checkpointLocation", checkpoint.toString)
+        .option("checkpointLocation", location)
         .options(options)
         .trigger(Trigger.AvailableNow())
         .foreachBatch { (batch: Dataset[Row], _: Long) =>
@@ -40,6 +49,11 @@ final class CountingQuery(source: Path, val checkpoint: Path) {
     )
     (counts, query.recentProgress.toSeq)
   }
+
+  /** Its state, as Spark's reader of state shows it. */
+  def state(session: classic.SparkSession): Map[Long, Long] =
+    session.read.format("statestore").load(location).select("key.key", "value.count").collect()
+      .map(row => row.getLong(0) -> row.getLong(1)).toMap
 
   /** The counts that the query should have given by now. */
   def expected: Map[Long, Long] = (0 until inputs)

@@ -65,12 +65,21 @@ object Inspection {
     )
   }
 
-  private def inspect(checkpoint: Path): (Int, String) = {
+  /** Exit status of `penstock inspect --verify`, and what is wrong as it says: classes of errors, with the words. */
+  def verified(location: String): (Int, Seq[(String, String)]) = {
+    val (status, printed) = inspect(location)
+    val problems = (parse(printed) \ "verified" \ "problems").children
+    (status, problems.map(p => (p \ "errorClass").extract[String] -> (p \ "what").extract[String]))
+  }
+
+  private def inspect(checkpoint: Path): (Int, String) = inspect(checkpoint.toString)
+
+  private def inspect(location: String): (Int, String) = {
     val process =
       new ProcessBuilder(
         CommandLine.penstock.toString,
         "inspect",
-        checkpoint.toString,
+        location,
         "--verify",
         "--json"
       ).redirectErrorStream(true).start()
