@@ -113,7 +113,18 @@ class Planner:
         self._scales: OrderedDict[UUID, Scale] = OrderedDict()
 
     def plan(self, measured: Measured) -> Plan:
-        """Learn from a batch of a region, and plan its next."""
+        """Learn from a batch of a region, and plan its next.
+
+        Where that fails, whatever the error, the region is forgotten and others are not.
+        """
+        try:
+            return self._plan(measured)
+        except Exception:
+            # It may have learnt a part of the batch.
+            self._regions.pop((measured.run, measured.region), None)
+            raise
+
+    def _plan(self, measured: Measured) -> Plan:
         region = self._region(measured)
         row_ms = _row_ms(region, measured)
         load = measured.load_ms if row_ms is None else measured.rows * row_ms
@@ -148,7 +159,7 @@ class Planner:
         return divide(homing.cores.astype(np.int64), [claim.tasks for claim in claims], of)
 
     def scale(self, demand: Demand) -> Scale:
-        """Learn from a batch of a query, and say how many executors it needs."""
+        """Learn from a batch of a query, and say how many executors it needs; nothing is learnt where that fails."""
         known = self._scales.get(demand.run, Scale(demand.executors, "first batch"))
         # What was decided may not have come to be, or not yet.
         scale = follow_demand(replace(known, executors=demand.executors), demand.was, demand.bounds)

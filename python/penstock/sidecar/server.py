@@ -3,6 +3,7 @@
 import hmac
 import platform
 import socket
+import traceback
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,10 @@ from penstock.sidecar.fields import RefusedError
 from penstock.sidecar.frame import PREFIX_BYTES, BrokenFrameError, Frame, Kind, decode_prefix, decode_rest, encode
 from penstock.sidecar.measured import of_frame
 from penstock.sidecar.planner import Planner
+
+MOST_REASON_CHARS = 1000
+MOST_TRACE_CHARS = 8000
+"""Of the end of a traceback, where the error is."""
 
 
 def serve(connection: socket.socket, token: str, planner: Planner) -> None:
@@ -40,18 +45,33 @@ def serve(connection: socket.socket, token: str, planner: Planner) -> None:
     welcome = {"penstock": __version__, "python": platform.python_version()}
     connection.sendall(encode(Frame(Kind.WELCOME, hello.number, welcome)))
     while (frame := _receive(connection)) is not None:
-        connection.sendall(encode(_answer(frame, planner)))
+        connection.sendall(_answer(frame, planner))
 
 
-def _answer(frame: Frame, planner: Planner) -> Frame:
+def _answer(frame: Frame, planner: Planner) -> bytes:
+    """Answer a question; one that cannot be answered keeps nobody else from being answered."""
     try:
-        if frame.kind == Kind.MEASURED:
-            return _planned(frame, planner)
-        if frame.kind == Kind.DEMAND:
-            return _scaled(frame, planner)
+        return encode(_found(frame, planner))
     except RefusedError as error:
-        return Frame(Kind.REFUSED, frame.number, {"reason": str(error)})
-    return Frame(Kind.REFUSED, frame.number, {"reason": f"a driver does not send {frame.kind.name.lower()}"})
+        head = {"reason": str(error)}
+    except BrokenFrameError:
+        raise
+    except Exception as error:
+        # Whatever it is, other regions and queries go on.
+        trace = "".join(traceback.format_exception(error))
+        head = {
+            "reason": f"{type(error).__name__}: {error}"[:MOST_REASON_CHARS],
+            "traceback": trace[-MOST_TRACE_CHARS:],
+        }
+    return encode(Frame(Kind.REFUSED, frame.number, head))
+
+
+def _found(frame: Frame, planner: Planner) -> Frame:
+    if frame.kind == Kind.MEASURED:
+        return _planned(frame, planner)
+    if frame.kind == Kind.DEMAND:
+        return _scaled(frame, planner)
+    raise RefusedError(f"a driver does not send {frame.kind.name.lower()}")
 
 
 def _scaled(frame: Frame, planner: Planner) -> Frame:

@@ -482,6 +482,50 @@ def test_what_cannot_be_answered_is_refused_and_the_connection_goes_on(served, f
     assert client.ask(measured()).kind == Kind.PLANNED
 
 
+def busy(batch, **more):
+    return measured(batch=batch, busy_ns=[(batch + s) * 1_000_000 for s in range(4)], tasks_ms=[30.0, 90.0], **more)
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("no rows"), MemoryError(), RecursionError("too deep")])
+def test_an_error_while_a_region_is_planned_is_its_own(served, monkeypatch, error):
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr("penstock.sidecar.planner.place", fails)
+    client, _ = served
+    hello(client)
+    alone = Planner()
+    for batch in range(10):
+        answer = client.ask(busy(batch))
+        assert answer.head["reason"] == alone.plan(of_frame(busy(batch))).reason
+        refused = client.ask(busy(batch, region=1, placing=PLACING))
+        assert (refused.kind, refused.number) == (Kind.REFUSED, 5)
+        assert refused.head["reason"] == f"{type(error).__name__}: {error}"
+        assert "in fails" in refused.head["traceback"]
+    # What was learnt halfway is forgotten.
+    assert client.ask(busy(10, region=1)).head["reason"] == Planner().plan(of_frame(busy(10))).reason
+
+
+def test_an_error_while_executors_are_counted_is_the_querys_own(served, monkeypatch):
+    monkeypatch.setattr("penstock.sidecar.planner.follow_demand", lambda *_: 1 // 0)
+    client, _ = served
+    hello(client)
+    refused = client.ask(demand())
+    assert refused.kind == Kind.REFUSED
+    assert "ZeroDivisionError" in refused.head["reason"]
+    assert client.ask(measured()).kind == Kind.PLANNED
+
+
+def test_an_answer_that_cannot_be_written_is_refused(served, monkeypatch):
+    monkeypatch.setattr("penstock.sidecar.planner._tasks", lambda *_: (1, "x" * (2 << 20)))
+    client, _ = served
+    hello(client)
+    refused = client.ask(measured())
+    assert refused.kind == Kind.REFUSED
+    assert "too long" in refused.head["reason"]
+    assert client.ask(measured(plans_tasks=False)).kind == Kind.PLANNED
+
+
 @pytest.mark.parametrize("body", [b"no arrow", b"", table(rows=[1])[:40]])
 def test_a_body_that_is_no_arrow_ends_the_connection(served, body):
     client, ended = served
