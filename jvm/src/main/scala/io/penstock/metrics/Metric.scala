@@ -1,25 +1,50 @@
 package io.penstock.metrics
 
+import io.penstock.telemetry.{RunActivity, StoreActivity, StoreContent}
+
 /** Where a metric is found. */
 sealed abstract class Place(val inWords: String)
 
 object Place {
 
+  /**
+   * A place where metrics are read whenever somebody looks. A metric is there with what reads it, so none is without a value.
+   *
+   * @tparam From
+   *   what they are read from
+   */
+  sealed abstract class Read[From](inWords: String) extends Place(inWords) {
+    def apply(value: From => Long): Found = new Value(this, value)
+  }
+
+  /** A place where metrics are registered, as counters and gauges of their own. */
+  sealed abstract class Registered(inWords: String) extends Place(inWords) with Found {
+    override def place: Place = this
+  }
+
   /** `stateOperators[].customMetrics` in a batch's progress: of the batch, added up over tasks and stores of an operator. */
-  case object Operator extends Place("operator")
+  case object Operator extends Read[StoreActivity]("operator")
 
   /** `observedMetrics["penstock"].stores[]` in a batch's progress: of the state after the batch, for one store. */
-  case object Store extends Place("store")
+  case object Store extends Read[StoreContent]("store")
 
   /** `observedMetrics["penstock"].state` in a batch's progress: of the query's run since it began. */
-  case object Run extends Place("run")
+  case object Run extends Read[RunActivity]("run")
 
   /** The metrics system of an executor: over all queries. */
-  case object Executor extends Place("executor")
+  case object Executor extends Registered("executor")
 
   /** The metrics system of the driver: over all queries. */
-  case object Driver extends Place("driver")
+  case object Driver extends Registered("driver")
 }
+
+/** A metric's being at a place. */
+sealed trait Found {
+  def place: Place
+}
+
+/** What reads a metric at a place. */
+final private[metrics] class Value[From](override val place: Place.Read[From], val of: From => Long) extends Found
 
 /** What a metric counts. */
 sealed abstract class MetricUnit(val inWords: String)
@@ -37,7 +62,8 @@ object MetricUnit {
  * @param grows
  *   in the metrics system: whether it only grows, from the start of the JVM on; else it is as it is now
  */
-final case class Metric(name: String, unit: MetricUnit, grows: Boolean, places: Set[Place], meaning: String) {
+final case class Metric(name: String, unit: MetricUnit, grows: Boolean, found: Seq[Found], meaning: String) {
+  def places: Set[Place] = found.map(_.place).toSet
 
   /** Name in a record whose own name says that it is Penstock's. */
   def field: String = {

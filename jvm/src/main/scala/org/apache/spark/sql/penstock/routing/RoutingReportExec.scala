@@ -15,7 +15,7 @@ import org.apache.spark.sql.types._
 import io.penstock.conf.Mode
 import io.penstock.metrics.{Metrics, Place}
 import io.penstock.state.format.SnapshotLag
-import io.penstock.telemetry.{KeyShare, StateLoad}
+import io.penstock.telemetry.{KeyShare, RunActivity, StateLoad, StoreContent}
 
 /** What a batch's report tells, once the batch has run. */
 private[routing] trait RoutingReport {
@@ -145,26 +145,14 @@ private[routing] object RoutingReport {
   }
 
   private def store(lag: SnapshotLag, load: StateLoad): Row = {
-    val metrics = Map(
-      Metrics.StoreKeys -> load.keys.sum,
-      Metrics.StoreBytes -> load.bytes.sum,
-      Metrics.StoreOperations -> load.operations.sum,
-      Metrics.SnapshotAge -> lag.ageBatches,
-      Metrics.SnapshotLagChanges -> lag.changes,
-      Metrics.SnapshotLagBytes -> lag.bytes
-    )
-    val values = Seq[Any](lag.store.operatorId, lag.store.storeName) ++ Metrics.at(Place.Store).map(metrics)
+    val values = Seq[Any](lag.store.operatorId, lag.store.storeName) ++
+      Metrics.read(Place.Store, StoreContent(lag, load)).map(_._2)
     new GenericRowWithSchema(values.toArray, ReportSchema.store)
   }
 
   private def run(state: StateReport): Row = {
-    val metrics = Map(
-      Metrics.SnapshotFiles -> state.snapshotFiles,
-      Metrics.SnapshotShards -> state.snapshotShards,
-      Metrics.SnapshotBytes -> state.snapshotBytes,
-      Metrics.FilesDeleted -> state.filesDeleted
-    )
-    new GenericRowWithSchema(Metrics.at(Place.Run).map(metrics).toArray[Any], ReportSchema.run)
+    val activity = RunActivity(state.snapshotFiles, state.snapshotShards, state.snapshotBytes, state.filesDeleted)
+    new GenericRowWithSchema(Metrics.read(Place.Run, activity).map(_._2).toArray[Any], ReportSchema.run)
   }
 }
 

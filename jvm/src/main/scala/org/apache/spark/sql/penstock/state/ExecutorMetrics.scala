@@ -2,6 +2,7 @@ package org.apache.spark.sql.penstock.state
 
 import com.codahale.metrics.{Counter, Gauge, MetricRegistry}
 import io.penstock.metrics.{Metric, Metrics}
+import io.penstock.telemetry.StoreTimings
 
 /** What state does in this JVM, over all queries, for Spark's metrics system. */
 object ExecutorMetrics {

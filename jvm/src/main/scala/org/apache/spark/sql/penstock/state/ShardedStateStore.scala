@@ -11,11 +11,11 @@ import org.apache.spark.sql.penstock.telemetry.TaskMeter
 import org.apache.spark.sql.types.StructType
 
 import io.penstock.errors.PenstockException
-import io.penstock.metrics.Metrics
+import io.penstock.metrics.{Metrics, Place}
 import io.penstock.state.engine.{KeyBytes, Overlay, ShardState}
 import io.penstock.state.format._
 import io.penstock.state.memory.ChangesMemory
-import io.penstock.telemetry.StateInUse
+import io.penstock.telemetry.{StateInUse, StoreActivity, StoreTimings}
 
 /**
  * What a stateful operator reads and writes: a view of the shards of its task at one version. Changes stay in the view
@@ -255,19 +255,10 @@ final class ShardedStateStore(
     StateStoreMetrics(
       external.map(_.size).sum,
       memory + overlayBytes,
-      Map(
-        Metrics.InternalKeys -> internal.map(_.size).sum,
-        Metrics.ShardsInMemory -> timings.inMemoryShards.toLong,
-        Metrics.ShardsFolded -> timings.foldedShards.toLong,
-        Metrics.ShardsTravelled -> timings.travelledShards.toLong,
-        Metrics.ShardsLoaded -> timings.loadedShards.toLong,
-        Metrics.ShardsCaughtUp -> timings.caughtUpShards.toLong,
-        Metrics.FoldTime -> timings.foldNs / 1000000L,
-        Metrics.LoadTime -> timings.loadNs / 1000000L,
-        Metrics.CommitTime -> commitNs / 1000000L,
-        Metrics.CommittedBytes -> committedBytes.toLong,
-        Metrics.OverlayBytes -> overlayBytes
-      ).map { case (metric, value) => StoreMetrics.of(metric) -> value }
+      Metrics.read(
+        Place.Operator,
+        StoreActivity(internal.map(_.size).sum, timings, commitNs, committedBytes.toLong, overlayBytes)
+      ).map { case (metric, value) => StoreMetrics.of(metric) -> value }.toMap
     )
   }
 

@@ -18,7 +18,7 @@ import io.penstock.state.engine.ShardState
 import io.penstock.state.format._
 import io.penstock.state.memory.SharedBytes
 import io.penstock.state.snapshot.SnapshotPlan
-import io.penstock.telemetry.{MovedState, StateLoad}
+import io.penstock.telemetry.{MovedState, StateLoad, StoreTimings}
 
 /** What an open store may see and where its changes go. */
 trait StoreScope {
@@ -59,22 +59,6 @@ trait StoreScope {
 
   /** For messages. */
   def describe: String
-}
-
-/** Where the time of opening went, for metrics. */
-final class StoreTimings {
-  var inMemoryShards: Int = 0
-
-  /** Shards that came from other executors' memory, by transport. */
-  val travelled: mutable.Map[String, Int] = mutable.Map.empty.withDefaultValue(0)
-  def travelledShards: Int = travelled.values.sum
-  var loadedShards: Int = 0
-
-  /** Shards of which only later changes were read. */
-  var caughtUpShards: Int = 0
-  var foldedShards: Int = 0
-  var loadNs: Long = 0L
-  var foldNs: Long = 0L
 }
 
 /** The scope of a task that holds a lease. */

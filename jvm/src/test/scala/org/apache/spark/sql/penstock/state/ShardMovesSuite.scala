@@ -17,7 +17,7 @@ import io.penstock.errors.PenstockException
 import io.penstock.sharding.Layout
 import io.penstock.state.engine.{FamilyState, KeyBytes, ShardState}
 import io.penstock.state.format._
-import io.penstock.telemetry.StateInUse
+import io.penstock.telemetry.{StateInUse, StoreTimings}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Keys that are pinned and unpinned between versions of a store, against a map. */

@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.StructType
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format._
 import io.penstock.state.memory.SharedBytes
-import io.penstock.telemetry.StateLoad
+import io.penstock.telemetry.{StateLoad, StoreTimings}
 
 /**
  * The provider without a planner, for tests of the store contract: each partition is a query of its own with a single

@@ -5,7 +5,9 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.penstock.commit.DriverMetrics
 
 import com.codahale.metrics.MetricRegistry
-import io.penstock.metrics.{Metrics, Place}
+import io.penstock.metrics.{Metric, MetricUnit, Metrics, Place}
+import io.penstock.state.format.{SnapshotLag, StoreKey}
+import io.penstock.telemetry.{RunActivity, StateLoad, StoreActivity, StoreContent, StoreTimings}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** What is registered with the metrics system is what the registry of metrics says. */
@@ -28,6 +30,23 @@ class StateMetricsRegistrySuite extends AnyFunSuite {
     assert(registry.getGauges.keySet.asScala == gauges.map(_.name).toSet)
     assert(registry.getMetrics.size == Metrics.at(place).size)
     registry.getGauges.values.asScala.foreach(g => assert(g.getValue.asInstanceOf[Long] >= 0L))
+  }
+
+  test("every metric of a place that is read has a value there, in the order in which it is told") {
+    val lag = SnapshotLag(StoreKey(0L, "default"), ageBatches = 1L, changes = 2L, bytes = 3L)
+    val store = StoreContent(lag, StateLoad(Array(1L, 2L), Array(3L, 4L), Array(5L, 6L)))
+    assert(Metrics.read(Place.Store, store).map(_._1) == Metrics.at(Place.Store))
+    assert(Metrics.read(Place.Store, store).map(_._2).sorted == Seq(1L, 2L, 3L, 3L, 7L, 11L))
+    val run = Metrics.read(Place.Run, RunActivity(1L, 2L, 3L, 4L))
+    assert(run.map(_._1) == Metrics.at(Place.Run) && run.map(_._2) == Seq(1L, 2L, 3L, 4L))
+    val opened = new StoreTimings
+    opened.foldNs = 7000000L
+    val task = Metrics.read(Place.Operator, StoreActivity(1L, opened, 2000000L, 3L, 4L)).toMap
+    assert(task.keySet == Metrics.at(Place.Operator).toSet)
+    assert(task(Metrics.FoldTime) == 7L && task(Metrics.CommitTime) == 2L && task(Metrics.InternalKeys) == 1L)
+    // Nothing can be on the list of such a place without what reads it.
+    assertDoesNotCompile("Metric(\"m\", MetricUnit.Count, grows = false, Seq(Place.Store), \"a metric\")")
+    assertCompiles("Metric(\"m\", MetricUnit.Count, grows = false, Seq(Place.Store(_.load.keys.sum)), \"a metric\")")
   }
 
   test("no metric is of the executor and of the driver: in local mode both are in one metrics system") {

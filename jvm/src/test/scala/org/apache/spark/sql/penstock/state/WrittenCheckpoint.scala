@@ -20,7 +20,7 @@ import org.apache.spark.sql.types._
 import io.penstock.sharding.Layout
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format._
-import io.penstock.telemetry.StateLoad
+import io.penstock.telemetry.{StateLoad, StoreTimings}
 
 /**
  * The checkpoint of a small query as the product writes it, but for the tasks: stores, commits, manifests, snapshots and
