@@ -70,13 +70,42 @@ final class Sidecar(command: Seq[String], remedy: String, pause: Int => Long = S
         try {
           val running = process.getOrElse(SidecarProcess.start(command, clock))
           process = Some(running)
-          val answer = running.ask(question.kind, question.head(), question.body())
-          failures = 0
-          Right(answer)
-        } catch { case NonFatal(e) => Left(failed(e)) }
+          bytesOf(question, running.next).map { bytes =>
+            val answer = running.ask(bytes)
+            failures = 0
+            tellError(answer)
+            answer
+          }
+        } catch {
+          case e: InterruptedException => throw e
+          // Whatever it is, who asks next shall find this thread.
+          case e: Throwable => Left(failed(e))
+        }
     try question.answer(answer)
     catch { case NonFatal(e) => log.warn("Penstock: an answer of the planner could not be used", e) }
   }
+
+  /** The question's frame, or why it cannot be put: the sidecar knows nothing of it, and goes on for others. */
+  private def bytesOf(question: Question, number: Long): Either[String, Array[Byte]] =
+    try Right(SidecarFrame.encode(SidecarFrame(question.kind, number, question.head(), question.body())))
+    catch {
+      case NonFatal(e) =>
+        once(e.toString)(log.warn("Penstock: the planner could not be asked. Batches go on as they are", e))
+        Left(s"the planner was not asked: $e")
+    }
+
+  /** An error of the sidecar's concerns who asked; what it was is for those who mend it. */
+  private def tellError(answer: SidecarFrame): Unit =
+    Option(answer.head.get("traceback")).filter(_ => answer.kind == FrameKind.Refused).map(_.asText).foreach { trace =>
+      once(trace)(log.warn(s"Penstock: the planner failed at a question, and goes on with others:\n$trace"))
+    }
+
+  /** Once, not with each batch. */
+  private def once(what: String)(tell: => Unit): Unit =
+    if (!closed && !told(what) && told.size < Sidecar.MostTold) {
+      told += what
+      tell
+    }
 
   private def failed(e: Throwable): String = {
     process.foreach(_.close())
@@ -84,11 +113,7 @@ final class Sidecar(command: Seq[String], remedy: String, pause: Int => Long = S
     failures += 1
     restAtNs = System.nanoTime() + pause(failures) * 1000000L
     trouble = s"no planner: ${command.mkString(" ")} failed: ${e.getMessage}. $remedy"
-    // Once, not with each batch.
-    if (!closed && !told(trouble) && told.size < Sidecar.MostTold) {
-      told += trouble
-      log.warn(s"Penstock: $trouble. Batches go on as they are")
-    }
+    once(trouble)(log.warn(s"Penstock: $trouble. Batches go on as they are"))
     trouble
   }
 

@@ -8,7 +8,6 @@ import java.util.concurrent.ScheduledExecutorService
 
 import scala.util.control.NonFatal
 
-import com.fasterxml.jackson.databind.node.ObjectNode
 import io.penstock.conf.SparkVersions
 
 /** A sidecar that cannot be used any more, with what to do. */
@@ -19,17 +18,22 @@ final class SidecarProcess private (python: PythonProcess) extends AutoCloseable
   private var channel: SocketChannel = _
   private var asked = 0L
 
+  /** Number of the question that is asked next. */
+  def next: Long = asked + 1
+
   /**
    * Sends a question and waits for its answer.
    *
+   * @param question
+   *   a frame with the number `next`
    * @throws SidecarFailure
    *   where there is none: the process has ended, it took too long, or it answered garbage. It is then of no use.
    */
-  def ask(kind: FrameKind, head: ObjectNode, body: Array[Byte]): SidecarFrame =
+  def ask(question: Array[Byte]): SidecarFrame =
     python.within(SidecarProcess.AnswerMs, "answer") {
       asked += 1
-      val question = ByteBuffer.wrap(SidecarFrame.encode(SidecarFrame(kind, asked, head, body)))
-      while (question.hasRemaining) channel.write(question)
+      val out = ByteBuffer.wrap(question)
+      while (out.hasRemaining) channel.write(out)
       val prefix = SidecarFrame.decodePrefix(read(SidecarFrame.PrefixBytes))
       val answer = SidecarFrame.decodeRest(prefix, read(prefix.headBytes + prefix.bodyBytes))
       if (answer.number != asked) throw new BrokenFrame(s"answer ${answer.number} to question $asked")
@@ -43,7 +47,7 @@ final class SidecarProcess private (python: PythonProcess) extends AutoCloseable
       channel = SocketChannel.open(UnixDomainSocketAddress.of(python.folder.resolve("driver.sock")))
     }
     val head = SidecarFrame.newHead().put("token", token).put("penstock", SparkVersions.penstock)
-    val welcome = ask(FrameKind.Hello, head, Array.emptyByteArray)
+    val welcome = ask(SidecarFrame.encode(SidecarFrame(FrameKind.Hello, next, head, Array.emptyByteArray)))
     if (welcome.kind != FrameKind.Welcome) throw python.failure(s"it answered a hello with ${welcome.kind.name}", null)
   }
 

@@ -2,6 +2,8 @@ package org.apache.spark.sql.penstock.integration
 
 import java.nio.file.attribute.PosixFilePermissions
 import java.nio.file.{Files, Path}
+import java.util.UUID
+import java.util.concurrent.{LinkedBlockingQueue, TimeUnit}
 
 import scala.jdk.CollectionConverters._
 
@@ -12,6 +14,9 @@ import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.{Encoders, classic}
 
+import com.fasterxml.jackson.databind.node.ObjectNode
+import io.penstock.control.Measured
+import io.penstock.sidecar.{FrameKind, PlanMessages, Sidecar, SidecarFrame}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** `penstock.tasks=auto`: plans of the real sidecar, and of one that fails in every way. Answers are always right. */
@@ -192,6 +197,59 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
         assert(tasks == 2)
       }
     }
+  }
+
+  test("an error while a region is planned is told once, with where it was, and the sidecar goes on") {
+    val script =
+      """import sys
+        |from pathlib import Path
+        |from penstock.sidecar import planner
+        |def fails_on_purpose(*_):
+        |    raise ZeroDivisionError("on purpose")
+        |planner._tasks = fails_on_purpose
+        |from penstock.sidecar.__main__ import main
+        |sys.exit(main(Path(sys.argv[3])))
+        |""".stripMargin
+    Logged.warningsOf(classOf[Sidecar]) { warnings =>
+      running(program(script)) { running =>
+        running.batchesUntil("the error")(_.contains("the planner refused: ZeroDivisionError: on purpose"))
+        val process = sidecars
+        (1 to 5).foreach(_ => running.batch())
+        assert(process.size == 1 && sidecars == process)
+        assert(warnings().count(_.contains("in fails_on_purpose")) == 1)
+      }
+    }
+  }
+
+  private def ask(sidecar: Sidecar, head: => ObjectNode, body: => Array[Byte]): Either[String, SidecarFrame] = {
+    val answers = new LinkedBlockingQueue[Either[String, SidecarFrame]]()
+    sidecar.ask(FrameKind.Measured, head, body)(answers.add(_): Unit)
+    answers.poll(PatienceNs, TimeUnit.NANOSECONDS)
+  }
+
+  test("a question that cannot be put is the trouble of who asks, and of nobody else") {
+    val measured = Measured(new UUID(1, 2), 0L, 3L, 1, 1, 1.0, Seq(1.0), Array(1L), Array(1L))
+    val sidecar =
+      new Sidecar(Seq(CommandLine.python.toString, "-m", "penstock.sidecar"), "Do this", pause = _ => 0L)
+    def isAnswered = ask(sidecar, PlanMessages.head(measured), PlanMessages.body(measured)).exists(_.kind == FrameKind.Planned)
+    try {
+      assert(isAnswered)
+      val process = sidecars
+      val long = SidecarFrame.newHead().put("reason", "x" * (2 << 20))
+      val failing = Seq[(String, () => Either[String, SidecarFrame])](
+        "on purpose" -> (() => ask(sidecar, throw new IllegalStateException("on purpose"), Array.emptyByteArray)),
+        "on purpose" -> (() => ask(sidecar, SidecarFrame.newHead(), throw new IllegalStateException("on purpose"))),
+        "too long" -> (() => ask(sidecar, long, Array.emptyByteArray))
+      )
+      failing.foreach { case (what, put) =>
+        assert(put().left.exists(why => why.startsWith("the planner was not asked") && why.contains(what)))
+        assert(isAnswered)
+      }
+      assert(process.size == 1 && sidecars == process)
+      // Not what anybody expects to catch: the thread is there all the same for who asks next.
+      assert(ask(sidecar, SidecarFrame.newHead(), throw new NoClassDefFoundError("on purpose")).isLeft)
+      assert(isAnswered)
+    } finally sidecar.close()
   }
 
   test("batches do not wait for a sidecar that hangs") {
