@@ -25,8 +25,8 @@ class Problem:
     what
         What was found, and what it means for which state.
     needed
-        Whether the state of a batch that is kept is lost or wrong, or hidden from readers; else the file is of no use to
-        anyone.
+        Whether the state of a batch that is kept is lost or wrong, or hidden from readers; else the file is of no use
+        to anyone.
     """
 
     error_class: str
@@ -66,6 +66,8 @@ def verify(checkpoint: Checkpoint) -> Verification:
     A query that runs meanwhile may delete what it no longer needs; that is not taken for damage.
     """
     found = Verification()
+    # First: a query that runs meanwhile commits further batches.
+    committed = checkpoint.committed_batch()
     shard_count = _shard_count(checkpoint, found)
     _epochs(checkpoint, found, shard_count)
     oldest = checkpoint.retained_from()
@@ -73,18 +75,34 @@ def verify(checkpoint: Checkpoint) -> Verification:
     _sections(checkpoint, found, list(kept.values()), superseded)
     _steps(checkpoint, found, kept, oldest)
     _partitions(checkpoint, found, kept)
-    committed = checkpoint.committed_batch()
-    if committed is not None and max((batch for batch, _ in kept), default=-1) < committed:
-        found.problems.append(
-            Problem(
-                "PENSTOCK_STATE_MISSING",
-                f"manifests/{committed}.*",
-                None,
-                f"Spark has committed batch {committed}, but no manifest of it is there: the query cannot go on. "
-                "Restore the file, or delete the entries of offsets and commits later than the newest manifest",
-            )
-        )
+    if committed is not None and committed == checkpoint.committed_batch():
+        _committed(found, sorted({batch for batch, _ in kept}), committed)
     return found
+
+
+def _committed(found: Verification, batches: list[int], committed: int) -> None:
+    """Check that the batch that Spark has committed last, from which a query goes on, has its state."""
+    if committed in batches:
+        return
+    if max(batches, default=-1) < committed:
+        what = (
+            "no manifest of it is there: the query cannot go on. "
+            "Restore the file, or delete the entries of offsets and commits later than the newest manifest"
+        )
+    else:
+        what = (
+            f"the state that is there is of later batches, from {min(batches)} on: the query cannot go on. "
+            "The checkpoint was copied while it was written, or rewound by more batches than are kept. "
+            "Copy it again while the query stands still"
+        )
+    found.problems.append(
+        Problem(
+            "PENSTOCK_STATE_MISSING",
+            f"manifests/{committed}.*",
+            None,
+            f"Spark has committed batch {committed}, but {what}",
+        )
+    )
 
 
 def _shard_count(checkpoint: Checkpoint, found: Verification) -> int | None:

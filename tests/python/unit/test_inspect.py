@@ -90,6 +90,33 @@ def test_the_newest_manifest_is_missing(tmp_path):
     assert "batch 2" in problem.what
 
 
+def test_spark_has_committed_a_batch_whose_state_is_not_kept_any_more(tmp_path):
+    writer = Writer(tmp_path)
+    for batch in range(4):
+        writer.retained_from = max(0, batch - 1)
+        writer.batch(batch, {0: {b"key": b"%d" % batch}})
+    assert verify(Checkpoint(str(tmp_path))).problems == []
+    # As a copy has it whose commits were copied before, and whose state was copied after it was cleaned.
+    for batch in (2, 3):
+        (tmp_path / "commits" / str(batch)).unlink()
+    for batch in (0, 1):
+        (state(tmp_path) / "manifests" / f"{batch}.0").unlink()
+    (problem,) = verify(Checkpoint(str(tmp_path))).problems
+    assert (problem.error_class, problem.file) == ("PENSTOCK_STATE_MISSING", "manifests/1.*")
+    assert "from 2 on" in problem.what
+
+
+def test_batches_that_are_committed_meanwhile_are_no_problem(tmp_path):
+    (state(write(tmp_path)) / "manifests" / "2.0").unlink()
+    commits = iter((2, 3))
+
+    class Running(Checkpoint):
+        def committed_batch(self) -> int:
+            return next(commits)
+
+    assert verify(Running(str(tmp_path))).problems == []
+
+
 def test_folders_of_partitions_that_a_copy_lacks_are_found_and_the_state_is_shown(tmp_path, capsys):
     write(tmp_path)
     (tmp_path / "state" / "0" / "2" / "_penstock").unlink()
