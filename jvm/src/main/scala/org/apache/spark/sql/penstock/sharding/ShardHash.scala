@@ -67,7 +67,7 @@ object ShardHash extends Logging {
 
   /** There are expressions of which Spark generates code that does not compile; it then evaluates them one by one. */
   private def ofValues(keys: Seq[Expression], why: Throwable): ToIntFunction[InternalRow] = {
-    logInfo(s"Penstock: keys are evaluated one by one, since their code does not compile: ${why.getMessage}")
+    logDebug(s"Penstock: keys are evaluated one by one, since their code does not compile: ${why.getMessage}")
     val hash = compiled(keys.zipWithIndex.map { case (key, i) => BoundReference(i, key.dataType, key.nullable) })
     val values = new GenericInternalRow(keys.size)
     row => {
