@@ -28,12 +28,15 @@ final private[routing] case class PlannedRegion(spec: RegionSpec, names: Seq[Str
 /**
  * Driver side of one run of a query: gives each batch its epoch and its regions, once, however often the batch is
  * planned, and carries the owners of shards from batch to batch. Holds one batch at a time.
+ *
+ * @param settingsNow
+ *   with what was set since the run started
  */
 final private[routing] class RunRouting(
     session: SparkSession,
     runId: UUID,
     stateRoot: String,
-    startedWith: QuerySettings,
+    settingsNow: () => QuerySettings,
     foreachBatch: Boolean,
     leases: BatchLeases,
     makeEpochs: => EpochLog
@@ -41,7 +44,7 @@ final private[routing] class RunRouting(
   private lazy val epochs = makeEpochs
 
   /** Of the batch that is planned. */
-  private var settings = startedWith
+  private var settings = settingsNow()
   private var current: Option[BatchRouting] = None
   private val known = mutable.Map.empty[Long, KnownRegion]
   private val orders = mutable.Map.empty[Long, PinOrders]
@@ -53,7 +56,7 @@ final private[routing] class RunRouting(
   def batch(batchId: Long, shards: Int, regions: Seq[PlannedRegion]): BatchRouting = synchronized {
     current.filter(b => b.spec.batchId == batchId && b.spec.regions == regions.map(_.spec)).getOrElse {
       remember()
-      settings = RunTimeSettings.of(runId, startedWith)
+      settings = settingsNow()
       LatencyTargets.set(runId, settings.latencyTargetMs, settings.mode == Mode.On)
       keyTypes = regions.collect { case PlannedRegion(r, _, Route.Late(inputs)) =>
         r.region -> inputs.head.outputPartitioning.asInstanceOf[HashPartitioning].expressions.map(_.dataType)

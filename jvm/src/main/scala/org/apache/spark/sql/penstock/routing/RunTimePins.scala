@@ -1,7 +1,6 @@
 package org.apache.spark.sql.penstock.routing
 
 import org.apache.spark.sql.catalyst.expressions.Expression
-import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper
 import org.apache.spark.sql.functions.lit
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.{Column, classic}
@@ -33,11 +32,8 @@ object RunTimePins {
   private[penstock] def order(query: StreamingQuery, what: String, pin: Boolean)(
       key: classic.SparkSession => Seq[Expression]
   ): Unit = {
-    val run = query match {
-      case w: StreamingQueryWrapper if w.isActive =>
-        val session = w.streamingQuery.sparkSessionForStream.asInstanceOf[classic.SparkSession]
-        SessionRouting.find(session).flatMap(_.routing(w.runId)).map(session -> _)
-      case _ => None
+    val run = SessionRouting.ofQuery(query).flatMap { of =>
+      of.routing(query.runId).map(of.session.asInstanceOf[classic.SparkSession] -> _)
     }
     val (session, routing) = run.getOrElse(throw new PenstockException(
       "PENSTOCK_NOT_RUNNING",

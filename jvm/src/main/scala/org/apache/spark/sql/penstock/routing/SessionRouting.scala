@@ -9,6 +9,7 @@ import org.apache.spark.internal.Logging
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
+import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper
 import org.apache.spark.sql.execution.streaming.sources.{
   ForeachBatchSink,
   WriteToMicroBatchDataSource,
@@ -17,6 +18,7 @@ import org.apache.spark.sql.execution.streaming.sources.{
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.lease.BatchLeases
 import org.apache.spark.sql.penstock.state.StateDirectory
+import org.apache.spark.sql.streaming.StreamingQuery
 
 import io.penstock.conf.{ApplicationSetup, QuerySettings}
 
@@ -24,10 +26,13 @@ import io.penstock.conf.{ApplicationSetup, QuerySettings}
  * What the rules of one session share. A streaming query plans in a session of its own, cloned when it starts, so this
  * is one run's routing.
  */
-final private[routing] class SessionRouting(session: SparkSession, leases: BatchLeases) extends Logging {
+final private[routing] class SessionRouting(val session: SparkSession, leases: BatchLeases) extends Logging {
   @volatile private var resolved: Option[QuerySettings] = None
   @volatile private var foreachBatch = false
   private var run: Option[(UUID, RunRouting)] = None
+
+  /** Options that were set since the run started, with their texts. */
+  @volatile private var setSince = Map.empty[String, String]
   private var warned = false
   private val told = mutable.Set.empty[UUID]
 
@@ -44,6 +49,12 @@ final private[routing] class SessionRouting(session: SparkSession, leases: Batch
 
   /** The same with the options of a query. */
   def check(options: Map[String, String]): Unit = resolve(options): Unit
+
+  /** Sets an option for the batches that are planned from now on. */
+  def set(option: String, text: String): Unit = synchronized(setSince += option -> text)
+
+  private def withSetSince(startedWith: QuerySettings): QuerySettings =
+    setSince.foldLeft(startedWith) { case (settings, (option, text)) => settings.updated(option, text) }
 
   private def resolve(options: Map[String, String]): QuerySettings =
     QuerySettings.resolve(options, session.conf.getAll, session.sparkContext.getConf.getAll.toMap)
@@ -72,7 +83,7 @@ final private[routing] class SessionRouting(session: SparkSession, leases: Batch
         session,
         info.queryRunId,
         root,
-        settings,
+        () => withSetSince(settings),
         foreachBatch,
         leases,
         new EpochLog(new StateDirectory(root, session.sessionState.newHadoopConf()), SQLConf.get.minBatchesToRetain)
@@ -115,6 +126,13 @@ private[routing] object SessionRouting {
   /** The routing of a session that has one. */
   def find(session: SparkSession): Option[SessionRouting] =
     bySession.synchronized(Option(bySession.get(session)).flatMap(r => Option(r.get())))
+
+  /** The routing of a query that runs, in the session of its own that it runs in. */
+  def ofQuery(query: StreamingQuery): Option[SessionRouting] = query match {
+    case w: StreamingQueryWrapper if w.isActive =>
+      find(w.streamingQuery.sparkSessionForStream.asInstanceOf[SparkSession])
+    case _ => None
+  }
 
   /** The routing of a session; every rule of the session gets the same. */
   def of(session: SparkSession, leases: BatchLeases): SessionRouting = bySession.synchronized {

@@ -56,6 +56,37 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
     } finally again.stop()
   }
 
+  test("what is set for a query of one session stays when something is set for one of another") {
+    final class Running(tasks: Int) {
+      private val session = application.newSession()
+      private val source = MemoryStream[Long](Encoders.scalaLong, session)
+      val query: StreamingQuery = source.toDF().groupBy("value").agg(count(lit(1)).as("n")).writeStream
+        .outputMode("complete")
+        .option("checkpointLocation", newDirectory("checkpoint").toString)
+        .option("penstock.tasks", "2")
+        .format("noop")
+        .start()
+      Penstock.setOption(query, "tasks", tasks.toString)
+
+      /** Tasks of the next batch. */
+      def next(): Int = {
+        source.addData(1L to 100L)
+        query.processAllAvailable()
+        ReportedRegion.of(query.recentProgress.toSeq).flatten.last.tasks
+      }
+    }
+    val one = new Running(3)
+    val other = new Running(5)
+    try {
+      assert((one.next(), other.next()) == ((3, 5)))
+      other.query.stop()
+      val third = new Running(7)
+      try assert((one.next(), third.next()) == ((3, 7)))
+      finally third.query.stop()
+      assert(one.next() == 3)
+    } finally Seq(one, other).foreach(_.query.stop())
+  }
+
   private def errorOf(body: => Unit): PenstockException = intercept[PenstockException](body)
 
   test("a key of several columns is pinned and comes home") {
