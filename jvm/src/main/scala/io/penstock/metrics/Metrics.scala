@@ -34,40 +34,49 @@ object Metrics {
   val OverlayBytes: Metric = entry("OverlayBytes", Bytes, grows = false, Operator(_.overlayBytes), Executor)(
     "heap of changes that tasks have made and not yet handed over"
   )
-  val ShardsInMemory: Metric = entry("ShardsInMemory", Count, grows = true, Operator(_.opened.inMemoryShards.toLong), Executor)(
-    "shards that were opened as they lay in memory"
-  )
-  val ShardsFolded: Metric = entry("ShardsFolded", Count, grows = true, Operator(_.opened.foldedShards.toLong), Executor)(
-    "shards brought to the batch's version in memory"
-  )
-  val ShardsTravelled: Metric = entry("ShardsTravelled", Count, grows = true, Operator(_.opened.travelledShards.toLong), Executor)(
-    "shards that came from another executor's memory"
-  )
+  val ShardsInMemory: Metric =
+    entry("ShardsInMemory", Count, grows = true, Operator(_.opened.inMemoryShards.toLong), Executor)(
+      "shards that were opened as they lay in memory"
+    )
+  val ShardsFolded: Metric =
+    entry("ShardsFolded", Count, grows = true, Operator(_.opened.foldedShards.toLong), Executor)(
+      "shards brought to the batch's version in memory"
+    )
+  val ShardsTravelled: Metric =
+    entry("ShardsTravelled", Count, grows = true, Operator(_.opened.travelledShards.toLong), Executor)(
+      "shards that came from another executor's memory"
+    )
   val ShardsTravelledBy: Map[String, Metric] = Transports.All.map { transport =>
     transport -> entry(s"ShardsTravelledBy${transport.capitalize}", Count, grows = true, Executor)(
       s"of these, by the transport `$transport`"
     )
   }.toMap
-  val ShardsLoaded: Metric = entry("ShardsLoaded", Count, grows = true, Operator(_.opened.loadedShards.toLong), Executor)(
-    "shards rebuilt from the checkpoint"
-  )
-  val ShardsCaughtUp: Metric = entry("ShardsCaughtUp", Count, grows = true, Operator(_.opened.caughtUpShards.toLong), Executor)(
-    "shards in memory as an earlier batch had left them, to which later changes were added from the checkpoint"
-  )
-  val FoldTime: Metric = entry("FoldTimeMs", Milliseconds, grows = true, Operator(a => inMs(a.opened.foldNs)), Executor)(
-    "time to bring shards to the batch's version in memory"
-  )
-  val LoadTime: Metric = entry("LoadTimeMs", Milliseconds, grows = true, Operator(a => inMs(a.opened.loadNs)), Executor)(
-    "time to bring shards from another executor or from the checkpoint"
-  )
+  val ShardsLoaded: Metric =
+    entry("ShardsLoaded", Count, grows = true, Operator(_.opened.loadedShards.toLong), Executor)(
+      "shards rebuilt from the checkpoint"
+    )
+  val ShardsCaughtUp: Metric =
+    entry("ShardsCaughtUp", Count, grows = true, Operator(_.opened.caughtUpShards.toLong), Executor)(
+      "shards in memory as an earlier batch had left them, to which later changes were added from the checkpoint"
+    )
+  val FoldTime: Metric =
+    entry("FoldTimeMs", Milliseconds, grows = true, Operator(a => inMs(a.opened.foldNs)), Executor)(
+      "time to bring shards to the batch's version in memory"
+    )
+  val LoadTime: Metric =
+    entry("LoadTimeMs", Milliseconds, grows = true, Operator(a => inMs(a.opened.loadNs)), Executor)(
+      "time to bring shards from another executor or from the checkpoint"
+    )
   val CommitTime: Metric = entry("CommitTimeMs", Milliseconds, grows = true, Operator(a => inMs(a.commitNs)), Executor)(
     "time to write changes and to tell the driver"
   )
   val CommittedBytes: Metric = entry("CommittedBytes", Bytes, grows = true, Operator(_.committedBytes), Executor)(
     "changes that were committed"
   )
-  val SnapshotFiles: Metric = entry("SnapshotFiles", Count, grows = true, Run(_.snapshotFiles), Executor)("snapshot files written")
-  val SnapshotShards: Metric = entry("SnapshotShards", Count, grows = true, Run(_.snapshotShards), Executor)("shards in these files")
+  val SnapshotFiles: Metric =
+    entry("SnapshotFiles", Count, grows = true, Run(_.snapshotFiles), Executor)("snapshot files written")
+  val SnapshotShards: Metric =
+    entry("SnapshotShards", Count, grows = true, Run(_.snapshotShards), Executor)("shards in these files")
   val SnapshotBytes: Metric = entry("SnapshotBytes", Bytes, grows = true, Run(_.snapshotBytes), Executor)(
     "bytes of the shards in these files"
   )
@@ -87,7 +96,8 @@ object Metrics {
   val SnapshotLagChanges: Metric = entry("SnapshotLagChanges", Count, grows = false, Store(_.lag.changes), Driver)(
     "change sets that are in no snapshot: what a reload of all shards reads besides snapshots"
   )
-  val SnapshotLagBytes: Metric = entry("SnapshotLagBytes", Bytes, grows = false, Store(_.lag.bytes), Driver)("bytes of these")
+  val SnapshotLagBytes: Metric =
+    entry("SnapshotLagBytes", Bytes, grows = false, Store(_.lag.bytes), Driver)("bytes of these")
   val FilesDeleted: Metric = entry("FilesDeleted", Count, grows = true, Run(_.filesDeleted), Driver)(
     "files deleted from checkpoints because no retained batch needs them"
   )

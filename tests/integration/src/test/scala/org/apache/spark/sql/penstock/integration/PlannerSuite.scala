@@ -231,7 +231,8 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
     val measured = Measured(new UUID(1, 2), 0L, 3L, 1, 1, 1.0, Seq(1.0), Array(1L), Array(1L))
     val sidecar =
       new Sidecar(Seq(CommandLine.python.toString, "-m", "penstock.sidecar"), "Do this", pause = _ => 0L)
-    def isAnswered = ask(sidecar, PlanMessages.head(measured), PlanMessages.body(measured)).exists(_.kind == FrameKind.Planned)
+    def isAnswered =
+      ask(sidecar, PlanMessages.head(measured), PlanMessages.body(measured)).exists(_.kind == FrameKind.Planned)
     try {
       assert(isAnswered)
       val process = sidecars
