@@ -63,6 +63,7 @@ def _as_json(inspection: Inspection | None, verification: Verification | None) -
                     "firstBatch": e.first_batch,
                     "shards": e.shard_count,
                     "tasks": e.tasks,
+                    "perCore": sorted(e.per_core),
                     "pinned": {region: _hashes(places) for region, places in e.places.items()},
                 }
                 for e in inspection.epochs

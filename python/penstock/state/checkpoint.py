@@ -90,7 +90,7 @@ class Checkpoint:
     def epoch(self, number: int) -> Epoch:
         """Read the epoch with a number."""
         path = f"epochs/{number}"
-        epoch = self._decoded(path, Kind.EPOCH, epochs.decode_epoch)
+        epoch = self._decoded_as(path, Kind.EPOCH, epochs.decode_epoch)
         if epoch.number != number:
             raise _corrupt(path, f"it is the epoch of number {epoch.number}", HEADER_BYTES)
         return epoch
@@ -224,9 +224,12 @@ class Checkpoint:
         }
 
     def _decoded(self, path: str, kind: Kind, decode_body: Callable[[bytes], _T]) -> _T:
+        return self._decoded_as(path, kind, lambda body, _version: decode_body(body))
+
+    def _decoded_as(self, path: str, kind: Kind, decode_body: Callable[[bytes, int], _T]) -> _T:
         try:
             header = self._storage.read(f"{PLACE}/{path}", 0, HEADER_BYTES)
-            length, crc = _located(path, 0, lambda: read_header(header, kind))
+            version, length, crc = _located(path, 0, lambda: read_header(header, kind))
             body = self._storage.read(f"{PLACE}/{path}", HEADER_BYTES, length + (not kind.has_payload))
         except FileNotFoundError as error:
             raise _missing(path) from error
@@ -236,7 +239,7 @@ class Checkpoint:
         if len(body) > length:
             raise _corrupt(path, "more follows where it should end", HEADER_BYTES + length)
         _located(path, 0, lambda: check(body, crc, "body", HEADER_BYTES))
-        return _located(path, HEADER_BYTES, lambda: decode_body(body))
+        return _located(path, HEADER_BYTES, lambda: decode_body(body, version))
 
 
 def _located(path: str, base: int, read: Callable[[], _T]) -> _T:

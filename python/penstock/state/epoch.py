@@ -2,15 +2,19 @@
 
 from dataclasses import dataclass
 
-from penstock.state.framing import MOST_SHARDS, Cursor
+from penstock.state.framing import MOST_SHARDS, Cursor, Kind
 from penstock.state.layout import Places, read_places
+
+WITH_PER_CORE = 3
+"""Version of the format from which on it says which regions have a task per core."""
 
 
 @dataclass(frozen=True)
 class Epoch:
     """What a query routes by from its first batch on.
 
-    `tasks` maps each region to its number of tasks, `places` to its pinned hashes.
+    `tasks` maps each region to its number of tasks, `places` to its pinned hashes. `per_core` are the regions that have
+    as many tasks as the application's cores allowed.
     """
 
     number: int
@@ -18,6 +22,7 @@ class Epoch:
     shard_count: int
     tasks: dict[int, int]
     places: dict[int, Places]
+    per_core: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -29,8 +34,8 @@ class Description:
     query_id: str
 
 
-def decode_epoch(body: bytes) -> Epoch:
-    """Decode an epoch's body; raises `MalformedDataError`."""
+def decode_epoch(body: bytes, version: int = Kind.EPOCH.version) -> Epoch:
+    """Decode an epoch's body, of a version of the format; raises `MalformedDataError`."""
     cursor = Cursor(body)
     number, first_batch = cursor.varint(), cursor.varint()
     shard_count = cursor.number("number of shards", 1, MOST_SHARDS)
@@ -40,8 +45,11 @@ def decode_epoch(body: bytes) -> Epoch:
         region = cursor.number("region", max(tasks, default=-1) + 1, (1 << 63) - 1)
         tasks[region] = cursor.number("number of tasks", 1, shard_count)
         places[region] = read_places(cursor)
+    per_core = set()
+    if version >= WITH_PER_CORE:
+        per_core = {region for region in tasks if cursor.number("whether tasks are per core", 0, 1)}
     cursor.end("region")
-    return Epoch(number, first_batch, shard_count, tasks, places)
+    return Epoch(number, first_batch, shard_count, tasks, places, frozenset(per_core))
 
 
 def decode_description(body: bytes) -> Description:

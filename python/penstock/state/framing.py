@@ -7,7 +7,8 @@ from uuid import UUID
 import google_crc32c
 
 MAGIC = b"PENSTOCK"
-VERSION = 2
+OLDEST_VERSION = 2
+"""Of the first release."""
 HEADER_BYTES = 20
 MOST_BYTES = (1 << 31) - 17
 """No longer body or section is written."""
@@ -30,6 +31,11 @@ class Kind(IntEnum):
     def has_payload(self) -> bool:
         """Whether anything may follow the body."""
         return self not in (Kind.EPOCH, Kind.FORMAT)
+
+    @property
+    def version(self) -> int:
+        """Newest version of its format that can be read."""
+        return 3 if self is Kind.EPOCH else OLDEST_VERSION
 
 
 class MalformedDataError(Exception):
@@ -148,7 +154,7 @@ class Cursor:
             raise MalformedDataError(f"{self.remaining} bytes behind the last {what}", self.position)
 
 
-def read_header(header: bytes, kind: Kind) -> tuple[int, int]:
+def read_header(header: bytes, kind: Kind) -> tuple[int, int, int]:
     """Check a file's header.
 
     Parameters
@@ -161,7 +167,7 @@ def read_header(header: bytes, kind: Kind) -> tuple[int, int]:
     Returns
     -------
     tuple
-        Length (bytes) and CRC32C of the body.
+        Version of the format, length (bytes) and CRC32C of the body.
 
     Raises
     ------
@@ -174,10 +180,10 @@ def read_header(header: bytes, kind: Kind) -> tuple[int, int]:
     if cursor.take(len(MAGIC)) != MAGIC:
         raise MalformedDataError("it does not begin with PENSTOCK")
     version = cursor.byte() | cursor.byte() << 8
-    if version > VERSION:
-        raise NewerFormatError(f"format version {version}, this Penstock reads {VERSION}", 8)
-    if version < VERSION:
-        what = f"format version {version}, of before the first release; this Penstock reads {VERSION}"
+    if version > kind.version:
+        raise NewerFormatError(f"format version {version}, this Penstock reads {kind.version}", 8)
+    if version < OLDEST_VERSION:
+        what = f"format version {version}, of before the first release; this Penstock reads {OLDEST_VERSION}"
         raise MalformedDataError(what, 8)
     if (found := cursor.byte()) != kind:
         raise MalformedDataError(f"kind of file {found}, {kind.value} was expected", 10)
@@ -185,7 +191,7 @@ def read_header(header: bytes, kind: Kind) -> tuple[int, int]:
         raise MalformedDataError(f"unknown codec {codec}", 11)
     if (length := cursor.u32()) > MOST_BYTES:
         raise MalformedDataError(f"body of {length} bytes announced, {MOST_BYTES} is the most", 12)
-    return length, cursor.u32()
+    return version, length, cursor.u32()
 
 
 def check(data: bytes, expected: int, what: str, at_byte: int) -> bytes:

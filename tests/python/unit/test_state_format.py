@@ -71,6 +71,10 @@ REFUSED: dict[str, tuple[Callable[[bytes], object], bytes, int]] = {
     "more tasks than shards": (epoch.decode_epoch, b"\0\0\4\1\0\5", 5),
     "a region that is there twice": (epoch.decode_epoch, b"\0\0\4\2\1\1\0\1\1\0", 7),
     "regions that descend": (epoch.decode_epoch, b"\0\0\4\2\2\1\0\1\1\0", 7),
+    "tasks per core of a region that is not there": (epoch.decode_epoch, b"\0\0\4\1\1\1\0\1\0", 8),
+    "tasks per core of some regions": (epoch.decode_epoch, b"\0\0\4\2\1\1\0\2\1\0\1", 11),
+    "tasks per core neither so nor not": (epoch.decode_epoch, b"\0\0\4\1\1\1\0\2", 7),
+    "tasks per core in 0.1.0": (lambda body: epoch.decode_epoch(body, version=2), b"\0\0\4\1\1\1\0\1", 7),
     "a section in the header": (manifest.decode, a_manifest(a_store(HEADER_BYTES - 1)), AFTER_HEAD + 10),
     "a store that is there twice": (
         manifest.decode,
@@ -145,7 +149,9 @@ def test_refused(what):
 
 def test_what_is_next_to_it_is_read():
     assert Cursor(b"\xff" * 8 + b"\x7f").varint() == (1 << 63) - 1
-    assert epoch.decode_epoch(b"\0\0\4\2\1\1\0\2\4\0").tasks == {1: 1, 2: 4}
+    assert epoch.decode_epoch(b"\0\0\4\2\1\1\0\2\4\0", version=2).tasks == {1: 1, 2: 4}
+    assert epoch.decode_epoch(b"\0\0\4\2\1\1\0\2\4\0", version=2).per_core == frozenset()
+    assert epoch.decode_epoch(b"\0\0\4\2\1\1\0\2\4\0\0\1").per_core == {2}
     decoded = manifest.decode(a_manifest(a_store(HEADER_BYTES)))
     assert [len(shards) for shards in decoded.stores.values()] == [2]
     content: change_set.Content = {}
@@ -239,7 +245,7 @@ def test_places_of_pinned_hashes():
 
 def test_an_epoch_with_pinned_hashes():
     body = varint(1) + varint(3) + varint(8) + varint(1) + b"\0\2" + varint(1) + b"\1" + struct.pack("<i", 5)
-    read = epoch.decode_epoch(body)
+    read = epoch.decode_epoch(body + b"\0")
     assert (read.tasks, read.places) == ({0: 2}, {0: (5,)})
 
 

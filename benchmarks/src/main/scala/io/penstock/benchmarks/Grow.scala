@@ -46,10 +46,9 @@ object Grow {
       report: Report,
       args: Arguments
   ): Unit = {
-    // The first batch of a run has as many tasks as the run before may have tried it with.
-    contenders.foreach(_.step(watch, tasks = Few))
     val seconds = args.int("seconds", Int.MaxValue)
     def turn(c: Contender) = c.step(watch, tasks = if (c.side.mode == "off") Few else cores)
+    contenders.foreach(turn)
     val results = Rounds.take(contenders, args.int("warm-up", 2), args.int("rounds", 5), seconds)(_.every)(turn)
     for ((contender, samples) <- results)
       report.write("grow", contender, samples, label = Map("cores" -> cores.toString))

@@ -46,16 +46,21 @@ object PolicyChoice {
   )(_.toString)
 }
 
-/** Which policy chooses the number of tasks of a batch. */
-sealed abstract class TasksChoice(override val toString: String)
+/**
+ * Which policy chooses the number of tasks of a batch.
+ *
+ * @param followsCores
+ *   whether it has another number with other cores
+ */
+sealed abstract class TasksChoice(override val toString: String, val followsCores: Boolean = false)
 
 object TasksChoice {
 
   /** As many as the application has cores, at most one per shard. */
-  case object Cores extends TasksChoice("cores")
+  case object Cores extends TasksChoice("cores", followsCores = true)
 
   /** As many as the driver's planner finds best. */
-  case object Auto extends TasksChoice("auto")
+  case object Auto extends TasksChoice("auto", followsCores = true)
 
   /** So many, at most one per shard. */
   final case class Fixed(count: Int) extends TasksChoice(count.toString)

@@ -18,14 +18,25 @@ import io.penstock.state.format.{ByteSink, ByteSource, FileFormat}
  *   N by region
  * @param places
  *   pinned hashes by region, as in a [[io.penstock.sharding.Layout]]; regions without any are left out
+ * @param perCore
+ *   regions that have as many tasks as the application's cores allowed: with other cores they would have others
  */
 final case class Epoch(
     number: Long,
     firstBatch: Long,
     shards: Int,
     tasks: SortedMap[Long, Int],
-    places: Map[Long, Vector[Option[Int]]] = Map.empty
+    places: Map[Long, Vector[Option[Int]]] = Map.empty,
+    perCore: Set[Long] = Set.empty
 ) {
+
+  /** Whether it says this. */
+  def isLike(
+      shards: Int,
+      tasks: SortedMap[Long, Int],
+      places: Map[Long, Vector[Option[Int]]],
+      perCore: Set[Long]
+  ): Boolean = copy(shards = shards, tasks = tasks, places = places, perCore = perCore) == this
 
   /** How the state of a region is laid out. */
   def layout(region: Long): Layout = Layout(shards, places.getOrElse(region, Vector.empty))
@@ -45,11 +56,17 @@ object Epoch {
       out.putVarint(tasks)
       Layout.putPlaces(out, epoch.layout(region).places)
     }
+    epoch.tasks.keys.foreach(region => out.putByte(if (epoch.perCore(region)) 1 else 0))
     out.toByteArray
   }
 
-  /** @throws io.penstock.state.format.MalformedData where the bytes do not follow the format */
-  def decode(body: Array[Byte]): Epoch = {
+  /**
+   * @param version
+   *   of the format
+   * @throws io.penstock.state.format.MalformedData
+   *   where the bytes do not follow the format
+   */
+  def decode(body: Array[Byte], version: Int): Epoch = {
     val in = new ByteSource(body)
     val (number, first) = (in.getVarint(), in.getVarint())
     val shards = in.getNumber("number of shards", 1L, FileFormat.MostShards).toInt
@@ -59,9 +76,12 @@ object Epoch {
       least = region + 1
       (region, in.getNumber("number of tasks", 1L, shards).toInt, Layout.getPlaces(in))
     }
+    val perCore =
+      if (version < 3) Set.empty[Long]
+      else regions.map(_._1).filter(_ => in.getNumber("whether tasks are per core", 0L, 1L) == 1L).toSet
     in.expectEnd("region")
     val tasks = SortedMap.from(regions.map { case (region, n, _) => region -> n })
     val places = regions.collect { case (region, _, some) if some.nonEmpty => region -> some }.toMap
-    Epoch(number, first, shards, tasks, places)
+    Epoch(number, first, shards, tasks, places, perCore)
   }
 }

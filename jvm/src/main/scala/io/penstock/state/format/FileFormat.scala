@@ -12,8 +12,11 @@ import io.penstock.errors.PenstockException
  */
 object FileFormat {
 
-  /** Version of the formats that this code writes; it reads this one only. */
-  val Version = 2
+  /** Version of the formats that this code writes, of a kind of file. It reads those from [[OldestVersion]] on. */
+  def version(kind: Int): Int = if (kind == Kind.Epoch) 3 else OldestVersion
+
+  /** Of the first release. */
+  val OldestVersion = 2
 
   val HeaderBytes = 20
 
@@ -28,6 +31,26 @@ object FileFormat {
     /** Kinds of which nothing follows the body. */
     def withoutPayload(kind: Int): Boolean = kind == Epoch || kind == Format
   }
+
+  /**
+   * What a header says.
+   *
+   * @param version
+   *   of the format, one that this code reads
+   * @param length
+   *   of the body
+   * @param crc
+   *   of the body
+   */
+  final case class Header(version: Int, length: Int, crc: Int)
+
+  /**
+   * What a file says besides its payload.
+   *
+   * @param version
+   *   of the format
+   */
+  final case class Body(version: Int, bytes: Array[Byte])
 
   /** No longer body or section is written; arrays of the JVM are hardly longer. */
   val MostBytes: Int = Int.MaxValue - 16
@@ -54,8 +77,8 @@ object FileFormat {
   def frame(kind: Int, body: Array[Byte]): Array[Byte] = {
     val out = new ByteSink(HeaderBytes + body.length)
     out.putBytes(Magic)
-    out.putByte(Version & 0xff)
-    out.putByte(Version >>> 8)
+    out.putByte(version(kind) & 0xff)
+    out.putByte(version(kind) >>> 8)
     out.putByte(kind)
     out.putByte(0)
     out.putInt(body.length)
@@ -72,28 +95,29 @@ object FileFormat {
    * @param header
    *   the first bytes of the file, [[HeaderBytes]] of them
    * @return
-   *   length and CRC32C of the body
+   *   what it says
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_CORRUPT_FILE, or PENSTOCK_NEWER_FORMAT where a newer Penstock wrote the file
    */
-  def readHeader(file: String, kind: Int, header: Array[Byte]): (Int, Int) = {
+  def readHeader(file: String, kind: Int, header: Array[Byte]): Header = {
     if (!java.util.Arrays.equals(header, 0, Magic.length, Magic, 0, Magic.length)) {
       throw corrupt(file, 0, "it does not begin with PENSTOCK")
     }
     val in = new ByteSource(header, Magic.length, HeaderBytes)
     val version = in.getByte() | (in.getByte() << 8)
-    if (version > Version) {
+    val newest = this.version(kind)
+    if (version > newest) {
       throw new PenstockException(
         "PENSTOCK_NEWER_FORMAT",
-        s"$file has format version $version, this Penstock reads $Version; " +
+        s"$file has format version $version, this Penstock reads $newest; " +
           "run the query with the Penstock version that wrote the checkpoint, or a newer one"
       )
     }
-    if (version < Version) {
+    if (version < OldestVersion) {
       throw corrupt(
         file,
         VersionAt,
-        s"format version $version, of before the first release; this Penstock reads $Version"
+        s"format version $version, of before the first release; this Penstock reads $OldestVersion"
       )
     }
     val found = in.getByte()
@@ -108,7 +132,7 @@ object FileFormat {
         s"body of ${Integer.toUnsignedString(length)} bytes announced, $MostBytes is the most"
       )
     }
-    (length, in.getInt())
+    Header(version, length, in.getInt())
   }
 
   /**

@@ -16,18 +16,18 @@ final class FileReader(file: => String, source: FileReader.Source) {
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_CORRUPT_FILE, or PENSTOCK_NEWER_FORMAT where a newer Penstock wrote the file
    */
-  def body(kind: Int): Array[Byte] = {
+  def body(kind: Int): Body = {
     source.seek(0L)
-    val (length, expected) = readHeader(file, kind, next(0L, HeaderBytes))
-    val body = next(HeaderBytes.toLong, length)
+    val header = readHeader(file, kind, next(0L, HeaderBytes))
+    val body = next(HeaderBytes.toLong, header.length)
     val found = crc(body)
-    if (found != expected) {
-      throw corrupt(file, HeaderBytes, f"checksum of the body is $found%08x, the header says $expected%08x")
+    if (found != header.crc) {
+      throw corrupt(file, HeaderBytes, f"checksum of the body is $found%08x, the header says ${header.crc}%08x")
     }
     if (Kind.withoutPayload(kind) && source.read(new Array[Byte](1), 0, 1) > 0) {
-      throw corrupt(file, HeaderBytes.toLong + length, "more follows where it should end")
+      throw corrupt(file, HeaderBytes.toLong + header.length, "more follows where it should end")
     }
-    body
+    Body(header.version, body)
   }
 
   /**

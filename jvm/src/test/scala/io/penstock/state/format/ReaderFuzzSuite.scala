@@ -32,7 +32,7 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
    *   what is read where this content is written once more
    */
   final private class Subject[A](val name: String, val kind: Int, val body: Array[Byte], val payload: Array[Byte])(
-      val decode: Array[Byte] => A
+      val decode: FileFormat.Body => A
   )(val encode: A => Array[Byte]) {
     val intact: Array[Byte] = FileFormat.frame(kind, body) ++ payload
     val content: A = read(intact)
@@ -88,10 +88,14 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
       })
     }
     def encoded(m: Manifest) = ManifestFormat.encode(m, Container.InManifest(m.batchId, m.generation))
-    new Subject(name, FileFormat.Kind.Manifest, encoded(written), random.nextBytes(100))(decoded)(encoded)
+    new Subject(name, FileFormat.Kind.Manifest, encoded(written), random.nextBytes(100))(body => decoded(body.bytes))(
+      encoded
+    )
   }
 
   private val epoch = Epoch(3, 7, 256, SortedMap(0L -> 4, 2L -> 256, 7L -> 1))
+  private val byCores = epoch.copy(number = 8, perCore = Set(0L, 7L))
+  private def decodeEpoch(body: FileFormat.Body) = Epoch.decode(body.bytes, body.version)
   private val description = QueryDescription(256, "penstock, ünïcode", "4f0c")
 
   private val subjects: Seq[Subject[_]] = Seq(
@@ -101,16 +105,19 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
       6,
       Seq(StoreKey(0L, "left-keyToNumValues"), StoreKey(1L, "ünïcode"), StoreKey(9L, "s"))
     ),
-    new Subject("epochs/7", FileFormat.Kind.Epoch, Epoch.encode(epoch), Array())(Epoch.decode)(Epoch.encode),
-    new Subject("FORMAT", FileFormat.Kind.Format, description.encode, Array())(QueryDescription.decode)(_.encode)
+    new Subject("epochs/7", FileFormat.Kind.Epoch, Epoch.encode(epoch), Array())(decodeEpoch)(Epoch.encode),
+    new Subject("epochs/8", FileFormat.Kind.Epoch, Epoch.encode(byCores), Array())(decodeEpoch)(Epoch.encode),
+    new Subject("FORMAT", FileFormat.Kind.Format, description.encode, Array())(body =>
+      QueryDescription.decode(body.bytes)
+    )(_.encode)
   )
 
   private def original[A](s: Subject[A], file: Damaged): Unit = fuzz(s.name, file)(s.read) {
     case Right(content) => assert(content == s.content)
     case Left(e) if e.errorClass == "PENSTOCK_NEWER_FORMAT" =>
       val version = file.bytes(8) & 0xff | (file.bytes(9) & 0xff) << 8
-      assert(version > FileFormat.Version && e.detail.contains(s"${s.name} has format version $version"), e)
-      assert(e.detail.contains(s"this Penstock reads ${FileFormat.Version}"))
+      assert(version > FileFormat.version(s.kind) && e.detail.contains(s"${s.name} has format version $version"), e)
+      assert(e.detail.contains(s"this Penstock reads ${FileFormat.version(s.kind)}"))
     case Left(e) => corrupt(e, s.name, 0L, file.bytes.length.toLong)
   }
 
@@ -119,7 +126,7 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
     fuzz(s.name, file)(s.read) {
       case Right(content) =>
         val written = s.encode(content)
-        assert(s.decode(written) == content)
+        assert(s.decode(FileFormat.Body(FileFormat.version(s.kind), written)) == content)
         // The tables of a manifest may hold more than is used, in any order; of everything else there is one form.
         if (s.kind != FileFormat.Kind.Manifest) assert(written.sameElements(body.bytes))
       case Left(e) => corrupt(e, s.name, FileFormat.HeaderBytes, FileFormat.HeaderBytes.toLong + body.bytes.length)

@@ -37,9 +37,10 @@ final class EpochLog(directory: StateDirectory, retain: Int) {
       batch: Long,
       shards: Int,
       tasks: SortedMap[Long, Int],
-      places: Map[Long, Vector[Option[Int]]] = Map.empty
+      places: Map[Long, Vector[Option[Int]]] = Map.empty,
+      perCore: Set[Long] = Set.empty
   ): Epoch = {
-    val epoch = Epoch(epochs.lastOption.fold(0L)(_.number + 1), batch, shards, tasks, places)
+    val epoch = Epoch(epochs.lastOption.fold(0L)(_.number + 1), batch, shards, tasks, places, perCore)
     directory.write(EpochLog.path(epoch.number), FileFormat.Kind.Epoch, Epoch.encode(epoch), Array.emptyByteArray, 0)
     epochs :+= epoch
     epoch
@@ -56,7 +57,7 @@ final class EpochLog(directory: StateDirectory, retain: Int) {
     val numbers = directory.list(EpochLog.Folder).flatMap(_.toLongOption)
     numbers.sorted.map { number =>
       val path = EpochLog.path(number)
-      val epoch = directory.read(path, FileFormat.Kind.Epoch)(Epoch.decode)
+      val epoch = directory.read(path, FileFormat.Kind.Epoch)(body => Epoch.decode(body.bytes, body.version))
       if (epoch.number != number) {
         throw FileFormat.corrupt(
           directory.name(path),

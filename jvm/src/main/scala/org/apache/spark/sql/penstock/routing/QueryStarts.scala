@@ -1,5 +1,7 @@
 package org.apache.spark.sql.penstock.routing
 
+import scala.util.control.NonFatal
+
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
@@ -14,12 +16,14 @@ import io.penstock.conf.{ApplicationSetup, QuerySettings, Setting}
 import io.penstock.errors.PenstockException
 
 /**
- * What happens when a query of a session starts. Errors in the session's settings fail its start; those in its own options
- * end it before its start returns. And where the application cannot carry them, it gets the provider and the number of
- * state partitions.
+ * What happens when a query of a session starts:
+ *   - errors in the session's settings fail its start, those in its own options end it before its start returns;
+ *   - which batch is the newest in its offset log is remembered, so that the first batch of the run is known to be new or not;
+ *   - where the application cannot carry them, it gets the provider and the number of state partitions. A checkpoint that is
+ *     there already has the last word.
  *
  * Spark tells of a start in the query's own thread and goes on when told, before it reads what the query's checkpoint will
- * pin; a checkpoint that is there already has the last word.
+ * pin, and before it puts a batch into the query's offset log.
  */
 final private[routing] class QueryStarts(session: SparkSession, routing: SessionRouting)
     extends StreamingQueryListener
@@ -53,6 +57,7 @@ final private[routing] class QueryStarts(session: SparkSession, routing: Session
 
   private def started(event: QueryStartedEvent): Unit = session.streams.get(event.id) match {
     case query: StreamingQueryWrapper =>
+      remember(query)
       try {
         StartedQuery.options(query.streamingQuery).foreach { options =>
           routing.check(options)
@@ -67,6 +72,19 @@ final private[routing] class QueryStarts(session: SparkSession, routing: Session
     s"Penstock: $option, an option of query ${query.id}, is left to its sink. Where the setting of Penstock is meant, write " +
       s"${Setting.OptionPrefix}$option"
   )
+
+  private def remember(query: StreamingQueryWrapper): Unit =
+    try
+      SessionRouting.ofQuery(query).foreach { routing =>
+        routing.startsAfter(query.streamingQuery.offsetLog.getLatestBatchId().getOrElse(-1L))
+      }
+    catch {
+      case NonFatal(e) =>
+        logWarning(
+          s"Penstock: the offset log of run ${query.runId} cannot be read. Its first batch has as many tasks as the one before",
+          e
+        )
+    }
 
   private def prepare(query: StreamExecution): Unit = query.trigger match {
     // Spark chooses RocksDB for the first; the second has no state.

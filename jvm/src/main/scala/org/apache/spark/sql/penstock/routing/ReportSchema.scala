@@ -34,7 +34,13 @@ object ReportSchema {
     .add("operators", StringType, true, "its stateful operators")
     .add("routed", BooleanType, true, "whether shards are bound to tasks at the barrier")
     .add("tasks", IntegerType, true, "tasks that run it")
-    .add("tasksReason", StringType, true, "with `penstock.tasks=auto`: why so many, or why there is no plan")
+    .add(
+      "tasksReason",
+      StringType,
+      true,
+      "with `penstock.tasks=auto`: why so many, or why there is no plan; of a batch that is done again: why not as many as " +
+        "the next"
+    )
     .add("pinned", IntegerType, true, "keys that have a shard of their own")
     .add("pinnedKeys", ArrayType(pinned), true, "these, by name")
     .add("rows", LongType, true, "rows that came in, over all inputs")

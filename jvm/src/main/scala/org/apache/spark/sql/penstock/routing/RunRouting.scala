@@ -31,12 +31,15 @@ final private[routing] case class PlannedRegion(spec: RegionSpec, names: Seq[Str
  *
  * @param settingsNow
  *   with what was set since the run started
+ * @param newestAtStart
+ *   newest batch in the query's offset log when the run started, -1 without one; None where that is not known
  */
 final private[routing] class RunRouting(
     session: SparkSession,
     runId: UUID,
     stateRoot: String,
     settingsNow: () => QuerySettings,
+    newestAtStart: Option[Long],
     foreachBatch: Boolean,
     leases: BatchLeases,
     makeEpochs: => EpochLog
@@ -62,7 +65,7 @@ final private[routing] class RunRouting(
         r.region -> inputs.head.outputPartitioning.asInstanceOf[HashPartitioning].expressions.map(_.dataType)
       }.toMap
       val spec = BatchSpec(runId, stateRoot, batchId, shards, regions.map(_.spec), countedBySpark = foreachBatch)
-      lazy val epoch = epochOf(batchId, shards, regions)
+      lazy val (epoch, kept) = epochOf(batchId, shards, regions)
       // First, because it refuses a checkpoint that cannot be continued, to which nothing must be written.
       val opened = leases.open(session, spec)(regions.map(r => r.spec.region -> epoch.layout(r.spec.region)).toMap)
       val routing = new BatchRouting(
@@ -72,7 +75,7 @@ final private[routing] class RunRouting(
         settings.policy == PolicyChoice.Hybrid,
         epoch,
         () => leases.report(runId),
-        routed(_, regions, opened)
+        routed(_, regions, opened, kept)
       )
       current = Some(routing)
       routing.regions.foreach(tell)
@@ -123,7 +126,8 @@ final private[routing] class RunRouting(
   private def routed(
       batch: BatchRouting,
       regions: Seq[PlannedRegion],
-      opened: Map[Long, RegionLease]
+      opened: Map[Long, RegionLease],
+      kept: Map[Long, String]
   ): Seq[RegionRouting] = regions.map { r =>
     val id = r.spec.region
     val reason = r.route match {
@@ -200,7 +204,8 @@ final private[routing] class RunRouting(
         }
     )
     session.sparkContext.register(load)
-    val reasons = planning.fold(PlanReasons())(_.reasons)
+    val planned = planning.fold(PlanReasons())(_.reasons)
+    val reasons = planned.copy(tasks = kept.get(id).orElse(planned.tasks))
     val limited = known.get(id).fold(Limited.Never)(_.limited)
     val names = namesOf(id)
     val shown = settings.reportKeys
@@ -301,32 +306,50 @@ final private[routing] class RunRouting(
     moved.flatMap(m => m.travelled.map(m -> _))
       .fold(before) { case (m, shards) => before.after(m.bytes - m.aheadBytes, m.loadNs / 1e6, shards) }
 
-  /**
-   * A batch that is run again uses the epoch it had: it is older than the newest epoch, or it is the first batch of this
-   * run, which the run before may have tried.
-   */
-  private def epochOf(batchId: Long, shards: Int, regions: Seq[PlannedRegion]): Epoch = {
+  /** What a batch uses, and of which regions it does not have as many tasks as it would have, and why. */
+  private def epochOf(batchId: Long, shards: Int, regions: Seq[PlannedRegion]): (Epoch, Map[Long, String]) = {
     val inForce = epochs.inForce(batchId)
     val policy = TaskCountPolicy.of(settings, Planner.current.plan(runId, _).toOption.map(_.tasks))
-    val again = current.isEmpty || epochs.settled(batchId)
-    val tasks = SortedMap.from(regions.map { r =>
+    val again = triedBefore(batchId)
+    val coresNow = cores
+    val counts = regions.map { r =>
       val id = r.spec.region
       id -> (r.route match {
         case Route.Late(_) =>
           val now = inForce.flatMap(_.tasks.get(id))
-          now.filter(_ => again).getOrElse(policy.tasks(batchId, id, cores, shards, now))
-        case Route.Single => 1
-        case Route.ByShard(_) => shards
+          // With other cores there would have been others.
+          val chosen = now.filterNot(_ => inForce.exists(_.perCore(id)))
+          val wanted = policy.tasks(batchId, id, coresNow, shards, chosen)
+          (now.filter(_ => again.nonEmpty).getOrElse(wanted), wanted)
+        case Route.Single => (1, 1)
+        case Route.ByShard(_) => (shards, shards)
       })
-    })
+    }
+    val tasks = SortedMap.from(counts.map { case (id, (count, _)) => id -> count })
+    val perCore = inForce.filter(_ => again.nonEmpty).fold {
+      val late = regions.collect { case PlannedRegion(r, _, Route.Late(_)) if settings.tasks.followsCores => r.region }
+      late.filter(id => tasks(id) == CoresPolicy.tasks(batchId, id, coresNow, shards, None)).toSet
+    }(_.perCore)
     val places =
-      regions.map(r => r.spec.region -> placesOf(batchId, shards, r, inForce, again)).filter(_._2.nonEmpty).toMap
+      regions.map(r => r.spec.region -> placesOf(batchId, shards, r, inForce, again.nonEmpty)).filter(_._2.nonEmpty)
     val epoch = inForce
-      .filter(e => e.tasks == tasks && e.shards == shards && e.places == places)
-      .getOrElse(epochs.append(batchId, shards, tasks, places))
+      .filter(_.isLike(shards, tasks, places.toMap, perCore))
+      .getOrElse(epochs.append(batchId, shards, tasks, places.toMap, perCore))
     epochs.clean(batchId)
-    epoch
+    val kept = for ((id, (n, wanted)) <- counts; why <- again if n != wanted) yield id -> s"$why; the next has $wanted"
+    (epoch, kept.toMap)
   }
+
+  /**
+   * Why a batch has to use the epoch that it had, where it does: it is not younger than the newest epoch, or it is the first
+   * of this run, and a run before has tried it. Spark puts each batch into its offset log before it is planned, so that is
+   * every one that was there when this run started.
+   */
+  private def triedBefore(batchId: Long): Option[String] =
+    if (epochs.settled(batchId) || (current.isEmpty && newestAtStart.exists(batchId <= _)))
+      Some("an earlier run has tried this batch with as many")
+    else
+      Option.when(current.isEmpty && newestAtStart.isEmpty)("whether an earlier run has tried this batch is not known")
 
   /** The pinned hashes of a region in a batch. */
   private def placesOf(

@@ -33,6 +33,9 @@ final private[routing] class SessionRouting(val session: SparkSession, leases: B
 
   /** Options that were set since the run started, with their texts. */
   @volatile private var setSince = Map.empty[String, String]
+
+  /** Newest batch in the query's offset log when the run started, -1 without one; None where that is not known. */
+  @volatile private var newestAtStart: Option[Long] = None
   private var warned = false
   private val told = mutable.Set.empty[UUID]
 
@@ -55,6 +58,14 @@ final private[routing] class SessionRouting(val session: SparkSession, leases: B
 
   private def withSetSince(startedWith: QuerySettings): QuerySettings =
     setSince.foldLeft(startedWith) { case (settings, (option, text)) => settings.updated(option, text) }
+
+  /**
+   * Takes note of what a run starts from, before it plans a batch.
+   *
+   * @param newest
+   *   batch in the query's offset log, -1 where there is none
+   */
+  def startsAfter(newest: Long): Unit = newestAtStart = Some(newest)
 
   private def resolve(options: Map[String, String]): QuerySettings =
     QuerySettings.resolve(options, session.conf.getAll, session.sparkContext.getConf.getAll.toMap)
@@ -84,6 +95,7 @@ final private[routing] class SessionRouting(val session: SparkSession, leases: B
         info.queryRunId,
         root,
         () => withSetSince(settings),
+        newestAtStart,
         foreachBatch,
         leases,
         new EpochLog(new StateDirectory(root, session.sessionState.newHadoopConf()), SQLConf.get.minBatchesToRetain)

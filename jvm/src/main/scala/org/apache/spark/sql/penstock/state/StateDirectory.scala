@@ -70,7 +70,7 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
   /** The manifest of a batch. */
   def readManifest(batchId: Long, generation: Long): Manifest = {
     val path = Container.InManifest(batchId, generation).path
-    val manifest = read(path, FileFormat.Kind.Manifest)(ManifestFormat.decode)
+    val manifest = read(path, FileFormat.Kind.Manifest)(body => ManifestFormat.decode(body.bytes))
     if (manifest.batchId != batchId || manifest.generation != generation) {
       throw FileFormat.corrupt(
         name(path),
@@ -114,7 +114,7 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_MISSING_FILE, PENSTOCK_CORRUPT_FILE, PENSTOCK_NEWER_FORMAT, as of every reader here
    */
-  def read[A](path: String, kind: Int)(decode: Array[Byte] => A): A = {
+  def read[A](path: String, kind: Int)(decode: FileFormat.Body => A): A = {
     val body = open(path, StateDirectory.WholeState)(_.body(kind))
     FileFormat.needed(StateDirectory.WholeState)(FileFormat.reading(name(path), FileFormat.HeaderBytes)(decode(body)))
   }
@@ -132,7 +132,7 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
   /** The query's own description, if the query has written state before. */
   def readDescription(): Option[QueryDescription] =
     if (!exists(StateDirectory.Description)) None
-    else Some(read(StateDirectory.Description, FileFormat.Kind.Format)(QueryDescription.decode))
+    else Some(read(StateDirectory.Description, FileFormat.Kind.Format)(body => QueryDescription.decode(body.bytes)))
 
   /** Spark's id of the query whose checkpoint this is; empty where the state is in no query's checkpoint. */
   def queryId: String =

@@ -8,7 +8,9 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.penstock.state.StateDirectory
 
 import io.penstock.errors.PenstockException
+import io.penstock.routing.Epoch
 import io.penstock.sharding.Layout
+import io.penstock.state.format.FileFormat
 import org.scalatest.funsuite.AnyFunSuite
 
 class EpochLogSuite extends AnyFunSuite {
@@ -39,6 +41,21 @@ class EpochLogSuite extends AnyFunSuite {
         assert(Seq(0L, 4L, 5L, 99L).map(b => l.inForce(b).get.number) == Seq(0, 0, 1, 1))
         assert(l.settled(3) && l.settled(5) && !l.settled(6))
       }
+    }
+  }
+
+  test("an epoch that 0.1.0 wrote is read, and the next one goes on from it") {
+    inScratch { root =>
+      log(root).append(0, 256, n(4), perCore = Set(0L))
+      val file = root.resolve("_penstock/epochs/0")
+      val body = Files.readAllBytes(file).drop(FileFormat.HeaderBytes).dropRight(1)
+      val before = FileFormat.frame(FileFormat.Kind.Epoch, body)
+      before(8) = 2
+      Files.write(file, before)
+      val l = log(root)
+      assert(l.all == Seq(Epoch(0, 0, 256, n(4))))
+      l.append(1, 256, n(4), perCore = Set(0L))
+      assert(log(root).all.map(_.perCore) == Seq(Set.empty, Set(0L)))
     }
   }
 
@@ -95,7 +112,7 @@ class EpochLogSuite extends AnyFunSuite {
       Files.write(file, bytes)
       val damaged = intercept[PenstockException](log(root))
       assert(damaged.errorClass == "PENSTOCK_CORRUPT_FILE" && damaged.detail.contains("epochs/0"))
-      bytes(8) = 3
+      bytes(8) = 4
       Files.write(file, bytes)
       assert(intercept[PenstockException](log(root)).errorClass == "PENSTOCK_NEWER_FORMAT")
     }

@@ -292,7 +292,7 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
   }
 
   private def bodyOf(file: Array[Byte]): (Array[Byte], Array[Byte]) = {
-    val end = FileFormat.HeaderBytes + FileFormat.readHeader("it", FileFormat.Kind.Manifest, file)._1
+    val end = FileFormat.HeaderBytes + FileFormat.readHeader("it", FileFormat.Kind.Manifest, file).length
     (file.slice(FileFormat.HeaderBytes, end), file.drop(end))
   }
 

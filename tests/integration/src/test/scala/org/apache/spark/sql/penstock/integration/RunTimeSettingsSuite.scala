@@ -50,8 +50,8 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
       again.processAllAvailable()
       source.addData(1L to 100L)
       again.processAllAvailable()
-      // The first batch of a run may have been tried before, with the tasks that it had then; the next has its own.
-      assert(ReportedRegion.of(again.recentProgress.toSeq).flatten.last.tasks == 2)
+      // What was set is gone with the run, from the first batch on: no run before has tried it.
+      assert(ReportedRegion.of(again.recentProgress.toSeq).flatten.map(_.tasks) == Seq(2, 2))
       assert(session.table("counts").collect().forall(_.getLong(1) == wanted.size + 2L))
     } finally again.stop()
   }
@@ -85,6 +85,35 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
       finally third.query.stop()
       assert(one.next() == 3)
     } finally Seq(one, other).foreach(_.query.stop())
+  }
+
+  test("a run that allows fewer pinned keys has fewer from its first batch on") {
+    val session = application.newSession()
+    val source = MemoryStream[Long](Encoders.scalaLong, session)
+    val checkpoint = newDirectory("checkpoint")
+    def running(options: (String, String)*)(body: StreamingQuery => Unit): Unit = {
+      val query = source.toDF().groupBy("value").agg(count(lit(1)).as("n")).writeStream
+        .outputMode("complete")
+        .option("checkpointLocation", checkpoint.toString)
+        .options(options.toMap)
+        .queryName("pinned")
+        .format("memory")
+        .start()
+      try body(query)
+      finally query.stop()
+    }
+    def pinnedInTheNextBatch(query: StreamingQuery): Int = {
+      source.addData(1L to 100L)
+      query.processAllAvailable()
+      ReportedRegion.of(query.recentProgress.toSeq).flatten.last.pinned
+    }
+    running() { query =>
+      pinnedInTheNextBatch(query)
+      Seq(1L, 2L, 3L).foreach(Penstock.pin(query, _))
+      assert(pinnedInTheNextBatch(query) == 3)
+    }
+    running("penstock.pinned.max" -> "2")(query => assert(pinnedInTheNextBatch(query) == 2))
+    assert(session.table("pinned").collect().map(_.getLong(1)).toSeq == Seq.fill(100)(3L))
   }
 
   private def errorOf(body: => Unit): PenstockException = intercept[PenstockException](body)

@@ -22,20 +22,33 @@ final class CountingQuery private (source: Path, val checkpoint: Path, location:
   /**
    * Adds one file of events and runs the query until all files are read.
    *
+   * @param condition
+   *   that rows have to satisfy
    * @return
    *   counts by key as the last batch gave them, and the run's progress
    */
   def runOn(
       session: classic.SparkSession,
-      options: Map[String, String] = Map.empty
+      options: Map[String, String] = Map.empty,
+      condition: String = "true"
   ): (Map[Long, Long], Seq[StreamingQueryProgress]) = {
-    EventFiles.write(source, inputs, new EventGenerator(seed = 17L + inputs).input(inputs, 80))
+    EventFiles.write(source, inputs, events(inputs))
     inputs += 1
+    goOn(session, options, condition)
+  }
+
+  /** As [[runOn]], with the files that are there. */
+  def goOn(
+      session: classic.SparkSession,
+      options: Map[String, String] = Map.empty,
+      condition: String = "true"
+  ): (Map[Long, Long], Seq[StreamingQueryProgress]) = {
     var counts = Map.empty[Long, Long]
     val query = PublicRun.toTheEnd(
       session.readStream
         .schema(Encoders.product[Event].schema)
         .json(source.toString)
+        .where(condition)
         .groupBy("key")
         .agg(count(lit(1)).as("n"))
         .writeStream
@@ -56,7 +69,10 @@ final class CountingQuery private (source: Path, val checkpoint: Path, location:
       .map(row => row.getLong(0) -> row.getLong(1)).toMap
 
   /** The counts that the query should have given by now. */
-  def expected: Map[Long, Long] = (0 until inputs)
-    .flatMap(input => new EventGenerator(seed = 17L + input).input(input, 80))
-    .groupMapReduce(_.key)(_ => 1L)(_ + _)
+  def expected: Map[Long, Long] = expectedOf(inputs)
+
+  /** The counts that the first so many files give. */
+  def expectedOf(files: Int): Map[Long, Long] = (0 until files).flatMap(events).groupMapReduce(_.key)(_ => 1L)(_ + _)
+
+  private def events(input: Int): Seq[Event] = new EventGenerator(seed = 17L + input).input(input, 80)
 }

@@ -24,10 +24,10 @@ trait OneApplicationAtATime extends BeforeAndAfterEach with TestDirectory { this
    * @param attempts
    *   of a task
    */
-  protected def application(conf: Map[String, String], attempts: Int = 4): classic.SparkSession = {
+  protected def application(conf: Map[String, String], attempts: Int = 4, cores: Int = 2): classic.SparkSession = {
     stop()
     val all = Applications.FastFiles ++ conf
-    val session = Applications.start(suiteName, s"local[2,$attempts]", newDirectory("warehouse"), all)
+    val session = Applications.start(suiteName, s"local[$cores,$attempts]", newDirectory("warehouse"), all)
     running = Some(session)
     session
   }
