@@ -19,6 +19,7 @@ from penstock.sidecar.frame import PREFIX_BYTES, BrokenFrameError, Frame, Kind, 
 from penstock.sidecar.measured import Measured, Pinning, of_frame
 from penstock.sidecar.planner import IDLE_S, MOST_REGIONS, Planner
 from penstock.sidecar.server import serve
+from penstock.sidecar.warm_up import warm_up
 
 TOKEN = "0123456789abcdef" * 4
 RUN = "12345678-1234-1234-1234-123456789abc"
@@ -504,6 +505,22 @@ def test_an_error_while_a_region_is_planned_is_its_own(served, monkeypatch, erro
         assert "in fails" in refused.head["traceback"]
     # What was learnt halfway is forgotten.
     assert client.ask(busy(10, region=1)).head["reason"] == Planner().plan(of_frame(busy(10))).reason
+
+
+def test_an_error_while_the_planner_warms_up_is_left_to_the_question_that_meets_it(monkeypatch):
+    plan, answered = Planner.plan, []
+
+    def planned(self, batch):
+        answered.append(plan(self, batch))
+        return answered[-1]
+
+    monkeypatch.setattr(Planner, "plan", planned)
+    warm_up()
+    kinds = len(POLICIES) + 7
+    assert len(answered) == kinds
+    monkeypatch.setattr("penstock.sidecar.planner.place", lambda *_: 1 // 0)
+    warm_up()
+    assert len(answered) == 2 * kinds - len(POLICIES)
 
 
 def test_an_error_while_executors_are_counted_is_the_querys_own(served, monkeypatch):
