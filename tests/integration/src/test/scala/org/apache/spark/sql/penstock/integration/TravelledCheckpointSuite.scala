@@ -3,6 +3,8 @@ package org.apache.spark.sql.penstock.integration
 import java.nio.file.attribute.FileTime
 import java.nio.file.{Files, Path}
 
+import scala.util.{Failure, Random, Try}
+
 import org.apache.spark.sql.penstock.integration.harness._
 
 import org.scalatest.funsuite.AnyFunSuite
@@ -104,5 +106,51 @@ class TravelledCheckpointSuite extends AnyFunSuite with PenstockApplication {
       }
       (to, to.toString)
     }
+  }
+
+  /** What tools copy one after the other. Of Spark's own logs the older come first, so that they agree. */
+  private val logs = Seq(Seq("metadata", "commits"), Seq("offsets"), Seq("sources"))
+  private val parts = Seq(
+    Seq("state/0", "state/_penstock/FORMAT", "state/_penstock/epochs"),
+    Seq("state/_penstock/manifests"),
+    Seq("state/_penstock/changelogs"),
+    Seq("state/_penstock/snapshots")
+  )
+
+  test("copied while it was written: a copy goes on from the batch that it has committed, or is refused") {
+    val random = new Random(TestSeed.of("copied while it was written"))
+    val orders = Seq(logs ++ parts, parts ++ logs) ++ Seq.fill(3) {
+      val places = random.shuffle((logs ++ parts).indices.toVector)
+      val (ofLogs, ofParts) = places.splitAt(logs.size)
+      (ofLogs.sorted.zip(logs) ++ ofParts.zip(parts)).sortBy(_._1).map(_._2)
+    }
+    val session = application.newSession()
+    Map(
+      "spark.sql.streaming.minBatchesToRetain" -> "4",
+      "spark.sql.streaming.stateStore.minDeltasForSnapshot" -> "2",
+      "spark.penstock.state.inlineBytes" -> "0"
+    ).foreach { case (key, value) => session.conf.set(key, value) }
+    val original = new CountingQuery(newDirectory("source"), newDirectory("parent").resolve("checkpoint"))
+    (1 to 2).foreach(_ => original.runOn(session))
+    val copies = orders.map(_ -> elsewhere())
+    for (i <- (logs ++ parts).indices) {
+      original.runOn(session)
+      for ((order, to) <- copies; part <- order(i))
+        CheckpointCopy.fileByFile(original.checkpoint.resolve(part), to.resolve(part))
+    }
+    original.runOn(session)
+    val wentOn = for ((order, to) <- copies) yield withClue(s"$order, ${TestSeed.clue}: ") {
+      val query = original.movedTo(to, to.toString)
+      val committed = QueryRun.committed(to).last
+      val (status, problems) = Inspection.verified(to.toString)
+      val read = Try(query.state(session))
+      val goneOn = Try(query.goOn(session)._1)
+      for (Failure(e) <- Seq(read, goneOn)) assert(Errors.missing(e, "PENSTOCK_").isEmpty)
+      read.foreach(state => assert(state == query.expectedOf(committed.toInt + 1)))
+      goneOn.foreach(counts => assert(counts == query.expected && query.state(session) == query.expected))
+      assert(status != 0 || (read.isSuccess && goneOn.isSuccess), problems)
+      goneOn.isSuccess
+    }
+    assert(wentOn.distinct.size == 2, "some go on, and some are refused")
   }
 }

@@ -1,19 +1,21 @@
 package org.apache.spark.sql.penstock.integration.harness
 
-import java.nio.file.{Files, Path}
+import java.io.IOException
+import java.nio.file.attribute.BasicFileAttributes
+import java.nio.file.{FileVisitResult, Files, NoSuchFileException, Path, SimpleFileVisitor}
 
-import scala.jdk.CollectionConverters._
-import scala.util.Using
+import scala.collection.mutable
 
 /** Copies of checkpoints, as tools make them. */
 object CheckpointCopy {
 
-  /** Every file, and the folders that hold one, as an object store has them. */
+  /** Every file, and the folders that hold one, as an object store has them. What is deleted meanwhile is left out. */
   def fileByFile(from: Path, to: Path): Path = {
     paths(from).filter(Files.isRegularFile(_)).foreach { file =>
       val target = to.resolve(from.relativize(file))
       Files.createDirectories(target.getParent)
-      Files.copy(file, target)
+      try Files.copy(file, target)
+      catch { case _: NoSuchFileException => () }
     }
     to
   }
@@ -23,6 +25,21 @@ object CheckpointCopy {
     paths(checkpoint.resolve("state")).filter(p => Files.isRegularFile(p) && p.getFileName.toString == "_penstock")
       .foreach(Files.delete)
 
-  /** A folder and all below it, the folder first. */
-  def paths(folder: Path): Seq[Path] = Using.resource(Files.walk(folder))(_.iterator.asScala.toVector)
+  /** A folder and all below it, the folder first; nothing where it does not exist. */
+  def paths(folder: Path): Seq[Path] = {
+    val found = mutable.ArrayBuffer.empty[Path]
+    Files.walkFileTree(
+      folder,
+      new SimpleFileVisitor[Path] {
+        override def preVisitDirectory(dir: Path, attributes: BasicFileAttributes): FileVisitResult = add(dir)
+        override def visitFile(file: Path, attributes: BasicFileAttributes): FileVisitResult = add(file)
+        override def visitFileFailed(file: Path, e: IOException): FileVisitResult = FileVisitResult.CONTINUE
+        private def add(path: Path) = {
+          found += path
+          FileVisitResult.CONTINUE
+        }
+      }
+    )
+    found.toSeq
+  }
 }
