@@ -18,12 +18,16 @@ import io.penstock.telemetry.StateLoad
 /**
  * The commits of one task attempt: its stores are written together, in one changelog file or inline with the driver's
  * manifest, when the last of them commits.
+ *
+ * @param views
+ *   how many leases the task has, one after the other: it opens each store once in each
  */
 final class TaskCommits private (
     region: RegionLease,
     directory: StateDirectory,
     attempt: TaskAttempt,
-    inlineBytesPerBatch: Long
+    inlineBytesPerBatch: Long,
+    views: Int
 ) {
 
   /** Name of this attempt's commit. */
@@ -31,7 +35,7 @@ final class TaskCommits private (
 
   private var payload: ByteSink = _
   private val stores = mutable.ArrayBuffer[StoreCommit]()
-  private val expected = region.spec.stores.size
+  private val expected = region.spec.stores.size * views
 
   /**
    * Adds one store.
@@ -100,14 +104,23 @@ final class TaskCommits private (
   }
 
   /** The attempt's share of what the driver is willing to write, by shards. */
-  private def inlineBudget(told: Seq[StoreCommit]): Long =
-    inlineBytesPerBatch * told.head.shards.length / region.layout.shards
+  private def inlineBudget(told: Seq[StoreCommit]): Long = {
+    val shards = told.iterator.filter(_.store == told.head.store).map(_.shards.length).sum
+    inlineBytesPerBatch * shards / region.layout.shards
+  }
 }
 
 object TaskCommits {
 
   /** By context: attempts of one application have other numbers, those of two in one JVM may have the same. */
   private val attempts = new ConcurrentHashMap[TaskContext, TaskCommits]()
+  private val viewsOf = new ConcurrentHashMap[TaskContext, Int]()
+
+  /** What the running task commits in its next `views` leases is one commit. */
+  def together(context: TaskContext, views: Int): Unit = {
+    if (!viewsOf.containsKey(context)) context.addTaskCompletionListener[Unit](c => viewsOf.remove(c): Unit)
+    viewsOf.put(context, views): Unit
+  }
 
   /**
    * The running attempt's commits.
@@ -120,7 +133,8 @@ object TaskCommits {
     attempts.computeIfAbsent(
       context,
       { _ =>
-        val commits = new TaskCommits(region, directory, TaskAttempt.of(context), inlineBytesPerBatch)
+        val views = viewsOf.getOrDefault(context, 1)
+        val commits = new TaskCommits(region, directory, TaskAttempt.of(context), inlineBytesPerBatch, views)
         context.addTaskCompletionListener[Unit] { c =>
           attempts.remove(context, commits)
           // A store that the plan has and the task never opened must not hold back what the others committed.

@@ -16,7 +16,8 @@ import org.apache.spark.util.MutablePair
 import org.apache.spark.{PartitionIdPassthrough, ShuffleDependency, SparkEnv}
 
 /**
- * A shuffle exchange that writes one block per shard and is read by N tasks, bound to shards at the barrier. The class
+ * A shuffle exchange that writes one block per shard and is read by N tasks, bound to shards at the barrier, or by shard
+ * where what is above is to see a partition for each. The class
  * itself is per Spark version (its constructor is); all behaviour is here. Stays a [[ShuffleExchangeExec]] for the rules
  * that look for one.
  */
@@ -79,7 +80,8 @@ trait LateExchange extends ShuffleExchangeExec {
   private def boundKeys: Seq[Expression] = BindReferences.bindReferences(late.expressions, child.output)
 
   override protected def doExecute(): RDD[InternalRow] =
-    new LateRDD(late.plan.routing, late.plan.tasks, boundKeys, late.reader, shuffleDependency, readMetrics)
+    if (late.plan.byShard) new ShardRDD(late.plan.tasks, shuffleDependency, readMetrics)
+    else new LateRDD(late.plan.routing, late.plan.tasks, boundKeys, late.reader, shuffleDependency, readMetrics)
 
   override def getShuffleRDD(partitionSpecs: Array[ShufflePartitionSpec]): RDD[InternalRow] =
     throw new UnsupportedOperationException("a routed exchange is read by its binding, never adaptively")

@@ -12,11 +12,13 @@ import io.penstock.sharding.Layout
  * are: two regions never share a shuffle, because they are bound apart.
  *
  * @param tasks
- *   N, tasks that read the exchanges of the region
+ *   N, tasks that read the exchanges of the region; S where these are read by shard
  * @param layout
  *   the shards, for each of which each map task writes a block
  * @param epoch
  *   number of the epoch that gave N
+ * @param byShard
+ *   whether partition p is shard p
  * @param routing
  *   the region's driver side; not part of the equality
  */
@@ -27,9 +29,10 @@ final class LatePlan(
     val tasks: Int,
     val layout: Layout,
     val epoch: Long,
+    val byShard: Boolean,
     @transient val routing: RegionRouting
 ) extends Serializable {
-  private def content = (runId, batchId, region, tasks, layout, epoch)
+  private def content = (runId, batchId, region, tasks, layout, epoch, byShard)
 
   override def equals(other: Any): Boolean = other match {
     case p: LatePlan => p.content == content
@@ -50,7 +53,8 @@ final class LatePartitioning(keys: Seq[Expression], val plan: LatePlan, val read
     extends HashPartitioning(keys, plan.tasks) {
 
   override def partitionIdExpression: Expression =
-    throw new UnsupportedOperationException("the task of a row is decided when the batch runs, not by its key")
+    if (plan.byShard) super.partitionIdExpression
+    else throw new UnsupportedOperationException("the task of a row is decided when the batch runs, not by its key")
 
   override protected def withNewChildrenInternal(newChildren: IndexedSeq[Expression]): HashPartitioning =
     new LatePartitioning(newChildren, plan, reader)

@@ -29,12 +29,9 @@ final class LateRDD(
   private val shipped = new ShippedBinding(routing)
   private val load = routing.load
   @transient private lazy val locations: Array[Seq[String]] =
-    routing.locations(dep.shuffleId, LateRDD.executors(context))
+    routing.locations(Some(dep.shuffleId), LateRDD.executors(context))
 
-  dep.rdd.context.setLocalProperty(
-    SortShuffleManager.FETCH_SHUFFLE_BLOCKS_IN_BATCH_ENABLED_KEY,
-    SQLConf.get.fetchShuffleBlocksInBatch.toString
-  )
+  LateRDD.readInBatches(context)
 
   override def getDependencies: Seq[Dependency[_]] = List(dep)
 
@@ -58,6 +55,12 @@ final class LateRDD(
 }
 
 private object LateRDD {
+
+  /** As Spark's own reader of a shuffle asks for. */
+  def readInBatches(context: SparkContext): Unit = context.setLocalProperty(
+    SortShuffleManager.FETCH_SHUFFLE_BLOCKS_IN_BATCH_ENABLED_KEY,
+    SQLConf.get.fetchShuffleBlocksInBatch.toString
+  )
 
   /** Executors now; the driver counts where it runs tasks itself. */
   def executors(context: SparkContext): Int =

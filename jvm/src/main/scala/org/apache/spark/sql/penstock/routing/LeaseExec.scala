@@ -11,7 +11,7 @@ import org.apache.spark.{OneToOneDependency, Partition, TaskContext}
 /**
  * Gives each task its lease, where no routed exchange does so before a store is opened. Passes rows on as they are.
  *
- *   - Below the lowest stateful operators of a region that is not routed: shard p to task p.
+ *   - Below the lowest stateful operators of a region that is not routed: shard p to whoever runs partition p.
  *   - Above a union inside a region, whose inputs Spark opens one after the other, and only when rows are asked for.
  *
  * @param reason
@@ -26,7 +26,7 @@ final case class LeaseExec(child: SparkPlan, reason: String)(@transient val rout
   override def outputOrdering: Seq[SortOrder] = child.outputOrdering
   override protected def otherCopyArgs: Seq[AnyRef] = routing :: Nil
   override protected def stringArgs: Iterator[Any] =
-    Iterator(if (routing.reason.isEmpty) "as bound at the barrier" else s"task = shard: $reason")
+    Iterator(if (routing.reason.isEmpty) "as bound at the barrier" else s"partition = shard: $reason")
 
   override protected def doExecute(): RDD[InternalRow] = new LeaseRDD(child.execute(), routing)
 

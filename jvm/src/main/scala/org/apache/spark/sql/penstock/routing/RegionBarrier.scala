@@ -91,6 +91,9 @@ final class RegionBarrier(
   def ready: Boolean =
     decided.isDefined || (!inputs.isEmpty && inputs.values.asScala.forall(i => i.counts.reported == i.maps))
 
+  /** The same of a region whose shuffles, if it has any, are not Penstock's. */
+  def readyOrUncounted: Boolean = ready || inputs.isEmpty
+
   def decision: Option[Decision] = decided
 
   /** Decides, at the first call. Must be called when the map stages are complete, on the scheduler's thread. */

@@ -51,6 +51,8 @@ final case class PinnedKey(hash: Int, text: String, rows: Long, seen: Boolean)
  *   of its operators, for people
  * @param reason
  *   why it is not routed; None where it is
+ * @param inTurn
+ *   why its tasks take what feeds it shard by shard; None where they do not
  * @param load
  *   what its tasks measure
  * @param plans
@@ -67,6 +69,7 @@ final class RegionRouting(
     val spec: RegionSpec,
     val names: Seq[String],
     val reason: Option[String],
+    val inTurn: Option[String],
     val lease: RegionLease,
     val leases: BatchLeases,
     val barrier: RegionBarrier,
@@ -81,7 +84,7 @@ final class RegionRouting(
   def heavyKeys: Seq[KeyShare] = load.heavyKeys(barrier.decision.fold(0L)(_.rows.sum))
 
   /** How balanced the batch was, once its tasks have run; None where no shard was bound. */
-  def outcome: Option[BindingOutcome] = barrier.decision.map { d =>
+  def outcome: Option[BindingOutcome] = barrier.decision.filter(_ => reason.isEmpty).map { d =>
     BindingOutcome(
       d.beforeOverMean,
       d.expectedOverMean,
@@ -141,21 +144,24 @@ final class RegionRouting(
    * left open the one that owns most of the task's state, as long as no executor is preferred by more tasks than its share,
    * since these would wait for each other; else the hosts that hold at least a fifth of the task's input.
    *
+   * @param shuffleId
+   *   of that input, where it is a shuffle
+   *
    * @param executors
    *   how many executors there are
    */
-  def locations(shuffleId: Int, executors: Int): Array[Seq[String]] = {
+  def locations(shuffleId: Option[Int], executors: Int): Array[Seq[String]] = {
     val decision = barrier.decide()
     val binding = decision.binding
     if ((binding eq decision.proposed) && executorOf.nonEmpty) executorOf.map(Seq(_)).toArray
     else byState(decision, shuffleId, executors)
   }
 
-  private def byState(decision: Decision, shuffleId: Int, executors: Int): Array[Seq[String]] = {
+  private def byState(decision: Decision, shuffleId: Option[Int], executors: Int): Array[Seq[String]] = {
     val binding = decision.binding
     val preferred = Placement.byState(binding, decision.rows, owners, (binding.tasks + executors - 1) / executors)
-    lazy val inputs = MapOutput.hosts(shuffleId, binding)
-    Array.tabulate(binding.tasks)(task => preferred(task).map(Seq(_)).getOrElse(inputs(task)))
+    lazy val inputs = shuffleId.map(MapOutput.hosts(_, binding))
+    Array.tabulate(binding.tasks)(task => preferred(task).map(Seq(_)).orElse(inputs.map(_(task))).getOrElse(Nil))
   }
 }
 

@@ -109,6 +109,7 @@ object ReportSchema {
       true,
       "what was decided in words: the policy and the batch that it knows, where shards were placed before the batch; what keeps the batch from being balanced better; and why no other keys are pinned"
     )
+    .add("inTurn", StringType, true, "why its tasks run shards, or what feeds them, one after the other")
     .add("reason", StringType, true, "why it is not routed")
 
   val operator: StructType = new StructType()

@@ -35,7 +35,7 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
   override def planned: String =
     s"mode ${batch.mode}, epoch ${batch.epoch.number}, ${batch.spec.shardCount} shards, regions: " +
       batch.regions.map(r =>
-        s"${r.spec.region} tasks ${batch.epoch.tasks(r.spec.region)}${r.reason.fold("")(" (" + _ + ")")}"
+        s"${r.spec.region} tasks ${batch.epoch.tasks(r.spec.region)}${r.reason.orElse(r.inTurn).fold("")(" (" + _ + ")")}"
       )
         .mkString(", ")
 
@@ -52,7 +52,7 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
     )
 
   private def region(r: RegionRouting): Row = {
-    val decision = r.barrier.decision
+    val decision = r.barrier.decision.filter(_ => r.reason.isEmpty)
     val tasks = r.load.tasks
     val workNs = tasks.map(_.workNs).toArray
     val values: Seq[Any] = Seq(
@@ -83,6 +83,7 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       r.moved.map(_.inWords).orNull,
       decision.map(_.micros).orNull,
       decision.map(outcome(r, _)).orNull,
+      r.inTurn.orNull,
       r.reason.orNull
     )
     new GenericRowWithSchema(values.toArray, ReportSchema.region)
@@ -96,17 +97,18 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
     }
   }
 
-  private def operators(r: RegionRouting): Seq[Row] = r.barrier.decision.toSeq.flatMap { decision =>
-    val loads = r.load.ofOperators(decision.rows)
-    r.spec.operators.zip(r.names).map { case (operator, name) =>
-      val load = loads.get(operator.operatorId)
-      val (rows, busyNs) = load.fold((0L, 0L))(l => (l.rows.sum, l.busyNs.sum))
-      new GenericRowWithSchema(
-        Array[Any](operator.operatorId, name, rows, busyNs / 1000000L),
-        ReportSchema.operator
-      )
+  private def operators(r: RegionRouting): Seq[Row] =
+    r.barrier.decision.filter(_ => r.reason.isEmpty).toSeq.flatMap { decision =>
+      val loads = r.load.ofOperators(decision.rows)
+      r.spec.operators.zip(r.names).map { case (operator, name) =>
+        val load = loads.get(operator.operatorId)
+        val (rows, busyNs) = load.fold((0L, 0L))(l => (l.rows.sum, l.busyNs.sum))
+        new GenericRowWithSchema(
+          Array[Any](operator.operatorId, name, rows, busyNs / 1000000L),
+          ReportSchema.operator
+        )
+      }
     }
-  }
 
   private def outcome(r: RegionRouting, d: Decision): String = {
     val words = r.outcome.fold("")(_.inWords(batch.theta, r.limited.batches, batch.foreseen))

@@ -2,7 +2,11 @@ package org.apache.spark.sql.penstock.routing
 
 import java.util.IdentityHashMap
 
-import org.apache.spark.sql.catalyst.plans.physical.{HashPartitioning, StatefulOpClusteredDistribution}
+import org.apache.spark.sql.catalyst.plans.physical.{
+  HashPartitioning,
+  StatefulOpClusteredDistribution,
+  UnknownPartitioning
+}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.datasources.v2.V2TableWriteExec
 import org.apache.spark.sql.execution.exchange.{ShuffleExchangeExec, ShuffleExchangeLike}
@@ -11,7 +15,7 @@ import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.sql.execution.streaming.operators.stateful.flatmapgroupswithstate.FlatMapGroupsWithStateExec
 import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinExec
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.TransformWithStateExec
-import org.apache.spark.sql.execution.{SparkPlan, UnionExec}
+import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode, UnionExec}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.lease.{OperatorKind, OperatorLease, RegionSpec}
 import org.apache.spark.sql.penstock.shims.{
@@ -24,8 +28,9 @@ import org.apache.spark.sql.penstock.telemetry.{MeterExec, MeteredReader}
 import io.penstock.conf.{ApplicationSetup, Mode}
 
 /**
- * Routes the stateful regions of a micro-batch's plan: exchanges that feed one become routed ones, regions that cannot
- * be routed get a node that leases shard p to task p, and a report is put on top. Runs as a columnar rule, after Spark
+ * Routes the stateful regions of a micro-batch's plan: exchanges that feed one become routed ones, what else feeds one is
+ * read shard by shard, regions that cannot be routed get a node that leases shard p to partition p and one that runs these
+ * in turn, and a report is put on top. Runs as a columnar rule, after Spark
  * has placed its exchanges. Everything but streaming plans with state of Penstock's provider is left as it is.
  */
 final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[SparkPlan] {
@@ -61,9 +66,11 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
     withReport(rewrite(plan), new BatchReport(batch))
   }
 
-  private def routeOf(region: Region): Route = region.route match {
-    case Route.Late(_) if routing.settings.mode == Mode.Off => Route.ByShard("mode is off")
-    case r => r
+  private def routeOf(region: Region): Route = (region.route, routing.settings.mode) match {
+    case (_: Route.Late, Mode.Off) => Route.ByShard("mode is off")
+    case (late: Route.Late, Mode.Observe) => late.inTurnReason.fold[Route](late)(Route.ByShard)
+    case (Route.InTurn(why), Mode.Off | Mode.Observe) => Route.ByShard(why)
+    case (route, _) => route
   }
 
   private def withReport(plan: SparkPlan, report: RoutingReport): SparkPlan = {
@@ -80,19 +87,29 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
     private val exchanges = new IdentityHashMap[SparkPlan, RegionRouting]()
     private val leased = new IdentityHashMap[SparkPlan, RegionRouting]()
     private val unions = new IdentityHashMap[SparkPlan, RegionRouting]()
+    private val byShard = new IdentityHashMap[SparkPlan, RegionRouting]()
+    private val inTurn = new IdentityHashMap[SparkPlan, SparkPlan => SparkPlan]()
     private val readers = new IdentityHashMap[SparkPlan, Long]()
     private val metered = new IdentityHashMap[SparkPlan, RegionRouting]()
 
     def add(region: Region, route: Route, routing: RegionRouting): Unit = {
       region.nodes.foreach { case u: UnionExec => unions.put(u, routing); case _ => }
       route match {
-        case Route.Late(inputs) =>
+        case Route.Late(inputs, others) =>
           inputs.foreach(exchanges.put(_, routing))
+          others.foreach { o =>
+            o.exchanges.foreach(byShard.put(_, routing))
+            inTurn.put(o.node, ShardsInTurnExec.below(_, plan(routing, byShard = false)))
+          }
           region.operators.foreach { o =>
             metered.put(o, routing)
             o.children.flatMap(RoutingRule.feeding).foreach(readers.put(_, o.getStateInfo.operatorId))
           }
         case _ => RoutingRule.lowest(region).foreach(leased.put(_, routing))
+      }
+      if (route.isInstanceOf[Route.InTurn]) {
+        val tasks = UnknownPartitioning(routing.batch.epoch.tasks(routing.spec.region))
+        inTurn.put(RoutingRule.highest(region), ShardsInTurnExec.above(_, tasks, routing))
       }
     }
 
@@ -104,14 +121,18 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
         else lease(children.head, region) +: children.tail
       val timed = Option(metered.get(node)).fold(below)(meter(node, below, _))
       val changed = if (timed == node.children) node else node.withNewChildren(timed)
-      changed match {
+      val replaced = changed match {
         case e: ShuffleExchangeExec if exchanges.containsKey(node) =>
-          late(e, exchanges.get(node), readers.getOrDefault(node, LatePartitioning.NoReader))
+          val reader = readers.getOrDefault(node, LatePartitioning.NoReader)
+          late(e, plan(exchanges.get(node), byShard = false), reader)
+        case e: ShuffleExchangeExec if byShard.containsKey(node) =>
+          late(e, plan(byShard.get(node), byShard = true), LatePartitioning.NoReader)
         case u: UnionExec if unions.containsKey(node) => lease(u, unions.get(node))
         case t: TransformWithStateExec => SwappedTransformWithState(t)
         case t: TransformWithStateInPySparkExec => SwappedTransformWithStateInPySpark(t)
         case n => n
       }
+      Option(inTurn.get(node)).fold(replaced)(_(replaced))
     }
 
     /** The inputs of an operator, timed, but for those that are read from an exchange, which times them itself. */
@@ -125,12 +146,15 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
     private def lease(below: SparkPlan, region: RegionRouting): SparkPlan =
       LeaseExec(below, region.reason.getOrElse(""))(region)
 
-    private def late(exchange: ShuffleExchangeExec, region: RegionRouting, reader: Long): SparkPlan = {
+    private def plan(region: RegionRouting, byShard: Boolean): LatePlan = {
       val batch = region.batch
       val id = region.spec.region
-      val tasks = if (batch.mode == Mode.Observe) batch.spec.shardCount else batch.epoch.tasks(id)
-      val plan =
-        new LatePlan(batch.spec.runId, batch.spec.batchId, id, tasks, region.lease.layout, batch.epoch.number, region)
+      val tasks = if (byShard || batch.mode == Mode.Observe) batch.spec.shardCount else batch.epoch.tasks(id)
+      val layout = region.lease.layout
+      new LatePlan(batch.spec.runId, batch.spec.batchId, id, tasks, layout, batch.epoch.number, byShard, region)
+    }
+
+    private def late(exchange: ShuffleExchangeExec, plan: LatePlan, reader: Long): SparkPlan = {
       val keys = exchange.outputPartitioning.asInstanceOf[HashPartitioning].expressions
       RoutedExchange(exchange, new LatePartitioning(keys, plan, reader))
     }
@@ -176,6 +200,17 @@ private[routing] object RoutingRule {
     case _: TransformWithStateExec | _: TransformWithStateInPySparkExec => OperatorKind.TransformWithState
     case _: SessionWindowStateStoreSaveExec => OperatorKind.SessionWindow
     case _ => OperatorKind.WholeKey
+  }
+
+  /** The node of a region above which few tasks can run its partitions in turn: as low as nothing but rows goes up. */
+  def highest(region: Region): SparkPlan = {
+    def descend(node: SparkPlan): SparkPlan = node match {
+      case _: StatefulOperator => node
+      case n: UnaryExecNode if region.nodes.exists(_ eq n.child) && NodeKind.of(n).contains(NodeKind.KeepsPartitions) =>
+        descend(n.child)
+      case _ => node
+    }
+    descend(region.nodes.head)
   }
 
   /** Stateful operators of a region whose first input holds none of the region: their leases serve those above. */

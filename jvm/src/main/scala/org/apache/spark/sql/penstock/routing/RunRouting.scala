@@ -61,7 +61,8 @@ final private[routing] class RunRouting(
       remember()
       settings = settingsNow()
       LatencyTargets.set(runId, settings.latencyTargetMs, settings.mode == Mode.On)
-      keyTypes = regions.collect { case PlannedRegion(r, _, Route.Late(inputs)) =>
+      // A pinned key leaves its shard, and where partitions are shards it cannot.
+      keyTypes = regions.collect { case PlannedRegion(r, _, Route.Late(inputs, Nil)) =>
         r.region -> inputs.head.outputPartitioning.asInstanceOf[HashPartitioning].expressions.map(_.dataType)
       }.toMap
       val spec = BatchSpec(runId, stateRoot, batchId, shards, regions.map(_.spec), countedBySpark = foreachBatch)
@@ -91,8 +92,12 @@ final private[routing] class RunRouting(
    */
   def order(key: Seq[Expression], pin: Boolean, what: String): Unit = synchronized {
     def refuse(errorClass: String, why: String) = throw new PenstockException(errorClass, s"$what: $why")
-    if (settings.mode != Mode.On || keyTypes.isEmpty) {
+    if (settings.mode != Mode.On) {
       refuse("PENSTOCK_CANNOT_PIN", s"no part of the query is routed in mode ${settings.mode}. Set penstock.mode=on")
+    }
+    if (keyTypes.isEmpty) {
+      val why = current.toSeq.flatMap(_.regions).flatMap(r => r.inTurn.orElse(r.reason)).distinct.mkString("; ")
+      refuse("PENSTOCK_CANNOT_PIN", s"no part of the query is fed by exchanges alone: $why")
     }
     val conf = session.sessionState.conf
     val keys = keyTypes.flatMap { case (region, types) => KeyHash.of(key, types, conf).map(region -> _) }
@@ -130,10 +135,11 @@ final private[routing] class RunRouting(
       kept: Map[Long, String]
   ): Seq[RegionRouting] = regions.map { r =>
     val id = r.spec.region
-    val reason = r.route match {
-      case Route.Late(_) => None
-      case Route.ByShard(why) => Some(why)
-      case Route.Single => Some("its operator takes one partition")
+    val (reason, inTurn) = r.route match {
+      case late: Route.Late => (None, late.inTurnReason)
+      case Route.InTurn(why) => (Some(why), Some(why))
+      case Route.ByShard(why) => (Some(why), None)
+      case Route.Single => (Some("its operator takes one partition"), None)
     }
     val tasks = batch.epoch.tasks(id)
     val layout = opened(id).layout
@@ -162,7 +168,8 @@ final private[routing] class RunRouting(
       )
     }
     val executorOf = workers.fold(IndexedSeq.empty[String])(_.executorOf)
-    val planning = PlanChoices.of(settings).filter(_ => reason.isEmpty).map { choices =>
+    val choices = PlanChoices.of(settings).filter(_ => reason.isEmpty)
+    val planning = choices.map(c => if (inTurn.isEmpty) c else c.copy(pins = None)).map { choices =>
       val executors = RegionExecutors(
         workers.fold(Workers.None)(_.workers),
         workers.fold(0)(_.waiting),
@@ -214,6 +221,7 @@ final private[routing] class RunRouting(
       r.spec,
       r.names,
       reason,
+      inTurn,
       opened(id),
       leases,
       barrier,
@@ -259,7 +267,7 @@ final private[routing] class RunRouting(
       val before = known.get(id).map(_.in(layout))
       val costs = before.fold(new RowCosts(layout.shards))(_.costs)
       val trust = before.fold(new CostTrust(layout.shards))(_.trust)
-      if (!r.load.timesTellLittle) {
+      if (r.reason.isEmpty && !r.load.timesTellLittle) {
         val samples = r.load.samples
         trust.score(costs.relative, d.rows, samples, d.proposed.tasks)
         costs.learn(samples)
@@ -315,7 +323,7 @@ final private[routing] class RunRouting(
     val counts = regions.map { r =>
       val id = r.spec.region
       id -> (r.route match {
-        case Route.Late(_) =>
+        case _: Route.Late | _: Route.InTurn =>
           val now = inForce.flatMap(_.tasks.get(id))
           // With other cores there would have been others.
           val chosen = now.filterNot(_ => inForce.exists(_.perCore(id)))
@@ -327,7 +335,9 @@ final private[routing] class RunRouting(
     }
     val tasks = SortedMap.from(counts.map { case (id, (count, _)) => id -> count })
     val perCore = inForce.filter(_ => again.nonEmpty).fold {
-      val late = regions.collect { case PlannedRegion(r, _, Route.Late(_)) if settings.tasks.followsCores => r.region }
+      val late = regions.collect {
+        case PlannedRegion(r, _, _: Route.Late | _: Route.InTurn) if settings.tasks.followsCores => r.region
+      }
       late.filter(id => tasks(id) == CoresPolicy.tasks(batchId, id, coresNow, shards, None)).toSet
     }(_.perCore)
     val places =
@@ -359,7 +369,7 @@ final private[routing] class RunRouting(
       inForce: Option[Epoch],
       again: Boolean
   ): Vector[Option[Int]] = region.route match {
-    case Route.Late(_) if settings.mode == Mode.On && settings.pinnedMax > 0 =>
+    case Route.Late(_, Nil) if settings.mode == Mode.On && settings.pinnedMax > 0 =>
       val id = region.spec.region
       val layout = inForce.fold(Layout(shards))(_.layout(id))
       val heavy = known.get(id).fold(Seq.empty[Int])(_.heavyHashes)
@@ -382,8 +392,11 @@ final private[routing] class RunRouting(
   private def tell(region: RegionRouting): Unit = if (told.add(region.spec.region)) {
     val what = region.names.mkString(" + ")
     val how = region.reason match {
-      case None => s"routed in ${region.batch.spec.shardCount} shards, mode ${settings.mode}, policy ${settings.policy}"
+      case None =>
+        s"routed in ${region.batch.spec.shardCount} shards, mode ${settings.mode}, policy ${settings.policy}" +
+          region.inTurn.fold("")("; tasks read shards in turn: " + _)
       case Some(why) if region.spec.single => s"not routed, one task: $why"
+      case Some(why) if region.inTurn.nonEmpty => s"not routed, few tasks run its shards in turn: $why"
       case Some(why) => s"not routed, task = shard: $why"
     }
     logInfo(s"Penstock: run $runId, region ${region.spec.region} ($what) is $how")

@@ -108,10 +108,10 @@ class LateExchangeSuite extends LateExchanges {
     val r = routing(2, StaticBinder, state = state)
     run(routed(input(100, 2), r, 2))
     val shuffle = routed(input(100, 2), r, 2).collectFirst { case e: LateExchange => e }.get.shuffleDependency.shuffleId
-    assert(r.locations(shuffle, executors = 2).forall(_.isEmpty), "the map stage of that shuffle has not run")
+    assert(r.locations(Some(shuffle), executors = 2).forall(_.isEmpty), "the map stage of that shuffle has not run")
     state.executors = Array.tabulate(shards)(s => if (s < 10) "executor_h1_1" else "executor_h2_2")
-    assert(r.locations(shuffle, executors = 2).toSeq == Seq(Seq("executor_h1_1"), Seq("executor_h2_2")))
-    assert(r.locations(shuffle, executors = 1).toSeq == Seq(Seq("executor_h1_1"), Seq("executor_h2_2")))
+    assert(r.locations(Some(shuffle), executors = 2).toSeq == Seq(Seq("executor_h1_1"), Seq("executor_h2_2")))
+    assert(r.locations(Some(shuffle), executors = 1).toSeq == Seq(Seq("executor_h1_1"), Seq("executor_h2_2")))
   }
 
   test("equal where run, batch, region and numbers are, and only there") {

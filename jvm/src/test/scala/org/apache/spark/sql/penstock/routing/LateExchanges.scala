@@ -50,6 +50,7 @@ abstract class LateExchanges extends AnyFunSuite with LocalSpark {
             spec,
             Seq("agg"),
             None,
+            None,
             lease,
             state,
             new RegionBarrier(shards, tasks, binder, previous, None, observe),
@@ -72,6 +73,7 @@ abstract class LateExchanges extends AnyFunSuite with LocalSpark {
       tasks,
       r.lease.layout,
       r.batch.epoch.number,
+      byShard = false,
       r
     ),
     r.spec.region

@@ -6,11 +6,13 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Ascending, Attribute, SortOrder}
+import org.apache.spark.sql.catalyst.plans.Inner
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.exchange.{ENSURE_REQUIREMENTS, ShuffleExchangeExec}
-import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperator
+import org.apache.spark.sql.execution.joins.SortMergeJoinExec
+import org.apache.spark.sql.execution.streaming.operators.stateful.{StatefulOperator, StreamingDeduplicateExec}
 import org.apache.spark.sql.penstock.lease.OperatorKind
 
 import Queries._
@@ -69,13 +71,20 @@ class RegionsSuite extends AnyFunSuite with LocalSpark {
   }
 
   private def exchanges(region: Region): Int = region.route match {
-    case Route.Late(es) => es.size
+    case Route.Late(es, Nil) => es.size
     case other => fail(s"not routed: $other")
   }
 
   private def reason(plan: SparkPlan): String = only(plan).route match {
-    case Route.ByShard(why) => why
-    case other => fail(s"expected a region by shard, found $other")
+    case Route.InTurn(why) => why
+    case other => fail(s"expected a region whose shards run in turn, found $other")
+  }
+
+  /** Why tasks read inputs of a region in turn, and how many exchanges there are, below those and others. */
+  private def inTurn(plan: SparkPlan): (String, Int, Int) = only(plan).route match {
+    case late @ Route.Late(exchanges, inputs) =>
+      (late.inTurnReason.getOrElse(""), inputs.map(_.exchanges.size).sum, exchanges.size)
+    case other => fail(s"expected a region that is routed, found $other")
   }
 
   private lazy val aggregation = plan("aggregation, update")
@@ -145,8 +154,49 @@ class RegionsSuite extends AnyFunSuite with LocalSpark {
     assert(reason(fedBy(e => CoalesceExec(2, e))).contains("Coalesce"))
   }
 
-  test("what is not known, or is no plain exchange by hash, is named as the reason") {
-    assert(reason(fedBy(ForeignExec(_))).contains("ForeignExec"))
+  test("what is not known, but by shard, is read in turn") {
+    val (below, counted, routed) = inTurn(fedBy(ForeignExec(_)))
+    assert(below.contains("ForeignExec") && counted == 1 && routed == 0)
+    val (leaf, _, _) = inTurn(fedBy { e =>
+      RDDScanExec(e.output, spark.sparkContext.emptyRDD, "Leaf", e.outputPartitioning)
+    })
+    assert(leaf.contains("Scan Leaf feeds it without an exchange"), leaf)
+  }
+
+  test("a node that is not known is cut off above all state, where no other input is zipped with it") {
+    val counts = aggregation.children.head
+    assert(inTurn(ForeignExec(counts)) == ("", 0, 1))
+    assert(inTurn(ProjectExec(counts.output, ForeignExec(ForeignExec(counts)))) == ("", 0, 1))
+    val zipped = SortMergeJoinExec(
+      counts.output.take(1),
+      counts.output.take(1),
+      Inner,
+      None,
+      ForeignExec(counts),
+      LocalTableScanExec(counts.output, Nil, None)
+    )
+    assert(reason(zipped).contains("ForeignExec"))
+  }
+
+  test("a node that is not known between two operators forbids to route them") {
+    val between = plan("deduplication and aggregation by one key").transformUp { case d: StreamingDeduplicateExec =>
+      ForeignExec(d)
+    }
+    assert(reason(between).contains("ForeignExec"))
+  }
+
+  test("nodes that make partitions of their own end a region as an exchange does") {
+    val counts = aggregation.children.head
+    val order = Seq(SortOrder(counts.output.head, Ascending))
+    Seq(
+      TakeOrderedAndProjectExec(3, order, counts.output, counts),
+      CollectLimitExec(3, counts),
+      CollectTailExec(3, counts),
+      CoalesceExec(2, counts)
+    ).foreach(node => assert(inTurn(node) == ("", 0, 1)))
+  }
+
+  test("what is no plain exchange by hash is named as the reason") {
     assert(reason(fedBy(e => LocalTableScanExec(e.output, Nil, None))).contains("LocalTableScan"))
     assert(reason(fedBy(_.copy(outputPartitioning =
       RoundRobinPartitioning(shards)

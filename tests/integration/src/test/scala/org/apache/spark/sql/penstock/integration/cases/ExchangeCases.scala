@@ -41,8 +41,7 @@ object ExchangeCases {
     "aggregation, sort-merge joined with a cached table",
     Update(),
     conf = SortMergeJoin,
-    shards = 6,
-    unrouted = Some("InMemoryTableScan")
+    shards = 6
   ) { in =>
     val partitions = in.session.conf.get(Engine.PartitionsKey).toInt
     counts(in.left).join(names(in).repartition(partitions, col("key")).cache(), "key")

@@ -14,11 +14,12 @@ abstract class OperatorMatrixSuite extends AnyFunSuite with PenstockApplication 
   protected def compareWithSpark(cases: Seq[OperatorCase]): Unit =
     cases.foreach(test => this.test(test.name)(assertSameAnswers(test)))
 
-  /** Runs a case with both engines, `script` and `disturb` as the fault to survive asks for. */
+  /** Runs a case with both engines, `script`, `disturb` and `sinkActions` as the fault to survive asks for. */
   protected def assertSameAnswers(
       test: OperatorCase,
       script: (Long, Boolean) => Seq[Step] = Script.standard,
-      disturb: DataFrame => DataFrame = OperatorMatrixSuite.undisturbed
+      disturb: DataFrame => DataFrame = OperatorMatrixSuite.undisturbed,
+      sinkActions: Int = 1
   ): RunResult = {
     val seed = TestSeed.of(test.name)
     val engines = EnginePair.of(test.stock, test.shards, seed)
@@ -27,7 +28,7 @@ abstract class OperatorMatrixSuite extends AnyFunSuite with PenstockApplication 
       val calm = steps.filterNot(isFault)
       def reference =
         ReferenceAnswers.of(engines.reference, test, calm)(run(engines.reference, test, calm, undisturbed))
-      def subject = run(engines.subject, test, steps, disturb)
+      def subject = run(engines.subject, test, steps, disturb, sinkActions)
       val (expected, found) =
         if (steps == calm && disturb == undisturbed) SideBySide(reference, subject) else (reference, subject)
       BatchComparison.difference(expected, found, test.equivalence).foreach(fail(_))
@@ -38,8 +39,14 @@ abstract class OperatorMatrixSuite extends AnyFunSuite with PenstockApplication 
     }
   }
 
-  private def run(engine: Engine, test: OperatorCase, steps: Seq[Step], disturb: DataFrame => DataFrame): RunResult =
-    new QueryRun(application, engine, test, newDirectory("checkpoint"), disturb).play(steps)
+  private def run(
+      engine: Engine,
+      test: OperatorCase,
+      steps: Seq[Step],
+      disturb: DataFrame => DataFrame,
+      sinkActions: Int = 1
+  ): RunResult =
+    new QueryRun(application, engine, test, newDirectory("checkpoint"), disturb, sinkActions).play(steps)
 }
 
 object OperatorMatrixSuite {

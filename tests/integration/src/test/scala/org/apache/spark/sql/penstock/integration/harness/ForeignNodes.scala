@@ -1,0 +1,40 @@
+package org.apache.spark.sql.penstock.integration.harness
+
+import org.apache.spark.sql.SparkSessionExtensions
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
+import org.apache.spark.sql.execution.streaming.operators.stateful.{BaseStreamingDeduplicateExec, StatefulOperator}
+import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
+import org.apache.spark.sql.penstock.routing.ForeignExec
+
+/** A plugin that adds nodes of its own to the plans of streaming queries with state, where the session says so. */
+class ForeignNodes extends (SparkSessionExtensions => Unit) {
+  override def apply(extensions: SparkSessionExtensions): Unit = extensions.injectColumnar { session =>
+    new ColumnarRule {
+      override def preColumnarTransitions: Rule[SparkPlan] = new Rule[SparkPlan] {
+        override def apply(plan: SparkPlan): SparkPlan =
+          if (!plan.exists(_.isInstanceOf[StatefulOperator])) plan
+          else session.conf.get(ForeignNodes.Key, "") match {
+            case ForeignNodes.Above => ForeignExec(plan)
+            case ForeignNodes.Below => plan.transformUp { case e: ShuffleExchangeExec => ForeignExec(e) }
+            case ForeignNodes.Between => plan.transformUp { case d: BaseStreamingDeduplicateExec => ForeignExec(d) }
+            case _ => plan
+          }
+      }
+    }
+  }
+}
+
+object ForeignNodes {
+
+  /** Setting of the session. */
+  val Key = "test.foreignNodes"
+
+  /** On top of the plan, above every exchange, above every deduplication. */
+  val Above = "above"
+  val Below = "below"
+  val Between = "between"
+
+  /** Settings of the application. */
+  val Conf: Map[String, String] = Map("spark.sql.extensions" -> classOf[ForeignNodes].getName)
+}
