@@ -63,6 +63,7 @@ def cases(bench: str, series: Sequence[Series]) -> list[Case]:
 def _labels(series: Series) -> str:
     words = {
         "operator": "{}",
+        "plan": "{}",
         "call": "{}",
         "sidecars": "sidecars {}",
         "keys": "{} keys",

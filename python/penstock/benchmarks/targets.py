@@ -195,6 +195,21 @@ def observe(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
     return made
 
 
+UNROUTED_PLANS = ("node below", "node between", "cached table")
+
+
+def unrouted(series: Sequence[Series], managers: Iterable[str], cores: int) -> list[Target]:
+    """Targets of `unrouted`: at most 1.2 x plain Spark with a partition per core, for each plan."""
+    made = []
+    for manager in managers:
+        for plan in UNROUTED_PLANS:
+            of = [s for s in series if s.labels["plan"] == plan]
+            ours = _median(find(of, manager=manager, side="penstock"), samples.batch_ms)
+            name = f"{plan}, {manager} file manager: batch time over the fastest plain Spark's, at most"
+            made.append(Target(name, _ratio(ours, fastest_stock(of, manager, cores)), 1.2))
+    return made
+
+
 def barrier_cost(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
     """Targets of `barrier --cost`: how much longer a batch takes than with a table made when planning."""
     limits = {"2": 0.03, "8": 0.12}
@@ -434,6 +449,11 @@ MEASURES: dict[str, Measures] = {
         ("batch", "ms", samples.batch_ms),
         ("stateful stage", "ms", samples.stage_ms),
         ("shards that change task", "share", samples.moved),
+    ],
+    "unrouted": [
+        ("batch", "ms", samples.batch_ms),
+        ("stateful stage", "ms", samples.stage_ms),
+        ("processor time", "ms", samples.processor_ms),
     ],
     "observe": [
         ("batch", "ms", samples.batch_ms),

@@ -22,7 +22,11 @@ from penstock.benchmarks.samples import Series
 from penstock.benchmarks.targets import Target
 from penstock.cli._files import check_folder, check_writable
 
-PLANNED_BINDING = "org.apache.spark.sql.penstock.benchmarks.PlannedBinding"
+PLUGINS = {
+    "barrier-cost": "org.apache.spark.sql.penstock.benchmarks.PlannedBinding",
+    "unrouted": "org.apache.spark.sql.penstock.benchmarks.ForeignNodes",
+}
+"""Spark's session extensions that benchmarks add."""
 PYTHON_OPERATOR = "transformWithState-python"
 OPERATORS = (
     targets.AGGREGATION,
@@ -86,6 +90,7 @@ PLANS = {
         Plan("uniform", 16, 20, 30, 900, "local"),
         Plan("busy", 2, 20, 100, 600, "local"),
         Plan("observe", 2, 90, 150, 600, "local"),
+        Plan("unrouted", 2, 60, 40, 120, "both"),
     )
 }
 
@@ -290,6 +295,8 @@ def _targets(chosen: Plan, operator: str, series: Sequence[Series]) -> list[Targ
     }
     if chosen.name in by_manager:
         return by_manager[chosen.name](series, managers)
+    if chosen.name == "unrouted":
+        return targets.unrouted(series, managers, chosen.cores)
     return targets.overhead(series, operator, managers, chosen.cores)
 
 
@@ -316,7 +323,7 @@ def _command(
             options.append(f"--program={root / 'benchmarks' / 'python' / 'ring.py'}")
         application = ["--class", launch.MAIN_CLASS, str(jar), chosen.name, *options]
     # Before Penstock's own extension, which the plugin appends.
-    conf = {"spark.sql.extensions": PLANNED_BINDING} if chosen.name == "barrier-cost" else {}
+    conf = {"spark.sql.extensions": PLUGINS[chosen.name]} if chosen.name in PLUGINS else {}
     if chosen.name in EXECUTORS:
         conf |= {"spark.executor.cores": "1", "spark.executor.memory": f"{cluster.EXECUTOR_MEMORY_MB}m"}
         conf["spark.driver.host"] = cluster.HOST

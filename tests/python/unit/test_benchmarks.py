@@ -76,6 +76,24 @@ def test_what_was_not_measured_is_not_met():
     assert not many.met
 
 
+def test_each_plan_that_is_not_routed_is_compared_with_plain_spark_of_the_same_plan():
+    measured = [
+        series([batch(ms)], manager="local", plan=plan, side=side)
+        for plan, side, ms in [
+            ("node below", "penstock", 130),
+            ("node below", "hdfs-2", 100),
+            ("node below", "rocksdb-2", 110),
+            ("node between", "hdfs-2", 10),
+            ("cached table", "penstock", 120),
+            ("cached table", "rocksdb-2", 100),
+        ]
+    ]
+    below, between, cached = targets.unrouted(measured, ["local"], 2)
+    assert (below.value, below.met) == (1.3, False)
+    assert between.value is None
+    assert (cached.value, cached.met) == (1.2, True)
+
+
 def test_a_store_is_compared_with_the_faster_rocksdb_that_counts_its_rows():
     def measured(call, side, keys="1000000", **figures):
         return series([figures], call=call, side=side, keys=keys)

@@ -27,6 +27,7 @@ object Main {
       "grow" -> (() => Grow.run(spark, options, watch, report)),
       "uniform" -> (() => Uniform.run(spark, options, watch, report)),
       "busy" -> (() => Busy.run(spark, options, watch, report)),
+      "unrouted" -> (() => Unrouted.run(spark, options, watch, report)),
       "observe" -> (() => Observe.run(spark, options, watch, report)),
       "barrier-cost" -> (() => BarrierCost.run(spark, options, watch, report)),
       "store" -> (() => Store.run(spark, options, report)),

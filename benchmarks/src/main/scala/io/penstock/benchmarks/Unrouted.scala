@@ -1,0 +1,54 @@
+package io.penstock.benchmarks
+
+import org.apache.spark.sql.functions.col
+import org.apache.spark.sql.penstock.benchmarks.ForeignNodes
+import org.apache.spark.sql.{DataFrame, SparkSession}
+
+import io.penstock.benchmarks.work.Operators
+
+/** Plans whose state Penstock cannot, or not only, feed through its own exchanges, against plain Spark. */
+object Unrouted {
+  private val Shards = 256
+  private val CachedTable = "cached table"
+
+  def run(spark: SparkSession, args: Arguments, watch: StageWatch, report: Report): Unit = {
+    val cores = spark.sparkContext.defaultParallelism
+    val sides = Side.penstock("penstock", Shards, cores) +: Side.stock(cores)
+    for {
+      manager <- FileManager.named(args.text("file-manager", "both"))
+      plan <- Seq(ForeignNodes.Below, ForeignNodes.Between, CachedTable)
+    } {
+      val starts = for (side <- sides if args.wants(side)) yield () => start(spark, args, manager, plan, side)
+      Comparison.run(watch, report, args, "unrouted", starts)
+    }
+  }
+
+  private def start(
+      spark: SparkSession,
+      args: Arguments,
+      manager: FileManager,
+      plan: String,
+      side: Side
+  ): Contender = {
+    val lane = new Lane(side, manager, Map("plan" -> plan), every = 1, Comparison.checkpoints(args))
+    val session = lane.session(spark)
+    session.conf.set(ForeignNodes.Key, plan)
+    val numbers = lane.numbers(session, Overhead.rows(args), Overhead.mapTasks(spark, args))
+    def counts = Operators.Aggregation.over(numbers, Overhead.rows(args), Overhead.keys(args))
+    val frame = plan match {
+      case CachedTable => joined(counts, side.statePartitions, Overhead.keys(args))
+      case ForeignNodes.Between =>
+        Operators.Dedup.over(numbers, Overhead.rows(args), Overhead.keys(args)).groupBy("k", "ts").count()
+      case _ => counts
+    }
+    lane.start(frame, Operators.Aggregation.mode)
+  }
+
+  /** With a table that is divided as the state is, so that the join needs no exchange. */
+  private def joined(counts: DataFrame, partitions: Int, keys: Int): DataFrame = {
+    val session = counts.sparkSession
+    session.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    val table = session.range(keys.toLong).select(col("id").as("k"), (col("id") * 2).as("name"))
+    counts.join(table.repartition(partitions, col("k")).cache(), "k")
+  }
+}

@@ -1,0 +1,43 @@
+package org.apache.spark.sql.penstock.benchmarks
+
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.SparkSessionExtensions
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
+import org.apache.spark.sql.execution.streaming.operators.stateful.StreamingDeduplicateExec
+
+/** A plugin that adds nodes of its own to plans, on every side, where [[ForeignNodes.Key]] says which. */
+class ForeignNodes extends (SparkSessionExtensions => Unit) {
+  override def apply(extensions: SparkSessionExtensions): Unit = extensions.injectColumnar { session =>
+    new ColumnarRule {
+      override def preColumnarTransitions: Rule[SparkPlan] = plan =>
+        session.conf.get(ForeignNodes.Key, "") match {
+          case ForeignNodes.Between => plan.transformUp { case d: StreamingDeduplicateExec => ForeignExec(d) }
+          case ForeignNodes.Below => plan.transformUp { case e: ShuffleExchangeExec => ForeignExec(e) }
+          case _ => plan
+        }
+    }
+  }
+}
+
+object ForeignNodes {
+  val Key = "spark.benchmark.foreignNodes"
+
+  /** Between exchange and state. */
+  val Below = "node below"
+
+  /** Between a deduplication and the state that is above it. */
+  val Between = "node between"
+}
+
+/** A node that Penstock does not know. It hands rows over. */
+final case class ForeignExec(child: SparkPlan) extends UnaryExecNode {
+  override def output: Seq[Attribute] = child.output
+  override def outputPartitioning: Partitioning = child.outputPartitioning
+  override protected def doExecute(): RDD[InternalRow] = child.execute()
+  override protected def withNewChildInternal(newChild: SparkPlan): SparkPlan = copy(child = newChild)
+}
