@@ -392,7 +392,8 @@ final class QueryCommits(
         b.written.getOrElse(throw new PenstockException(
           "PENSTOCK_STATE_INCOMPLETE",
           s"batch $previous of run $runId ended although ${b.missing} did not commit state; a foreachBatch function " +
-            "must read the whole of its Dataset in every batch (show, take, first, isEmpty and limit read a part). " +
+            "must read the whole of its Dataset in every batch: show, take, first and limit read a part, and isEmpty each " +
+            "task's first row, for which a hash aggregation does all of its work and other operators do not. " +
             s"Nothing of batch $previous is kept: remove commits/$previous from the checkpoint to run it again"
         ))
       case None =>
