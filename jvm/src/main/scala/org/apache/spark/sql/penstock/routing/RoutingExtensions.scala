@@ -4,10 +4,11 @@ import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
 import org.apache.spark.sql.penstock.lease.BatchLeases
+import org.apache.spark.sql.penstock.state.StateReadRule
 
 /**
- * Everything that Penstock adds to a session's planner: the reading of query options, the routing of micro-batches,
- * and what a query needs when it starts.
+ * Everything that Penstock adds to a session's planner: the reading of query options, the routing of micro-batches, the
+ * division of what reads state into tasks, and what a query needs when it starts.
  *
  * @param leases
  *   the state layer's driver side
@@ -22,10 +23,12 @@ final class RoutingExtensions(leases: => BatchLeases) extends (SparkSessionExten
       val starts = new QueryStarts(session, SessionRouting.of(session, leases))
       plan => starts.expect(plan)
     }
-    extensions.injectColumnar(session => new RoutingColumnarRule(new RoutingRule(SessionRouting.of(session, leases))))
+    extensions.injectColumnar { session =>
+      new RoutingColumnarRule(new RoutingRule(SessionRouting.of(session, leases)), new StateReadRule(session))
+    }
   }
 }
 
-final private[routing] class RoutingColumnarRule(rule: RoutingRule) extends ColumnarRule {
-  override def preColumnarTransitions: Rule[SparkPlan] = rule
+final private[routing] class RoutingColumnarRule(routing: RoutingRule, stateReads: StateReadRule) extends ColumnarRule {
+  override def preColumnarTransitions: Rule[SparkPlan] = plan => stateReads(routing(plan))
 }

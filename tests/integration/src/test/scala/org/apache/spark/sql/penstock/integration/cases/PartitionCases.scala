@@ -66,15 +66,15 @@ object PartitionCases {
   )(dedupThenCounts)
 
   /** A limit ends a partition after its first rows. */
-  private val someOfBetween = between.copy(
-    name = "the same, ten of the rows",
+  val someOfBetween: OperatorCase = between.copy(
+    name = "dropDuplicates and aggregation with a node between them that is not known, ten of the rows",
     mode = Complete(),
     equivalence = Equivalence.SameCounts
   )(dedupThenCounts(_).limit(10))
 
   /** Spark sorts the partitions of the few tasks. */
   private val betweenInOrder = between.copy(
-    name = "the same, in order within partitions and in all",
+    name = "dropDuplicates and aggregation with a node between them that is not known, in order",
     mode = Complete(),
     equivalence = Equivalence.SameOrder
   )(dedupThenCounts(_).sortWithinPartitions("value").orderBy("key", "value"))

@@ -1,0 +1,53 @@
+package org.apache.spark.sql.penstock.state
+
+import scala.util.Try
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.classic
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.apache.spark.sql.execution.datasources.v2.state.StateScan
+import org.apache.spark.sql.execution.{CoalesceExec, SparkPlan}
+
+import io.penstock.conf.{Mode, Settings}
+
+/**
+ * Lets Spark's reader of state, `spark.read.format("statestore")`, read several shards in one task: it plans a task for each,
+ * however small they are. What a task has read stays in memory until it ends, so there is a task for so many bytes.
+ */
+final class StateReadRule(session: SparkSession) extends Rule[SparkPlan] {
+  import StateReadRule._
+
+  override def apply(plan: SparkPlan): SparkPlan = plan match {
+    case CoalesceExec(_, _: BatchScanExec) => plan
+    case scan: BatchScanExec => tasks(scan).filter(_ < scan.inputPartitions.size).fold(plan)(CoalesceExec(_, scan))
+    case node => node.mapChildren(apply)
+  }
+
+  /** How many tasks are enough; None where the state is not Penstock's, or cannot be read: the reader says why. */
+  private def tasks(scan: BatchScanExec): Option[Int] = scan.scan match {
+    case state: StateScan if Settings.application(Settings.Mode, session.conf.getAll) == Mode.On =>
+      Described.findFirstMatchIn(state.description()).flatMap { found =>
+        Try(bytes(found.group(1), found.group(2).toLong, found.group(3).toLong)).toOption.flatten
+      }.map(bytes => math.max(session.sparkContext.defaultParallelism.toLong, bytes / BytesOfTask + 1).toInt)
+    case _ => None
+  }
+
+  private def bytes(stateRoot: String, batchId: Long, operatorId: Long): Option[Long] = {
+    val conf = session.asInstanceOf[classic.SparkSession].sessionState.newHadoopConf()
+    val directory = new StateDirectory(stateRoot, conf)
+    directory.newestGenerations().get(batchId).map { generation =>
+      val stores = directory.readManifest(batchId, generation).stores.filter(_._1.operatorId == operatorId)
+      stores.valuesIterator.flatten.flatMap(_.sections).map(_.length.toLong).sum
+    }
+  }
+}
+
+private object StateReadRule {
+
+  /** As Spark describes a read. */
+  private val Described = """\[stateCkptLocation=(.*?)\]\[batchId=(\d+)\]\[operatorId=(\d+)\]""".r
+
+  /** As they are in files: a task has about twice as many in memory. */
+  private val BytesOfTask = 32L << 20
+}
