@@ -39,7 +39,8 @@ object Evidence {
     must("mode that Penstock reports", report.fold("off")(_.getAs[String]("mode")), side.mode)
     if (side.mode != "off") {
       val regions = report.get.getSeq[Row](report.get.fieldIndex("regions"))
-      must("whether all regions are routed", regions.forall(_.getAs[Boolean]("routed")), true)
+      must("whether all regions are routed", regions.forall(_.getAs[Boolean]("routed")), side.routed)
+      must("whether all run in turn", regions.forall(_.getAs[String]("inTurn") != null), side.inTurn)
       must("whether rows were counted", regions.forall(_.getAs[Long]("rows") > 0), side.boundAtBarrier)
     }
   }

@@ -9,6 +9,10 @@ import org.apache.spark.sql.penstock.benchmarks.PlannedBinding
  *   of Penstock; `off` where plain Spark runs the query
  * @param boundAtBarrier
  *   whether shards are bound to tasks by the batch's own counts
+ * @param routed
+ *   whether Penstock routes all state
+ * @param inTurn
+ *   whether tasks take shards, or what feeds them, one after the other
  * @param settings
  *   of the side's session
  * @param options
@@ -23,6 +27,8 @@ final case class Side(
     tasks: Int,
     mode: String,
     boundAtBarrier: Boolean,
+    routed: Boolean,
+    inTurn: Boolean,
     settings: Map[String, String],
     options: Map[String, String]
 )
@@ -73,6 +79,8 @@ object Side {
       tasks,
       mode = "on",
       boundAtBarrier = true,
+      routed = true,
+      inTurn = false,
       Map.empty,
       options
     )
@@ -95,6 +103,8 @@ object Side {
     partitions,
     mode = "off",
     boundAtBarrier = false,
+    routed = false,
+    inTurn = false,
     inPartitions(partitions) ++ Map(ProviderKey -> provider, "spark.penstock.mode" -> "off"),
     Map.empty
   )

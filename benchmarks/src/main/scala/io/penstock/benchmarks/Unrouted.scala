@@ -13,12 +13,14 @@ object Unrouted {
 
   def run(spark: SparkSession, args: Arguments, watch: StageWatch, report: Report): Unit = {
     val cores = spark.sparkContext.defaultParallelism
-    val sides = Side.penstock("penstock", Shards, cores) +: Side.stock(cores)
     for {
       manager <- FileManager.named(args.text("file-manager", "both"))
       plan <- Seq(ForeignNodes.Below, ForeignNodes.Between, CachedTable)
     } {
-      val starts = for (side <- sides if args.wants(side)) yield () => start(spark, args, manager, plan, side)
+      val routed = plan != ForeignNodes.Between
+      val own = Side.penstock("penstock", Shards, cores).copy(boundAtBarrier = routed, routed = routed, inTurn = true)
+      val sides = (own +: Side.stock(cores)).filter(args.wants)
+      val starts = sides.map(side => () => start(spark, args, manager, plan, side))
       Comparison.run(watch, report, args, "unrouted", starts)
     }
   }
