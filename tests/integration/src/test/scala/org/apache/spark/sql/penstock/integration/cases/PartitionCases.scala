@@ -20,7 +20,11 @@ object PartitionCases {
     )
 
   private val someOfSome =
-    OperatorCase("aggregation, ten of the rows, joined, twenty of these", Complete(), equivalence = Equivalence.SameCounts)(in =>
+    OperatorCase(
+      "aggregation, ten of the rows, joined, twenty of these",
+      Complete(),
+      equivalence = Equivalence.SameCounts
+    )(in =>
       counts(in.left).limit(10).crossJoin(broadcast(in.session.range(3).toDF("i"))).limit(20)
     )
 
