@@ -19,11 +19,14 @@ import org.scalatest.time.{Minutes, Span}
 class HungFileSystemSuite extends AnyFunSuite with PenstockApplication with TimeLimits {
   private val values = 1L to 50L
 
-  override protected def master: String = "local[4,4]"
+  /** More than the driver has threads that take commits. */
+  private val hangingTasks = 18
+
+  override protected def master: String = s"local[${hangingTasks + 2},4]"
 
   override protected def applicationConf: Map[String, String] = Map(
     HeldFileManager.Setting,
-    "spark.penstock.shards" -> "8",
+    "spark.penstock.shards" -> "24",
     "spark.sql.streaming.minBatchesToRetain" -> "1",
     "spark.sql.streaming.stateStore.minDeltasForSnapshot" -> "1"
   )
@@ -91,11 +94,11 @@ class HungFileSystemSuite extends AnyFunSuite with PenstockApplication with Time
         (1 to 3).foreach(_ => queries.foreach(_.batch()))
         HeldFileManager.holdAt(slow.checkpoint.resolve(folder))
         // Another epoch.
-        Penstock.setOption(slow.query, "tasks", "2")
+        Penstock.setOption(slow.query, "tasks", hangingTasks.toString)
         slow.add()
         failAfter(Span(2, Minutes)) {
           while (HeldFileManager.waiting == 0) Thread.sleep(5)
-          (1 to 12).foreach(_ => other.batch())
+          (1 to 6).foreach(_ => other.batch())
           Penstock.setOption(other.query, "tasks", "2")
           Penstock.pin(other.query, 1L)
           metrics()
