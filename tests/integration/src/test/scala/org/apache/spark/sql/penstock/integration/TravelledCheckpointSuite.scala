@@ -5,14 +5,18 @@ import java.nio.file.{Files, Path}
 
 import scala.util.{Failure, Random, Try}
 
+import org.apache.commons.io.FileUtils
+import org.apache.spark.sql.penstock.integration.cases.StreamJoinCases
 import org.apache.spark.sql.penstock.integration.harness._
 
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Checkpoints that were copied: the query goes on, and whoever reads the state sees all of it or is told why not. */
 class TravelledCheckpointSuite extends AnyFunSuite with PenstockApplication {
+  private val shards = 16
+
   override protected def applicationConf: Map[String, String] =
-    Applications.FastFiles + ("spark.penstock.shards" -> "16")
+    Applications.FastFiles + ("spark.penstock.shards" -> shards.toString)
 
   private def written(): CountingQuery = {
     val query = new CountingQuery(newDirectory("source"), newDirectory("parent").resolve("checkpoint"))
@@ -31,6 +35,7 @@ class TravelledCheckpointSuite extends AnyFunSuite with PenstockApplication {
   private def assertTravels(travel: Path => (Path, String)): Unit = {
     val original = written()
     val (checkpoint, location) = travel(original.checkpoint)
+    FileUtils.deleteDirectory(original.checkpoint.toFile)
     val query = original.movedTo(checkpoint, location)
     assertReadable(query, location)
     assert(query.runOn(application)._1 == query.expected)
@@ -153,4 +158,20 @@ class TravelledCheckpointSuite extends AnyFunSuite with PenstockApplication {
     }
     assert(wentOn.distinct.size == 2, "some go on, and some are refused")
   }
+
+  test("a join: a copy whose original is gone is read as plain Spark's is")(withClue(TestSeed.clue) {
+    val operatorCase = StreamJoinCases.inner
+    val seed = TestSeed.of(operatorCase.name)
+    val engines = EnginePair.of(operatorCase.stock, shards, seed)
+    def copyBy(engine: Engine): Seq[String] = {
+      val original = newDirectory("parent").resolve("checkpoint")
+      new QueryRun(application, engine, operatorCase, original).play(Script.standard(seed, operatorCase.twoInputs))
+      val copy = CheckpointCopy.fileByFile(original, elsewhere())
+      FileUtils.deleteDirectory(original.toFile)
+      val state = application.newSession().read.format("statestore").option("joinSide", "left").load(copy.toString)
+      state.drop("partition_id").collect().map(Rendering.of).sorted.toSeq
+    }
+    val expected = copyBy(engines.reference)
+    assert(expected.nonEmpty && copyBy(engines.subject) == expected)
+  })
 }
