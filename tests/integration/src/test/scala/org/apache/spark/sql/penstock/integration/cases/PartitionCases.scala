@@ -28,6 +28,13 @@ object PartitionCases {
       counts(in.left).limit(10).crossJoin(broadcast(in.session.range(3).toDF("i"))).limit(20)
     )
 
+  /** Spark 4.3 has an operator for that. Others take no notice of the setting. */
+  private val rowByRow = OperatorCase(
+    "aggregation that hands over a row for each that comes in",
+    Update(),
+    conf = Map("spark.sql.streaming.useStreamlineAggregator" -> "true")
+  )(in => counts(in.left))
+
   private def foreign(where: String): Map[String, String] = Map(ForeignNodes.Key -> where)
 
   private val above =
@@ -83,6 +90,6 @@ object PartitionCases {
     equivalence = Equivalence.SameOrder
   )(dedupThenCounts(_).sortWithinPartitions("value").orderBy("key", "value"))
 
-  val all: Seq[OperatorCase] = Seq(top, some, someOfSome, above, below, joinBelow, cachedInOrder) ++
+  val all: Seq[OperatorCase] = Seq(top, some, someOfSome, rowByRow, above, below, joinBelow, cachedInOrder) ++
     Seq(between, someOfBetween, betweenInOrder)
 }
