@@ -31,12 +31,12 @@ final class FunctionKeys(spark: SparkSession) {
 
   val functions: Seq[String] = FunctionRegistry.builtin.listFunction().map(_.funcName).distinct.sorted
 
-  /** Keys of a function; none where it has no example, or its value cannot be a key. */
-  def of(function: String): Seq[FunctionKey] =
-    examples(function).iterator.flatMap(ofExample).take(MostKeys).toSeq
+  /** A key of a function; none where it has no example, or its value cannot be a key. */
+  def of(function: String): Option[FunctionKey] =
+    examples(function).iterator.flatMap(ofExample).nextOption()
 
-  /** Keys of the one expression that a query selects. */
-  def ofExample(sql: String): Seq[FunctionKey] = Try(analyzed(sql)).toOption.toSeq.flatMap(keys(sql, _))
+  /** A key of the one expression that a query selects. */
+  def ofExample(sql: String): Option[FunctionKey] = Try(analyzed(sql)).toOption.flatMap(key(sql, _))
 
   private def examples(function: String): Seq[String] =
     FunctionRegistry.builtin.lookupFunction(FunctionRegistry.builtin.listFunction().find(_.funcName == function).get)
@@ -46,12 +46,12 @@ final class FunctionKeys(spark: SparkSession) {
   private def analyzed(sql: String): LogicalPlan =
     spark.sessionState.analyzer.executeAndCheck(spark.sessionState.sqlParser.parsePlan(sql), new QueryPlanningTracker)
 
-  private def keys(sql: String, plan: LogicalPlan): Seq[FunctionKey] = plan match {
+  private def key(sql: String, plan: LogicalPlan): Option[FunctionKey] = plan match {
     case Project(Seq(Alias(value, _)), _: OneRowRelation) if value.deterministic && value.resolved =>
       val literals = value.collect { case l: Literal if canVary(l.dataType) => l }
       // Some arguments must be constant: then each is tried by itself.
-      (literals +: literals.map(Seq(_))).distinct.iterator.flatMap(key(sql, value, _)).take(MostKeys).toSeq
-    case _ => Nil
+      (literals +: literals.map(Seq(_))).iterator.flatMap(key(sql, value, _)).nextOption()
+    case _ => None
   }
 
   private def key(sql: String, value: Expression, literals: Seq[Literal]): Option[FunctionKey] =
@@ -81,7 +81,6 @@ final class FunctionKeys(spark: SparkSession) {
 
 private object FunctionKeys {
   val Rows = 16
-  val MostKeys = 2
 
   def canVary(of: DataType): Boolean = of match {
     case _: StringType | _: NumericType | BooleanType | DateType | TimestampType | TimestampNTZType | BinaryType => true

@@ -71,7 +71,7 @@ class ShardHashSuite extends AnyFunSuite with LocalSpark {
     spark.udf.register("joined", (words: Seq[String]) => words.mkString("+"))
     val keys = new FunctionKeys(spark).ofExample("SELECT joined(array('a1', 'b2', 'c3'))")
     assert(keys.nonEmpty)
-    val wrong = keys.flatMap(differences(_, rounds = 500))
+    val wrong = keys.toSeq.flatMap(differences(_, rounds = 500))
     assert(wrong.isEmpty, wrong.mkString("\n"))
   }
 }
