@@ -15,14 +15,14 @@ class PartitionsSuite extends OperatorMatrixSuite {
 
   override protected def applicationConf: Map[String, String] = super.applicationConf ++ ForeignNodes.Conf
 
-  PartitionCases.all.foreach { operatorCase =>
+  Brief.someOf(PartitionCases.all, every = 2).foreach { operatorCase =>
     test(s"${operatorCase.name}: few tasks") {
       val (_, tasks) = mostTasks(assertSameAnswers(operatorCase))
       assert(tasks <= PartitionsSuite.MostTasks)
     }
   }
 
-  Seq(PartitionCases.below, PartitionCases.between).foreach { operatorCase =>
+  Brief.orElse(Seq(PartitionCases.between), Seq(PartitionCases.below, PartitionCases.between)).foreach { operatorCase =>
     test(s"${operatorCase.name}: batches done again, tasks that fail and are retried") {
       val (_, ends) = Faults.countingTaskEnds(application.sparkContext) {
         assertSameAnswers(operatorCase, Script.withReplays, Faults.failTasksOnce)
