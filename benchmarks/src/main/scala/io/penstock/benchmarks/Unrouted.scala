@@ -51,6 +51,9 @@ object Unrouted {
     val session = counts.sparkSession
     session.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     val table = session.range(keys.toLong).select(col("id").as("k"), (col("id") * 2).as("name"))
-    counts.join(table.repartition(partitions, col("k")).cache(), "k")
+    val divided = table.repartition(partitions, col("k")).cache()
+    // Before it is there, Spark does not know how it is divided, and plans an exchange.
+    divided.count(): Unit
+    counts.join(divided, "k")
   }
 }
