@@ -61,6 +61,8 @@ class Region:
     homes: str | None = None
     """Why its shards are on these."""
     pinned_keys: tuple[PinnedKey, ...] = ()
+    in_turn: str | None = None
+    """Why its tasks run shards, or what feeds them, one after the other; None where they do not."""
 
 
 @dataclass(frozen=True)
@@ -275,6 +277,7 @@ def _region(told: dict[str, Any]) -> Region:
         executors=told.get("executors"),
         homes=told.get("homes"),
         pinned_keys=tuple(PinnedKey(k["key"], k["shard"], k["rows"], k["seen"]) for k in told.get("pinnedKeys") or []),
+        in_turn=told.get("inTurn"),
     )
 
 

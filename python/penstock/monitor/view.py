@@ -89,6 +89,8 @@ def _region(region: Region, shards: Shards | None, batch: int) -> Iterator[Rende
     if region.expected is not None:
         yield _imbalance(region)
     yield Text(region.decision)
+    if region.in_turn and region.in_turn != region.decision:
+        yield Text(f"shards run in turn: {region.in_turn}", style="dim")
     if region.tasks_reason:
         yield Text(region.tasks_reason, style="dim")
     if region.executors and region.homes:

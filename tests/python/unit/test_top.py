@@ -127,6 +127,15 @@ def test_pinned_keys_are_listed_by_name_and_that_one_was_never_seen() -> None:
     assert "pinned keys: ORD (shard 256, 17 rows), ORDD (shard 257, never seen)" in text
 
 
+def test_why_shards_run_in_turn_is_told() -> None:
+    def in_turn(told: dict[str, Any]) -> None:
+        region = told["queries"][0]["batches"][-1]["observedMetrics"]["penstock"]["regions"][0]
+        region["inTurn"] = "InMemoryTableScan feeds it without an exchange"
+
+    text = " ".join(drawn(changed(in_turn)).split())
+    assert "shards run in turn: InMemoryTableScan feeds it without an exchange" in text
+
+
 def test_the_report_is_found_beside_a_metric_of_the_users_with_its_name() -> None:
     def beside(told: Any) -> None:
         metrics = told["queries"][0]["batches"][-1]["observedMetrics"]
