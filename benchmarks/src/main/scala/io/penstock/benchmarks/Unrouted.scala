@@ -15,10 +15,14 @@ object Unrouted {
     val cores = spark.sparkContext.defaultParallelism
     for {
       manager <- FileManager.named(args.text("file-manager", "both"))
-      plan <- Seq(ForeignNodes.Below, ForeignNodes.Between, CachedTable)
+      plan <- Seq(ForeignNodes.Below, ForeignNodes.HandingOver, ForeignNodes.Between, CachedTable)
     } {
       val routed = plan != ForeignNodes.Between
-      val own = Side.penstock("penstock", Shards, cores).copy(boundAtBarrier = routed, routed = routed, inTurn = true)
+      val own = Side.penstock(
+        "penstock",
+        Shards,
+        cores
+      ).copy(boundAtBarrier = routed, routed = routed, inTurn = plan != ForeignNodes.HandingOver)
       val sides = (own +: Side.stock(cores)).filter(args.wants)
       val starts = sides.map(side => () => start(spark, args, manager, plan, side))
       Comparison.run(watch, report, args, "unrouted", starts)
@@ -39,7 +43,7 @@ object Unrouted {
     def counts = Operators.Aggregation.over(numbers, Overhead.rows(args), Overhead.keys(args))
     val frame = plan match {
       case CachedTable => joined(counts, side.statePartitions, Overhead.keys(args))
-      case ForeignNodes.Between =>
+      case ForeignNodes.Between | ForeignNodes.HandingOver =>
         Operators.Dedup.over(numbers, Overhead.rows(args), Overhead.keys(args)).groupBy("k", "ts").count()
       case _ => counts
     }

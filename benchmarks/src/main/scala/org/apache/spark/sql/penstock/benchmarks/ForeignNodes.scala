@@ -16,8 +16,9 @@ class ForeignNodes extends (SparkSessionExtensions => Unit) {
     new ColumnarRule {
       override def preColumnarTransitions: Rule[SparkPlan] = plan =>
         session.conf.get(ForeignNodes.Key, "") match {
-          case ForeignNodes.Between => plan.transformUp { case d: StreamingDeduplicateExec => ForeignExec(d) }
-          case ForeignNodes.Below => plan.transformUp { case e: ShuffleExchangeExec => ForeignExec(e) }
+          case ForeignNodes.HandingOver => plan.transformUp { case d: StreamingDeduplicateExec => ForeignExec(d) }
+          case ForeignNodes.Between => plan.transformUp { case d: StreamingDeduplicateExec => OpaqueExec(d) }
+          case ForeignNodes.Below => plan.transformUp { case e: ShuffleExchangeExec => OpaqueExec(e) }
           case _ => plan
         }
     }
@@ -32,6 +33,22 @@ object ForeignNodes {
 
   /** Between a deduplication and the state that is above it. */
   val Between = "node between"
+
+  /** At the same place, and whatever the number of partitions is. */
+  val HandingOver = "node handing over"
+}
+
+/** A node that counts on a partition for each of its input's, as they were when it was planned. */
+final case class OpaqueExec(child: SparkPlan, others: Int) extends UnaryExecNode {
+  override def output: Seq[Attribute] = child.output
+  override def outputPartitioning: Partitioning = child.outputPartitioning
+  override protected def doExecute(): RDD[InternalRow] =
+    child.execute().zipPartitions(sparkContext.parallelize(Seq.empty[Int], others))((rows, _) => rows)
+  override protected def withNewChildInternal(newChild: SparkPlan): SparkPlan = copy(child = newChild)
+}
+
+object OpaqueExec {
+  def apply(child: SparkPlan): OpaqueExec = OpaqueExec(child, child.outputPartitioning.numPartitions)
 }
 
 /** A node that Penstock does not know. It hands rows over. */

@@ -148,16 +148,21 @@ private[routing] object Regions {
       case e: ShuffleExchangeLike => end(e, s"${e.nodeName} is not Spark's own exchange", in)
       case n =>
         NodeKind.of(n) match {
-          case Some(NodeKind.KeepsPartitions) =>
-            in.nodes += n
-            val goesOn = isAlone && zipped(n).size == 1 && !n.isInstanceOf[StatefulOperator]
-            n.children.filter(_.isInstanceOf[BroadcastExchangeLike]).foreach(walk(_, in, isAlone = false))
-            zipped(n).foreach(walk(_, in, goesOn))
+          case Some(NodeKind.KeepsPartitions) => keep(n, in, isAlone)
           case Some(NodeKind.GathersPartitions) => end(n, s"${n.nodeName} makes other partitions of its input's", in)
           case Some(NodeKind.Refused(why)) => notKnown(n, s"${n.nodeName} $why", in, isAlone)
+          // Above all state it need not be asked: it may be what writes the batch.
+          case None if !isAlone && PartitionProbe.keepsPartitions(n) => keep(n, in, isAlone)
           case None =>
             notKnown(n, s"${n.nodeName} (${n.getClass.getName}) is not known to keep partitions", in, isAlone)
         }
+    }
+
+    private def keep(node: SparkPlan, in: Building, isAlone: Boolean): Unit = {
+      in.nodes += node
+      val goesOn = isAlone && zipped(node).size == 1 && !node.isInstanceOf[StatefulOperator]
+      node.children.filter(_.isInstanceOf[BroadcastExchangeLike]).foreach(walk(_, in, isAlone = false))
+      zipped(node).foreach(walk(_, in, goesOn))
     }
 
     /** A node that takes any number of partitions. */

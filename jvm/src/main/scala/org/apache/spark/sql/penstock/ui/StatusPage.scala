@@ -64,7 +64,8 @@ final private[ui] class StatusPage(tab: PenstockTab, document: => StatusDocument
         val share = Option(k.getAs[java.lang.Double]("busyShare")).getOrElse(k.getAs[java.lang.Double]("rowsShare"))
         f"${k.getAs[String]("key")} (${100 * share}%.0f %%)"
       }
-    val told = if (region.getAs[Boolean]("routed")) Seq(text(region, "decision"), text(region, "inTurn")) else Seq(text(region, "reason"))
+    val told = if (region.getAs[Boolean]("routed")) Seq(text(region, "decision"), text(region, "inTurn"))
+    else Seq(text(region, "reason"))
     val decision = told.filter(_.nonEmpty).mkString("; ")
     Seq(text(region, "operators"), text(region, "tasks"), text(region, "rows")) ++
       Seq("beforeOverMean", "expectedOverMean").map(ratio(region, _)) ++ Seq(achieved(region)) ++

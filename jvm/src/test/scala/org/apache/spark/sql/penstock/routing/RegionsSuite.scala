@@ -18,12 +18,25 @@ import org.apache.spark.sql.penstock.lease.OperatorKind
 import Queries._
 import org.scalatest.funsuite.AnyFunSuite
 
-/** A node of a plugin that Penstock does not know. */
+/** A node of a plugin that Penstock does not know. It hands rows over. */
 final case class ForeignExec(child: SparkPlan) extends UnaryExecNode {
   override def output: Seq[Attribute] = child.output
   override def outputPartitioning: Partitioning = child.outputPartitioning
   override protected def doExecute(): RDD[InternalRow] = child.execute()
   override protected def withNewChildInternal(newChild: SparkPlan): SparkPlan = copy(child = newChild)
+}
+
+/** Another one, which counts on a partition for each of its input's, as they were when it was planned. */
+final case class OpaqueExec(child: SparkPlan, others: Int) extends UnaryExecNode {
+  override def output: Seq[Attribute] = child.output
+  override def outputPartitioning: Partitioning = child.outputPartitioning
+  override protected def doExecute(): RDD[InternalRow] =
+    child.execute().zipPartitions(sparkContext.parallelize(Seq.empty[Int], others))((rows, _) => rows)
+  override protected def withNewChildInternal(newChild: SparkPlan): SparkPlan = copy(child = newChild)
+}
+
+object OpaqueExec {
+  def over(child: SparkPlan): OpaqueExec = OpaqueExec(child, child.outputPartitioning.numPartitions)
 }
 
 /** How plans of real queries, as Spark plans them for its own state store, are cut into regions. */
@@ -155,8 +168,8 @@ class RegionsSuite extends AnyFunSuite with LocalSpark {
   }
 
   test("what is not known, but by shard, is read in turn") {
-    val (below, counted, routed) = inTurn(fedBy(ForeignExec(_)))
-    assert(below.contains("ForeignExec") && counted == 1 && routed == 0)
+    val (below, counted, routed) = inTurn(fedBy(OpaqueExec.over))
+    assert(below.contains("OpaqueExec") && counted == 1 && routed == 0)
     val (leaf, _, _) = inTurn(fedBy { e =>
       RDDScanExec(e.output, spark.sparkContext.emptyRDD, "Leaf", e.outputPartitioning)
     })
@@ -165,24 +178,44 @@ class RegionsSuite extends AnyFunSuite with LocalSpark {
 
   test("a node that is not known is cut off above all state, where no other input is zipped with it") {
     val counts = aggregation.children.head
-    assert(inTurn(ForeignExec(counts)) == ("", 0, 1))
-    assert(inTurn(ProjectExec(counts.output, ForeignExec(ForeignExec(counts)))) == ("", 0, 1))
+    assert(inTurn(OpaqueExec.over(counts)) == ("", 0, 1))
+    assert(inTurn(ProjectExec(counts.output, OpaqueExec.over(OpaqueExec.over(counts)))) == ("", 0, 1))
     val zipped = SortMergeJoinExec(
       counts.output.take(1),
       counts.output.take(1),
       Inner,
       None,
-      ForeignExec(counts),
+      OpaqueExec.over(counts),
       LocalTableScanExec(counts.output, Nil, None)
     )
-    assert(reason(zipped).contains("ForeignExec"))
+    assert(reason(zipped).contains("OpaqueExec"))
   }
 
   test("a node that is not known between two operators forbids to route them") {
     val between = plan("deduplication and aggregation by one key").transformUp { case d: StreamingDeduplicateExec =>
-      ForeignExec(d)
+      OpaqueExec.over(d)
     }
-    assert(reason(between).contains("ForeignExec"))
+    assert(reason(between).contains("OpaqueExec"))
+  }
+
+  test("a node that is not known keeps partitions if it does so however many there are") {
+    val between = plan("deduplication and aggregation by one key")
+    def around(node: SparkPlan => SparkPlan) = between.transformUp {
+      case d: StreamingDeduplicateExec => node(d)
+      case e: ShuffleExchangeExec => node(e)
+    }
+    assert(inTurn(around(ForeignExec(_))) == (("", 0, 1)))
+    assert(inTurn(around(c => ForeignExec(ForeignExec(c)))) == (("", 0, 1)))
+    assert(reason(around(OpaqueExec.over)).contains("OpaqueExec"))
+  }
+
+  test("a probe computes nothing, and what fails or makes partitions of its own keeps none") {
+    val counts = aggregation.children.head
+    def keeps(node: SparkPlan) = PartitionProbe.keepsPartitions(node)
+    assert(keeps(ForeignExec(counts)) && !keeps(OpaqueExec.over(counts)))
+    assert(!keeps(CoalesceExec(2, counts)) && !keeps(LocalTableScanExec(counts.output, Nil, None)))
+    assert(!keeps(CollectLimitExec(3, counts)))
+    assert(!keeps(SortMergeJoinExec(counts.output.take(1), counts.output.take(1), Inner, None, counts, counts)))
   }
 
   test("nodes that make partitions of their own end a region as an exchange does") {

@@ -32,7 +32,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
   private class Foreign(enabled: () => Boolean) extends ColumnarRule {
     override def preColumnarTransitions: Rule[SparkPlan] = new Rule[SparkPlan] {
       override def apply(plan: SparkPlan): SparkPlan =
-        if (enabled()) plan.transformUp { case e: ShuffleExchangeExec => ForeignExec(e) } else plan
+        if (enabled()) plan.transformUp { case e: ShuffleExchangeExec => OpaqueExec.over(e) } else plan
     }
   }
 
@@ -215,8 +215,8 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
       assert(rows == expected)
       val region = report.getSeq[Row](report.fieldIndex("regions")).head
       assert(region.getAs[Int]("tasks") <= 5 && region.getAs[Boolean]("routed") && region.getAs[Long]("rows") > 0)
-      assert(region.getAs[String]("inTurn").contains("ForeignExec") && region.getAs[Any]("reason") == null)
-      assert(text.contains("ShardsInTurn tasks=") && text.contains("(Foreign"), text)
+      assert(region.getAs[String]("inTurn").contains("OpaqueExec") && region.getAs[Any]("reason") == null)
+      assert(text.contains("ShardsInTurn tasks=") && text.contains("(Opaque"), text)
     } finally spark.conf.unset("test.foreign")
   }
 

@@ -73,8 +73,15 @@ object PartitionCases {
     "dropDuplicates and aggregation with a node between them that is not known",
     Update(),
     conf = foreign("between"),
-    unrouted = Some("ForeignExec")
+    unrouted = Some("OpaqueExec")
   )(dedupThenCounts)
+
+  private val handingOver =
+    OperatorCase(
+      "dropDuplicates and aggregation with a node between them that hands rows over",
+      Update(),
+      conf = foreign(ForeignNodes.HandingOver)
+    )(dedupThenCounts)
 
   /** A limit ends a partition after its first rows. */
   val someOfBetween: OperatorCase = between.copy(
@@ -91,5 +98,5 @@ object PartitionCases {
   )(dedupThenCounts(_).sortWithinPartitions("value").orderBy("key", "value"))
 
   val all: Seq[OperatorCase] = Seq(top, some, someOfSome, rowByRow, above, below, joinBelow, cachedInOrder) ++
-    Seq(between, someOfBetween, betweenInOrder)
+    Seq(handingOver, between, someOfBetween, betweenInOrder)
 }

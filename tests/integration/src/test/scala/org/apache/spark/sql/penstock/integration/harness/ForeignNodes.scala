@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.execution.streaming.operators.stateful.{BaseStreamingDeduplicateExec, StatefulOperator}
 import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
-import org.apache.spark.sql.penstock.routing.ForeignExec
+import org.apache.spark.sql.penstock.routing.{ForeignExec, OpaqueExec}
 
 /** A plugin that adds nodes of its own to the plans of streaming queries with state, where the session says so. */
 class ForeignNodes extends (SparkSessionExtensions => Unit) {
@@ -16,8 +16,9 @@ class ForeignNodes extends (SparkSessionExtensions => Unit) {
           if (!plan.exists(_.isInstanceOf[StatefulOperator])) plan
           else session.conf.get(ForeignNodes.Key, "") match {
             case ForeignNodes.Above => ForeignExec(plan)
-            case ForeignNodes.Below => plan.transformUp { case e: ShuffleExchangeExec => ForeignExec(e) }
-            case ForeignNodes.Between => plan.transformUp { case d: BaseStreamingDeduplicateExec => ForeignExec(d) }
+            case ForeignNodes.Below => plan.transformUp { case e: ShuffleExchangeExec => OpaqueExec.over(e) }
+            case ForeignNodes.Between => plan.transformUp { case d: BaseStreamingDeduplicateExec => OpaqueExec.over(d) }
+            case ForeignNodes.HandingOver => plan.transformUp { case d: BaseStreamingDeduplicateExec => ForeignExec(d) }
             case _ => plan
           }
       }
@@ -34,6 +35,9 @@ object ForeignNodes {
   val Above = "above"
   val Below = "below"
   val Between = "between"
+
+  /** Above every deduplication, and whatever the number of partitions is. */
+  val HandingOver = "handing over"
 
   /** Settings of the application. */
   val Conf: Map[String, String] = Map("spark.sql.extensions" -> classOf[ForeignNodes].getName)
