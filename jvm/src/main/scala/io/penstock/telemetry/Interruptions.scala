@@ -15,9 +15,25 @@ import scala.util.Try
  */
 final class Interruptions private (schedstat: Option[FileChannel]) extends AutoCloseable {
   private val bytes = ByteBuffer.allocateDirect(Interruptions.MostBytes)
+  private var atNs = System.nanoTime()
+  private var ranNs = Interruptions.processorNs()
+  private var keptNs = queuedAndCollectedNs()
 
-  /** Since some moment in the past, in ns; takes about 2 microseconds. */
-  def totalNs(): Long = schedstat.fold(0L)(queuedNs) + Interruptions.collectionNs()
+  /**
+   * What has come since it was asked for last, in ns; takes about 2 microseconds.
+   *
+   * @param nowNs
+   *   of `System.nanoTime`
+   */
+  def sinceLast(nowNs: Long): Long = {
+    val (elapsed, ran, kept) = (nowNs - atNs, Interruptions.processorNs() - ranNs, queuedAndCollectedNs() - keptNs)
+    atNs = nowNs
+    ranNs += ran
+    keptNs += kept
+    Interruptions.of(elapsed, ran, kept)
+  }
+
+  private def queuedAndCollectedNs(): Long = schedstat.fold(0L)(queuedNs) + Interruptions.collectionNs()
 
   private def queuedNs(of: FileChannel): Long = {
     bytes.clear()
@@ -40,6 +56,23 @@ object Interruptions {
 
   private val collectors = ManagementFactory.getGarbageCollectorMXBeans.asScala.toSeq
     .filterNot(c => Concurrent.exists(c.getName.contains(_)))
+
+  private val threads = ManagementFactory.getThreadMXBean
+
+  /**
+   * How much of some time a thread was kept from running.
+   *
+   * @param ranNs
+   *   for which it has used a core
+   * @param keptNs
+   *   that it was in the queue, and that the JVM was stopped. Both tell of the same time where the JVM is stopped while a
+   *   thread, in native code, is in the queue: what it has run was no interruption in any case
+   */
+  private[telemetry] def of(elapsedNs: Long, ranNs: Long, keptNs: Long): Long =
+    math.max(0L, math.min(keptNs, elapsedNs - math.max(0L, ranNs)))
+
+  /** Of the calling thread; 0 where it is not known. */
+  private def processorNs(): Long = if (threads.isCurrentThreadCpuTimeSupported) threads.getCurrentThreadCpuTime else 0L
 
   /** Of the calling thread. */
   def ofThisThread(): Interruptions =

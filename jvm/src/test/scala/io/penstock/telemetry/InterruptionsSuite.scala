@@ -36,12 +36,19 @@ class InterruptionsSuite extends AnyFunSuite {
     assert(found >= 1000000L)
   }
 
+  test("what a thread has run was no interruption, whoever tells of it") {
+    assert(Interruptions.of(elapsedNs = 500L, ranNs = 200L, keptNs = 100L) == 100L)
+    // 300 in the queue, of which the collector had stopped the JVM for 250.
+    assert(Interruptions.of(elapsedNs = 500L, ranNs = 200L, keptNs = 550L) == 300L)
+    assert(Interruptions.of(elapsedNs = 10L, ranNs = 20L, keptNs = 5L) == 0L)
+  }
+
   private def interruptedWhile(what: => Unit): Long = {
     val interruptions = Interruptions.ofThisThread()
     try {
-      val before = interruptions.totalNs()
+      interruptions.sinceLast(System.nanoTime())
       what
-      interruptions.totalNs() - before
+      interruptions.sinceLast(System.nanoTime())
     } finally interruptions.close()
   }
 }

@@ -25,8 +25,8 @@ import io.penstock.telemetry.{CostTrust, RowCosts}
  *   whether these foretell
  * @param move
  *   what it takes to bring a shard from one executor's memory to another's
- * @param heavyHashes
- *   hashes of the keys that had much of the time or the rows, in the newest batch that had any
+ * @param sampledHashes
+ *   hashes of the keys that tasks have sampled most of, in the newest batch that had any
  * @param limited
  *   by what the batches were that are the newest
  * @param timesTellLittle
@@ -44,7 +44,7 @@ final private[routing] case class KnownRegion(
     costs: RowCosts,
     trust: CostTrust,
     move: MoveCost,
-    heavyHashes: Seq[Int],
+    sampledHashes: Seq[Int],
     limited: Limited,
     timesTellLittle: Boolean,
     batches: Int

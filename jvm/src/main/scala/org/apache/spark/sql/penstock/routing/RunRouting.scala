@@ -273,8 +273,7 @@ final private[routing] class RunRouting(
         costs.learn(samples)
       }
       // A batch without rows says nothing of keys.
-      val heavy =
-        Some(r.load.heavyKeys(d.rows.sum).map(_.hash)).filter(_.nonEmpty).orElse(known.get(id).map(_.heavyHashes))
+      val hashes = Some(r.load.sampledHashes).filter(_.nonEmpty).orElse(known.get(id).map(_.sampledHashes))
       val batches = known.get(id).fold(0)(_.batches) + 1
       val deviation = r.load.rowDeviation.orElse(known.get(id).map(_.rowDeviation)).getOrElse(0.0)
       val msPerLoad = r.load.workMs / math.max(1L, d.load.sum)
@@ -289,7 +288,7 @@ final private[routing] class RunRouting(
         costs,
         trust,
         move,
-        heavy.getOrElse(Nil),
+        hashes.getOrElse(Nil),
         r.limited,
         r.load.timesTellLittle,
         batches
@@ -372,11 +371,11 @@ final private[routing] class RunRouting(
     case Route.Late(_, Nil) if settings.mode == Mode.On && settings.pinnedMax > 0 =>
       val id = region.spec.region
       val layout = inForce.fold(Layout(shards))(_.layout(id))
-      val heavy = known.get(id).fold(Seq.empty[Int])(_.heavyHashes)
+      val sampled = known.get(id).fold(Seq.empty[Int])(_.sampledHashes)
       if (again) layout.places
       else {
         def planned(region: Long) = Planner.current.plan(runId, region).toOption.flatMap(_.pinned)
-        val chosen = PinPolicy.of(settings, planned).pins(batchId, id, layout.pinned, heavy)
+        val chosen = PinPolicy.of(settings, planned).pins(batchId, id, layout.pinned, sampled)
         layout.pinning(orders.getOrElse(id, PinOrders()).over(chosen, layout.pinned, settings.pinnedMax)).places
       }
     case _ => Vector.empty

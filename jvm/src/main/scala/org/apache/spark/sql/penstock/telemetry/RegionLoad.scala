@@ -54,6 +54,9 @@ final class RegionLoad(
   def heavyKeys(rows: Long): Seq[KeyShare] =
     HeavyKeys.of(tasks.flatMap(_.heavyKeys), Option.when(!timesTellLittle)(bookedNs), rows)
 
+  /** Hashes of the keys that tasks have sampled most of, heavy or not. */
+  def sampledHashes: Seq[Int] = tasks.flatMap(_.heavyKeys).map(_.hash).distinct
+
   /**
    * Time of the task that took longest over the mean; None where tasks are so short that what the machine does besides counts
    * for more than their work.

@@ -26,8 +26,7 @@ final class TaskMeter private (region: RegionLoad, attempt: Long, val stateInUse
   private val atEnd = mutable.ArrayBuffer.empty[() => Unit]
   private val steps = mutable.ArrayBuffer.empty[SampledTimes]
   private val interruptions = Interruptions.ofThisThread()
-  private val interruptedAtStartNs = interruptions.totalNs()
-  private var interruptedNs = interruptedAtStartNs
+  private var interruptedNs = 0L
   private var readNs = startedNs
   private var inRow = false
   private var waitedNs = 0L
@@ -92,10 +91,10 @@ final class TaskMeter private (region: RegionLoad, attempt: Long, val stateInUse
 
   /** What has come since the last reading. */
   private def readInterruptions(nowNs: Long): Long = {
-    val before = interruptedNs
-    interruptedNs = interruptions.totalNs()
+    val since = interruptions.sinceLast(nowNs)
+    interruptedNs += since
     readNs = nowNs
-    interruptedNs - before
+    since
   }
 
   /** One operator's part in the time of rows: nothing where it is the only one, or none of the region. */
@@ -126,7 +125,7 @@ final class TaskMeter private (region: RegionLoad, attempt: Long, val stateInUse
       ),
       nowNs - startedNs,
       inputWaitNs + waitedNs,
-      interruptedNs - interruptedAtStartNs,
+      interruptedNs,
       keys.heavy(layout.shardOf),
       times.fold(Seq.empty[TaskOperatorLoad])(_.loads(busyNs))
     )

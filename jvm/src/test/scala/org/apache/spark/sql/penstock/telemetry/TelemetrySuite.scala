@@ -93,7 +93,7 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
       val (load, _) = run(build(slow, _))
       val busy = TaskLoad.busyOfShards(load.tasks, shards)
       val all = rowsPerKey * slowNs
-      assert(busy(shardOf(slow)) >= all && busy.sum < 2 * all, busy.mkString(" "))
+      assert(busy(shardOf(slow)) >= 0.95 * all && busy.sum < 2 * all, busy.mkString(" "))
       assert(load.tasks.flatMap(_.heavyKeys).maxBy(_.busyNs).text == slow.toString)
     }
 
@@ -102,7 +102,7 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
     val many = 200 * rowsPerKey
     val (load, _) = run(countedThenSlow(-1, _), more = Seq.fill(many)(0L))
     val busy = TaskLoad.busyOfShards(load.tasks, shards)
-    assert(busy(shardOf(0)) >= many * usualNs, busy.mkString(" "))
+    assert(busy(shardOf(0)) >= 0.95 * many * usualNs, busy.mkString(" "))
     val heaviest = load.tasks.flatMap(_.heavyKeys).maxBy(_.busyNs)
     assert(heaviest.text == "0" && heaviest.busyNs >= 0.9 * many * usualNs, heaviest)
   }
