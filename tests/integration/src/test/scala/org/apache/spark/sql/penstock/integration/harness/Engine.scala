@@ -4,7 +4,7 @@ import java.nio.file.{Files, Path}
 
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.penstock.routing.{ForeignExec, RoutingReportExec}
+import org.apache.spark.sql.penstock.routing.{ForeignExec, OpaqueExec, RoutingReportExec}
 
 import org.json4s.jackson.JsonMethods.parse
 import org.json4s.{DefaultFormats, Formats}
@@ -113,8 +113,10 @@ object Engine {
 
   /** Whether a node is Penstock's own. The one that reports progress is not counted: it passes all rows on as they are. */
   def isOurs(node: SparkPlan): Boolean =
-    node.getClass.getName.startsWith("org.apache.spark.sql.penstock") &&
-      !node.isInstanceOf[RoutingReportExec] && !node.isInstanceOf[ForeignExec]
+    node.getClass.getName.startsWith("org.apache.spark.sql.penstock") && (node match {
+      case _: RoutingReportExec | _: ForeignExec | _: OpaqueExec => false
+      case _ => true
+    })
 
   /** The settings that the offset log of a checkpoint pins for the query. */
   def recordedConf(checkpoint: Path): Map[String, String] = {
