@@ -41,14 +41,8 @@ class PartitionsSuite extends OperatorMatrixSuite {
 
   /** With the most tasks that a stage with state had meanwhile. */
   private def mostTasks[T](body: => T): (T, Int) = {
-    val context = application.sparkContext
     val stages = new StageSizes
-    context.addSparkListener(stages)
-    try {
-      val result = body
-      context.listenerBus.waitUntilEmpty()
-      (result, stages.most)
-    } finally context.removeSparkListener(stages)
+    (Faults.listening(application.sparkContext, stages)(body), stages.most)
   }
 
   /** Runs two batches whose function does nothing but that. */

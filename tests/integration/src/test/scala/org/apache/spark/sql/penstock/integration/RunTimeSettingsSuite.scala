@@ -1,5 +1,7 @@
 package org.apache.spark.sql.penstock.integration
 
+import java.nio.file.Path
+
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions.{col, concat, count, lit, max}
 import org.apache.spark.sql.penstock.integration.harness._
@@ -87,21 +89,26 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
     } finally Seq(one, other).foreach(_.query.stop())
   }
 
+  /** Runs a query that counts by value, from its checkpoint on, while `body` does. */
+  private def counting(source: MemoryStream[Long], checkpoint: Path, name: String, options: (String, String)*)(
+      body: StreamingQuery => Unit
+  ): Unit = {
+    val query = source.toDF().groupBy("value").agg(count(lit(1)).as("n")).writeStream
+      .outputMode("complete")
+      .option("checkpointLocation", checkpoint.toString)
+      .options(options.toMap)
+      .queryName(name)
+      .format("memory")
+      .start()
+    try body(query)
+    finally query.stop()
+  }
+
   test("a run that allows fewer pinned keys has fewer from its first batch on") {
     val session = application.newSession()
     val source = MemoryStream[Long](Encoders.scalaLong, session)
     val checkpoint = newDirectory("checkpoint")
-    def running(options: (String, String)*)(body: StreamingQuery => Unit): Unit = {
-      val query = source.toDF().groupBy("value").agg(count(lit(1)).as("n")).writeStream
-        .outputMode("complete")
-        .option("checkpointLocation", checkpoint.toString)
-        .options(options.toMap)
-        .queryName("pinned")
-        .format("memory")
-        .start()
-      try body(query)
-      finally query.stop()
-    }
+    def running(options: (String, String)*) = counting(source, checkpoint, "pinned", options: _*) _
     def pinnedInTheNextBatch(query: StreamingQuery): Int = {
       source.addData(1L to 100L)
       query.processAllAvailable()
@@ -266,17 +273,7 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
       val session = application.newSession()
       val source = MemoryStream[Long](Encoders.scalaLong, session)
       val checkpoint = newDirectory("checkpoint")
-      def running(options: (String, String)*)(body: StreamingQuery => Unit): Unit = {
-        val query = source.toDF().groupBy("value").agg(count(lit(1)).as("n")).writeStream
-          .outputMode("complete")
-          .option("checkpointLocation", checkpoint.toString)
-          .options(options.toMap)
-          .queryName("counts")
-          .format("memory")
-          .start()
-        try body(query)
-        finally query.stop()
-      }
+      def running(options: (String, String)*) = counting(source, checkpoint, "counts", options: _*) _
       def batch(query: StreamingQuery): Unit = {
         source.addData(1L to 100L)
         query.processAllAvailable()

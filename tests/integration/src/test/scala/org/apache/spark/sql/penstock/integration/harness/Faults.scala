@@ -45,12 +45,17 @@ object Faults {
   /** Runs `body` and counts how the tasks of the application end meanwhile. */
   def countingTaskEnds[T](context: SparkContext)(body: => T): (T, Seq[TaskEndReason]) = {
     val ends = new TaskEnds
-    context.addSparkListener(ends)
+    (listening(context, ends)(body), ends.reasons)
+  }
+
+  /** Runs `body` while a listener hears of all that happens, to the end. */
+  def listening[T](context: SparkContext, listener: SparkListener)(body: => T): T = {
+    context.addSparkListener(listener)
     try {
       val result = body
       context.listenerBus.waitUntilEmpty()
-      (result, ends.reasons)
-    } finally context.removeSparkListener(ends)
+      result
+    } finally context.removeSparkListener(listener)
   }
 
   def fetchFailures(reasons: Seq[TaskEndReason]): Int = reasons.count(_.isInstanceOf[FetchFailed])
