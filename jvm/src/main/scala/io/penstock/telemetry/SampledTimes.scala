@@ -9,6 +9,8 @@ final class SampledTimes(shardCount: Int) {
   private val rows = new Array[Double](shardCount)
   private val count = new Array[Int](shardCount)
   private val squares = new Array[Double](shardCount)
+  private var allNs = 0.0
+  private var allRows = 0.0
 
   /**
    * Adds one reading.
@@ -23,6 +25,8 @@ final class SampledTimes(shardCount: Int) {
     val before = if (count(shard) > 0) ns(shard) / rows(shard) else rowNs
     ns(shard) += bookedNs
     rows(shard) += stoodFor
+    allNs += bookedNs
+    allRows += stoodFor
     count(shard) += 1
     squares(shard) += (rowNs - before) * (rowNs - ns(shard) / rows(shard))
   }
@@ -32,10 +36,7 @@ final class SampledTimes(shardCount: Int) {
   /** Time of a row of a shard; where none was sampled, that of all rows. */
   def rowNs(shard: Int): Double = if (count(shard) > 0) ns(shard) / rows(shard) else meanNs
 
-  private def meanNs: Double = {
-    val all = rows.sum
-    if (all > 0.0) ns.sum / all else 0.0
-  }
+  private def meanNs: Double = if (allRows > 0.0) allNs / allRows else 0.0
 
   /** Variance of the times of rows of one shard, over all shards; 0 where no shard has two readings. */
   def variance: Double = {
