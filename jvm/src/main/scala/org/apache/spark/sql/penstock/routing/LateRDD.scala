@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.metric.{SQLMetric, SQLShuffleReadMetricsRe
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.lease.TaskLeases
 import org.apache.spark.sql.penstock.telemetry.MeteredRows
-import org.apache.spark.{Dependency, Partition, ShuffleDependency, SparkContext, TaskContext}
+import org.apache.spark.{Dependency, ExecutorAllocationClient, Partition, ShuffleDependency, SparkContext, TaskContext}
 
 /**
  * Reads a routed exchange: task p gets the blocks of the shards that the binding gives it, and their lease.
@@ -62,9 +62,11 @@ private object LateRDD {
     SQLConf.get.fetchShuffleBlocksInBatch.toString
   )
 
-  /** Executors now; the driver counts where it runs tasks itself. */
-  def executors(context: SparkContext): Int =
-    math.max(1, context.getExecutorMemoryStatus.size - (if (context.isLocal) 0 else 1))
+  /** Executors now, at least 1. Asks no other process: the scheduler waits for the answer. */
+  def executors(context: SparkContext): Int = context.schedulerBackend match {
+    case cluster: ExecutorAllocationClient => math.max(1, cluster.getExecutorIds().size)
+    case _ => 1
+  }
 }
 
 /** A task of a routed region. */
