@@ -133,6 +133,9 @@ final private class OpenBatch(
     }
     .mkString(", ")
 
+  /** The manifest that is written next. */
+  def nextManifest: Container.InManifest = Container.InManifest(spec.batchId, generation + 1)
+
   /**
    * The state after the batch as it is noted now, as the next generation; one whose write has failed may be on record all the
    * same, and is not used again.
@@ -143,8 +146,8 @@ final private class OpenBatch(
       nowMs: Long,
       snapshots: mutable.Map[(StoreKey, Int), SnapshotRef]
   ): Folded = {
+    val own = nextManifest
     generation += 1
-    val own = Container.InManifest(spec.batchId, generation)
     val entries = round.entries.map { case (key, of) => key -> of.clone() }
     val payload = new ByteSink(inlineBytes(entries))
     val stores = foldStores(entries, own, payload, snapshots)

@@ -74,6 +74,8 @@ final class QueryCommits(
   private val waiting = mutable.Buffer[Waiting]()
   private var isWriting = false
 
+  private val ahead = new ManifestAhead(directory, writers)
+
   /** Of who writes manifests. */
   private var partitionsAreSure = false
   private val owners = mutable.Map[Long, Array[String]]()
@@ -107,9 +109,13 @@ final class QueryCommits(
         moved.clear()
         batch = next
       }
+      ahead.begin(next.nextManifest)
     }
     synchronized(spec.regions.map(r => r.region -> lease(spec, r, batch)).toMap)
   }
+
+  /** The run has ended. Waits for nothing. */
+  def ended(): Unit = ahead.cancel()
 
   /** From here on commits of the batch are refused. Waits for a manifest that is being written. */
   private def close(): Unit = synchronized {
@@ -526,7 +532,7 @@ final class QueryCommits(
 
   /** A generation's number is used once, so a file of it that this run wrote is there because the write was repeated. */
   private def writeOnce(own: Container.InManifest, body: Array[Byte], payload: ByteSink): Unit =
-    try directory.write(own.path, FileFormat.Kind.Manifest, body, payload.array, payload.size)
+    try ahead.write(own, body, payload)
     catch {
       case e: PenstockException
           if e.errorClass == "PENSTOCK_CONCURRENT_RUN" &&

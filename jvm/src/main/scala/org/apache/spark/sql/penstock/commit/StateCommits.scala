@@ -11,11 +11,13 @@ import scala.util.{Failure, Success, Try}
 import org.apache.spark.executor.CommitDeniedException
 import org.apache.spark.internal.Logging
 import org.apache.spark.rpc.{RpcCallContext, RpcEndpointRef, RpcEnv, RpcTimeout, ThreadSafeRpcEndpoint}
+import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.streaming.state.{StateStoreId, StateStoreProviderId}
 import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.sql.penstock.workers.WorkerOrders
+import org.apache.spark.sql.streaming.StreamingQueryListener.QueryTerminatedEvent
 import org.apache.spark.util.{RpcUtils, ThreadUtils}
 import org.apache.spark.{SparkConf, SparkContext, SparkEnv}
 
@@ -45,7 +47,7 @@ object StateCommits extends Logging {
         layouts: => Map[Long, Layout]
     ): Map[Long, RegionLease] = {
       val env = SparkEnv.get
-      startEndpoint(env.rpcEnv)
+      startEndpoint(env.rpcEnv, session.sparkContext)
       runs.values.removeIf(r => !r.thread.isAlive || (r.env ne env)): Unit
       runs
         .computeIfAbsent(
@@ -186,9 +188,15 @@ object StateCommits extends Logging {
     }
   }
 
-  private def startEndpoint(rpc: RpcEnv): Unit = synchronized {
+  private def startEndpoint(rpc: RpcEnv, context: SparkContext): Unit = synchronized {
     if (endpoint == null || (endpoint._1 ne rpc)) {
       endpoint = (rpc, rpc.setupEndpoint(EndpointName, new Endpoint(rpc)))
+      context.addSparkListener(new SparkListener {
+        override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+          case e: QueryTerminatedEvent => Option(runs.get(e.runId)).foreach(_.commits.ended())
+          case _ =>
+        }
+      })
     }
   }
 

@@ -10,6 +10,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{ChecksumException, FSDataInputStream, FileAlreadyExistsException, FileStatus, Path}
 import org.apache.spark.SparkException
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
+import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager.CancellableFSDataOutputStream
 import org.apache.spark.sql.execution.streaming.runtime.StreamMetadata
 import org.apache.spark.util.ThreadUtils
 
@@ -33,7 +34,43 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
    *   PENSTOCK_CONCURRENT_RUN where the file exists: names are given by one run of a query; PENSTOCK_CANNOT_WRITE
    */
   def write(path: String, kind: Int, body: Array[Byte], payload: Array[Byte], payloadLength: Int): Unit =
-    try writeNew(path, kind, body, payload, payloadLength)
+    begin(path).finish(kind, body, payload, payloadLength)
+
+  /**
+   * Creates a file that must not exist yet. Nobody sees it before it is finished.
+   *
+   * @param path
+   *   relative to the directory
+   * @throws io.penstock.errors.PenstockException
+   *   as of `write`
+   */
+  def begin(path: String): NewFile = writing(path) {
+    val target = new Path(root, path)
+    ensureParent(target)
+    new NewFile(path, files.createAtomic(target, overwriteIfPossible = false))
+  }
+
+  /** A file that is to be finished or cancelled. */
+  final class NewFile private[StateDirectory] (path: String, out: CancellableFSDataOutputStream) {
+
+    /** Writes all that the file has. Arguments and errors as of `write`. */
+    def finish(kind: Int, body: Array[Byte], payload: Array[Byte], payloadLength: Int): Unit = writing(path) {
+      try {
+        out.write(FileFormat.frame(kind, body))
+        out.write(payload, 0, payloadLength)
+        out.close()
+      } catch {
+        case NonFatal(e) =>
+          out.cancel()
+          throw e
+      }
+    }
+
+    def cancel(): Unit = out.cancel()
+  }
+
+  private def writing[A](path: String)(body: => A): A =
+    try body
     catch {
       case e: FileAlreadyExistsException =>
         throw new PenstockException(
@@ -51,21 +88,6 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
       "give back the right to write there, then start the query again.",
     e
   )
-
-  private def writeNew(path: String, kind: Int, body: Array[Byte], payload: Array[Byte], payloadLength: Int): Unit = {
-    val target = new Path(root, path)
-    ensureParent(target)
-    val out = files.createAtomic(target, overwriteIfPossible = false)
-    try {
-      out.write(FileFormat.frame(kind, body))
-      out.write(payload, 0, payloadLength)
-      out.close()
-    } catch {
-      case NonFatal(e) =>
-        out.cancel()
-        throw e
-    }
-  }
 
   /** The manifest of a batch. */
   def readManifest(batchId: Long, generation: Long): Manifest = {

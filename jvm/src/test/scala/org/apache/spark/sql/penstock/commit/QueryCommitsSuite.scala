@@ -122,6 +122,8 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     val queued = new java.util.concurrent.LinkedBlockingQueue[Runnable]()
     val c = commits(root(), writers = queued.put(_))
     open(c, 0)
+    // Creates the file.
+    queued.take().run()
     var answered = 0
     def send(shards: Seq[Int], id: Long): Unit =
       c.committed(message(c, 0, shards, s"v$id", inline = true, attempt(id)))(o => if (o.isSuccess) answered += 1)
@@ -359,14 +361,14 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     "a manifest that cannot be written, or is reported so, fails the attempt; the next one makes the batch durable"
   ) {
     val at = root()
-    val c = commits(
-      at,
-      faults = Seq("publish manifests/0 fail", "published manifests/1 fail", "published manifests/2 exists")
-    )
+    // The file that was created ahead fails, and that which is written in its place.
+    val full = Seq.fill(2)("publish manifests/0 fail")
+    val untold = Seq("publish manifests/1 fail", "published manifests/1 fail")
+    val c = commits(at, faults = full ++ untold :+ "published manifests/2 exists")
     open(c, 0)
     commit(c, 0, Seq(0, 1), "a")
-    val full = intercept[PenstockException](commit(c, 0, Seq(2, 3), "lost"))
-    assert(full.errorClass === "PENSTOCK_CANNOT_WRITE" && full.detail.contains("manifests/0.0"))
+    val lost = intercept[PenstockException](commit(c, 0, Seq(2, 3), "lost"))
+    assert(lost.errorClass === "PENSTOCK_CANNOT_WRITE" && lost.detail.contains("manifests/0.0"))
     assert(manifests(at).isEmpty)
     commit(c, 0, Seq(2, 3), "b")
     open(c, 1)
