@@ -140,6 +140,8 @@ nightly: ## every test on both Sparks, 1,000 chaos runs on each, the soak, the d
 	$(MAKE) chaos RUNS=1000 SEED=$(NIGHT)
 	$(MAKE) chaos RUNS=1000 SEED=$(NIGHT) SPARK=4.3
 	$(MAKE) noise RUNS=200 SEED=$(NIGHT)
+	$(SBT) -Dpenstock.test.runs=200 "jvm/testOnly *.BusyMachineSuite"
+	$(SBT) -Dpenstock.test.seeds=50 "integration/testOnly *.HandOverSuite"
 	$(MAKE) soak
 	$(MAKE) demo
 	$(MAKE) demo ARGS="--data nasa --kafka"

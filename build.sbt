@@ -56,10 +56,14 @@ lazy val common = Seq(
   }
 )
 
-/** In a brief run, only the suites that run Spark: what never meets it is the same on every Spark. */
-lazy val briefly = Test / testOptions += {
-  val isBrief = sys.props.get("penstock.test.brief").contains("true")
-  Tests.Filter(name => !isBrief || name.startsWith("org.apache.spark."))
+/** In a brief run, only the suites that run Spark and may depend on its version. */
+lazy val briefly = Test / testOptions ++= {
+  if (sys.props.get("penstock.test.brief").contains("true"))
+    Seq(
+      Tests.Filter(_.startsWith("org.apache.spark.")),
+      Tests.Argument(TestFrameworks.ScalaTest, "-l", "io.penstock.SameOnEverySpark")
+    )
+  else Nil
 }
 
 /** What Spark's own launcher adds on Java 17. */
@@ -135,7 +139,7 @@ lazy val integration = project
   .in(file("tests/integration"))
   .dependsOn(plugin, jvm % "test->test")
   .configs(KafkaBroker)
-  .settings(common)
+  .settings(common, briefly)
   .settings(
     name := "penstock-integration",
     publish / skip := true,

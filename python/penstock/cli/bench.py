@@ -108,11 +108,11 @@ def plan(arguments: argparse.Namespace) -> Plan:
     elif arguments.op == PYTHON_OPERATOR:
         chosen = Plan("overhead", 2, 6, 20, 150, "both")
     elif arguments.op == targets.AGGREGATION:
-        # Its sides with 200 partitions take seconds a batch.
-        chosen = Plan("overhead", 2, 27, 45, 160, "both")
+        # Its sides with 200 partitions take seconds a batch, in one round of nine.
+        chosen = Plan("overhead", 2, 150, 90, 600, "both")
     else:
         # As long as the JVM compiles, a side is the slower the more code it has.
-        chosen = Plan("overhead", 2, 90, 45, 240, "both")
+        chosen = Plan("overhead", 2, 150, 60, 420, "both")
     return Plan(
         chosen.name,
         arguments.cores or chosen.cores,

@@ -7,7 +7,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 /**
  * What is learnt and decided from batch to batch, with rows timed as on a machine that others use: a pure model of the chain
- * from the sampled rows of tasks to the next binding.
+ * from the sampled rows of tasks to the next binding. More of it: `-Dpenstock.test.runs=200`.
  */
 class BusyMachineSuite extends AnyFunSuite {
   import BusyMachineSuite._
@@ -50,7 +50,7 @@ class BusyMachineSuite extends AnyFunSuite {
 private object BusyMachineSuite {
   private val Shards = 256
   private val Batches = 40
-  private val Runs = 60
+  private val Runs = Integer.getInteger("penstock.test.runs", 20).intValue
 
   final case class Ran(tasks: Int, rowsPerTask: Double, batches: Seq[Batch]) {
     def told: String = s"$tasks tasks of $rowsPerTask rows: " +

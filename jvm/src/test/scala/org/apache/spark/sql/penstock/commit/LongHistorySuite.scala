@@ -6,6 +6,7 @@ import scala.util.Random
 
 import org.apache.spark.sql.penstock.state.StateDirectory
 
+import io.penstock.SameOnEverySpark
 import io.penstock.Seed
 import io.penstock.state.snapshot.SnapshotPlan
 import io.penstock.state.snapshot.SnapshotPlan.Candidate
@@ -16,6 +17,7 @@ import org.scalatest.funsuite.AnyFunSuite
  *
  * `-Dpenstock.test.batches=1000000` makes the history longer.
  */
+@SameOnEverySpark
 class LongHistorySuite extends AnyFunSuite with QueryRuns {
   private val batches = java.lang.Long.getLong("penstock.test.batches", 10000L).longValue
   private val retained = 10

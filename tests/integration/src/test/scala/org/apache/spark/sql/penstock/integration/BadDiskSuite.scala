@@ -8,10 +8,12 @@ import org.apache.spark.sql.classic
 import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.penstock.state.ShardStores
 
+import io.penstock.SameOnEverySpark
 import io.penstock.faults.{Fault, FaultPlan, FaultyCheckpointFileManager}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** A checkpoint's file system that fails for a while: the error says what to do, and then nothing is lost. */
+@SameOnEverySpark
 class BadDiskSuite extends AnyFunSuite with PenstockApplication {
 
   /** Enough for every attempt of a task to fail. */

@@ -10,7 +10,7 @@ import org.scalatest.funsuite.AnyFunSuite
  * while others read the state that it began with. More of them: `-Dpenstock.test.seeds=50`.
  */
 class HandOverSuite extends AnyFunSuite with LocalCluster {
-  private val seeds = sys.props.get("penstock.test.seeds").fold(2)(_.toInt)
+  private val seeds = sys.props.get("penstock.test.seeds").fold(Brief.orElse(1, 2))(_.toInt)
 
   override protected def master: String = LocalCluster.MasterOfTwoCores
   override protected def applicationConf: Map[String, String] =

@@ -10,12 +10,14 @@ import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.streaming.StreamingQuery
 
 import com.codahale.metrics.MetricRegistry
+import io.penstock.SameOnEverySpark
 import io.penstock.Penstock
 import org.scalatest.concurrent.TimeLimits
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Minutes, Span}
 
 /** The file system of one query hangs: others run, begin, end and are asked, as if nothing were. */
+@SameOnEverySpark
 class HungFileSystemSuite extends AnyFunSuite with PenstockApplication with TimeLimits {
   private val values = 1L to 50L
 

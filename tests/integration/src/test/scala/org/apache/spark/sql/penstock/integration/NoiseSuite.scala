@@ -3,9 +3,11 @@ package org.apache.spark.sql.penstock.integration
 import org.apache.spark.sql.penstock.integration.harness.PenstockApplication
 import org.apache.spark.sql.penstock.integration.noise.{Disturbance, NoisyRun}
 
+import io.penstock.SameOnEverySpark
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Noise is not taken for load; `make noise` has more of it. */
+@SameOnEverySpark
 class NoiseSuite extends AnyFunSuite with PenstockApplication {
 
   for (disturbance <- Seq(Disturbance.Burners, Disturbance.Stops))

@@ -4,9 +4,11 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.streaming.StreamingQueryProgress
 
+import io.penstock.SameOnEverySpark
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Queries that are started for each batch: every run may have other cores and other settings. */
+@SameOnEverySpark
 class OneBatchRunsSuite extends AnyFunSuite with OneApplicationAtATime {
 
   private def newQuery() = new CountingQuery(newDirectory("source"), newDirectory("checkpoint"))

@@ -3,12 +3,14 @@ package org.apache.spark.sql.penstock.integration
 import org.apache.commons.io.FileUtils
 import org.apache.spark.sql.penstock.integration.harness._
 
+import io.penstock.SameOnEverySpark
 import org.scalatest.funsuite.AnyFunSuite
 
 /**
  * As [[SamePathSuite]], with executors that read state from the checkpoint in every batch: the binding is random, and
  * nothing travels between them.
  */
+@SameOnEverySpark
 class SamePathClusterSuite extends AnyFunSuite with LocalCluster {
   private val batches = 4
   private val lives = Seq.tabulate(3)(life =>

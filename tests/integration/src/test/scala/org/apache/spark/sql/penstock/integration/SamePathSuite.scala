@@ -5,12 +5,14 @@ import java.nio.file.Path
 import org.apache.commons.io.FileUtils
 import org.apache.spark.sql.penstock.integration.harness._
 
+import io.penstock.SameOnEverySpark
 import org.scalatest.funsuite.AnyFunSuite
 
 /**
  * A checkpoint is deleted or put back while the application goes on, as in a notebook, and the next one at its path is
  * another one: what memory has of the one before counts for nothing.
  */
+@SameOnEverySpark
 class SamePathSuite extends AnyFunSuite with PenstockApplication {
   private val batches = 3
   private val one = CountAtPath.inputs(TestSeed.of("one life"), firstKey = 0L, batches)

@@ -9,9 +9,11 @@ import org.apache.commons.io.FileUtils
 import org.apache.spark.sql.penstock.integration.cases.StreamJoinCases
 import org.apache.spark.sql.penstock.integration.harness._
 
+import io.penstock.SameOnEverySpark
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Checkpoints that were copied: the query goes on, and whoever reads the state sees all of it or is told why not. */
+@SameOnEverySpark
 class TravelledCheckpointSuite extends AnyFunSuite with PenstockApplication {
   private val shards = 16
 
