@@ -63,9 +63,11 @@ final class KeySketch {
     }
   }
 
-  private def isHeavy(hash: Long): Boolean =
-    time.getEstimate(hash) * KeySketch.Share >= time.getStreamLength ||
-      rows.getEstimate(hash) * KeySketch.Share >= rows.getStreamLength
+  private def isHeavy(hash: Long): Boolean = isHeavy(time, hash) || isHeavy(rows, hash)
+
+  /** Nothing is much of nothing: there may be no rows to count. */
+  private def isHeavy(of: LongsSketch, hash: Long): Boolean =
+    of.getStreamLength > 0L && of.getEstimate(hash) * KeySketch.Share >= of.getStreamLength
 
   /** Every key that had a 64th of the time or of the rows, and perhaps some that had less, heaviest first. */
   def heavy(shardOf: Int => Int): Seq[KeyLoad] = {

@@ -50,7 +50,7 @@ class BusyMachineSuite extends AnyFunSuite {
 private object BusyMachineSuite {
   private val Shards = 256
   private val Batches = 40
-  private val Runs = Integer.getInteger("penstock.test.runs", 20).intValue
+  private val Runs = Integer.getInteger("penstock.test.runs", 60).intValue
 
   final case class Ran(tasks: Int, rowsPerTask: Double, batches: Seq[Batch]) {
     def told: String = s"$tasks tasks of $rowsPerTask rows: " +

@@ -62,6 +62,19 @@ class KeySketchSuite extends AnyFunSuite {
     assert(usual.busyErrorNs == 10000L && usual.rows == 1600L && usual.rowsError == 2 * 160L)
   }
 
+  test("times without rows to count: no more keys are written out than could be heavy") {
+    val sketch = new KeySketch
+    var written = 0
+    (1 to 10000).foreach { key =>
+      sketch.add(key, 1000L, 0L, 1L) {
+        written += 1
+        s"key $key"
+      }
+    }
+    // The first 64 readings are a 64th of those so far.
+    assert(written <= 64)
+  }
+
   test("nothing was added: no key is told") {
     assert(new KeySketch().heavy(shardOf).isEmpty)
   }
