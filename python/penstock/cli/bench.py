@@ -88,9 +88,9 @@ PLANS = {
         Plan("grow", 16, 2, 5, 300, "local"),
         # Shards may move in the first 20 batches.
         Plan("uniform", 16, 20, 30, 900, "local"),
-        Plan("busy", 2, 20, 100, 600, "local"),
+        Plan("busy", 2, 150, 100, 600, "local"),
         Plan("observe", 2, 90, 150, 600, "local"),
-        Plan("unrouted", 2, 60, 40, 120, "both"),
+        Plan("unrouted", 2, 120, 40, 240, "both"),
     )
 }
 

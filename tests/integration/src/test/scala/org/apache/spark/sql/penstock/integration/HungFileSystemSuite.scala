@@ -10,8 +10,8 @@ import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.streaming.StreamingQuery
 
 import com.codahale.metrics.MetricRegistry
-import io.penstock.SameOnEverySpark
 import io.penstock.Penstock
+import io.penstock.SameOnEverySpark
 import org.scalatest.concurrent.TimeLimits
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Minutes, Span}
