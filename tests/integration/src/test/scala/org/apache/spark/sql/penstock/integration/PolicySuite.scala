@@ -46,7 +46,7 @@ class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
     def batchUntil(what: String, rows: Seq[Long] = rows)(isWanted: Row => Boolean): Row = {
       val until = System.nanoTime() + PatienceNs
       Iterator.continually(batch(rows)).find { region =>
-        assert(System.nanoTime() < until, s"no batch $what; the last one: ${decision(region)}")
+        assert(System.nanoTime() < until, s"no batch $what; the last one: $region")
         isWanted(region)
       }.get
     }
@@ -103,10 +103,12 @@ class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
     running("penstock.tasks" -> "2") { running =>
       val first = running.batch(hot)
       assert(imbalance(first) > 1.3 && pinned(first) == 0, decision(first))
-      // A busy machine makes some batches' times tell little of their rows.
-      running.batchUntil("that one pinned key balances", hot)(r => pinned(r) == 1 && imbalance(r) < 1.1)
+      // One does it. A busy machine makes some batches' times tell little of their rows, and then the other may be pinned as
+      // well, which nothing is gained by taking back.
+      def isParted(region: Row) = Seq(1, 2).contains(pinned(region))
+      running.batchUntil("that pinned keys balance", hot)(r => isParted(r) && imbalance(r) < 1.1)
       running.batchUntil("without pinned keys", others ++ together)(pinned(_) == 0)
-      running.batchUntil("with a pinned key again", hot)(pinned(_) == 1)
+      running.batchUntil("with pinned keys again", hot)(isParted)
     }
   }
 
