@@ -48,7 +48,12 @@ object StateCommits extends Logging {
     ): Map[Long, RegionLease] = {
       val env = SparkEnv.get
       startEndpoint(env.rpcEnv, session.sparkContext)
-      runs.values.removeIf(r => !r.thread.isAlive || (r.env ne env)): Unit
+      runs.values.removeIf { r =>
+        val isOver = !r.thread.isAlive || (r.env ne env)
+        // Spark may tell of its end only after this.
+        if (isOver) r.commits.ended()
+        isOver
+      }: Unit
       runs
         .computeIfAbsent(
           batch.runId,
