@@ -11,9 +11,8 @@ import io.penstock.errors.PenstockException
 import io.penstock.state.format.{ByteSink, Container, FileFormat}
 
 /**
- * Creates the file of a batch's manifest while the batch runs, so that the last of its tasks waits only until it is
- * filled. To create a file takes longer than that where the file system is far away, and where it starts a process to set
- * permissions, as Hadoop's local one does. Where the file cannot be created or filled, the manifest is written to a new one.
+ * Creates the file of a batch's manifest while the batch runs, so that the last of its tasks waits only until the file is
+ * filled and has its name. Where the file cannot be created or filled, the manifest is written to a new one. Decision 091.
  *
  * @param threads
  *   where files are created and cancelled
@@ -32,21 +31,18 @@ final private class ManifestAhead(directory: StateDirectory, threads: Executor) 
   }
 
   /** Lets go of a file that was not written. Waits for nothing. */
-  def cancel(): Unit = synchronized(take(_ => true)).foreach { c =>
+  def cancel(): Unit = take(_ => true).foreach { c =>
     threads.execute(() => Try(c.now().cancel()): Unit)
   }
 
-  /**
-   * Writes a manifest. Arguments and errors as of `StateDirectory.write`.
-   */
+  /** Writes a manifest. Arguments and errors as of `StateDirectory.write`. */
   def write(manifest: Container.InManifest, body: Array[Byte], payload: ByteSink): Unit = {
-    def write(to: StateDirectory#NewFile): Unit =
-      to.finish(FileFormat.Kind.Manifest, body, payload.array, payload.size)
-    def writeAnew(): Unit = write(directory.begin(manifest.path))
-    synchronized(take(_.manifest == manifest)).flatMap(c => Try(c.now()).toOption) match {
+    def writeAnew(): Unit =
+      directory.write(manifest.path, FileFormat.Kind.Manifest, body, payload.array, payload.size)
+    take(_.manifest == manifest).flatMap(c => Try(c.now()).toOption) match {
       case None => writeAnew()
       case Some(file) =>
-        try write(file)
+        try file.finish(FileFormat.Kind.Manifest, body, payload.array, payload.size)
         catch {
           case e: PenstockException if e.errorClass != "PENSTOCK_CONCURRENT_RUN" =>
             logWarning(
@@ -58,7 +54,7 @@ final private class ManifestAhead(directory: StateDirectory, threads: Executor) 
     }
   }
 
-  private def take(which: Created => Boolean): Option[Created] = {
+  private def take(which: Created => Boolean): Option[Created] = synchronized {
     val taken = created.filter(which)
     if (taken.nonEmpty) created = None
     taken

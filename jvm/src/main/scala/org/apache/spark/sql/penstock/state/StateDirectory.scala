@@ -55,19 +55,25 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
 
     /** Writes all that the file has. Arguments and errors as of `write`. */
     def finish(kind: Int, body: Array[Byte], payload: Array[Byte], payloadLength: Int): Unit = writing(path) {
-      try {
+      fill(out) {
         out.write(FileFormat.frame(kind, body))
         out.write(payload, 0, payloadLength)
-        out.close()
-      } catch {
-        case NonFatal(e) =>
-          out.cancel()
-          throw e
       }
     }
 
     def cancel(): Unit = out.cancel()
   }
+
+  /** Writes a file that was created, and gives it its name; else it is gone. */
+  private def fill(out: CancellableFSDataOutputStream)(write: => Unit): Unit =
+    try {
+      write
+      out.close()
+    } catch {
+      case NonFatal(e) =>
+        out.cancel()
+        throw e
+    }
 
   private def writing[A](path: String)(body: => A): A =
     try body
@@ -203,14 +209,7 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
     val file = partitionFile(operator, partition)
     files.mkdirs(file.getParent)
     val out = files.createAtomic(file, overwriteIfPossible = true)
-    try {
-      out.write(StateDirectory.PartitionContent)
-      out.close()
-    } catch {
-      case NonFatal(e) =>
-        out.cancel()
-        throw e
-    }
+    fill(out)(out.write(StateDirectory.PartitionContent))
   }
 
   /** Hundreds of them at a time, and nobody reads what is in them. */

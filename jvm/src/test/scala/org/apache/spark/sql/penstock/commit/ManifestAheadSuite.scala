@@ -1,6 +1,7 @@
 package org.apache.spark.sql.penstock.commit
 
 import java.nio.file.{Files, Path}
+import java.util.concurrent.LinkedBlockingQueue
 
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -55,16 +56,17 @@ class ManifestAheadSuite extends AnyFunSuite with QueryRuns {
     assert(content(at, 3)(2) == (0 to 3).map(b => s"k$b" -> s"v$b-2").toMap)
   }
 
-  test("a file that takes long to be created delays the last commit only") {
-    val threads = java.util.concurrent.Executors.newCachedThreadPool()
-    try {
-      val c = commits(root(), faults = Seq("create manifests/0 delay:1000"), writers = threads)
-      open(c, 0)
-      assert(unfinished(c.stateRoot).isEmpty)
-      commit(c, 0, Seq(0, 1), "a")
-      assert(unfinished(c.stateRoot).isEmpty)
-      commit(c, 0, Seq(2, 3), "b")
-      assert(manifests(c.stateRoot) == Seq("0.0") && unfinished(c.stateRoot).isEmpty)
-    } finally threads.shutdown()
+  test("tasks wait for the file only with the manifest, and who writes it creates the file where nobody has begun to") {
+    val queued = new LinkedBlockingQueue[Runnable]()
+    val c = commits(root(), writers = queued.put(_))
+    open(c, 0)
+    val creation = queued.take()
+    commit(c, 0, Seq(0, 1), "a")
+    assert(unfinished(c.stateRoot).isEmpty && queued.isEmpty)
+    var answered = false
+    c.committed(message(c, 0, Seq(2, 3), "b", inline = true, Commits.attempt()))(o => answered = o.isSuccess)
+    queued.take().run()
+    creation.run()
+    assert(answered && manifests(c.stateRoot) == Seq("0.0") && unfinished(c.stateRoot).isEmpty)
   }
 }
