@@ -7,9 +7,9 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 import org.scalatest.TagAnnotation;
 
-/** A suite of what hardly depends on Spark's version. A brief run leaves it out. */
+/** Marks a suite that tests what hardly depends on Spark's version. A brief run leaves it out. */
 @TagAnnotation
 @Inherited
 @Retention(RetentionPolicy.RUNTIME)
-@Target({ElementType.METHOD, ElementType.TYPE})
+@Target(ElementType.TYPE)
 public @interface SameOnEverySpark {}

@@ -65,7 +65,7 @@ final class KeySketch {
 
   private def isHeavy(hash: Long): Boolean = isHeavy(time, hash) || isHeavy(rows, hash)
 
-  /** Nothing is much of nothing: there may be no rows to count. */
+  /** A sketch that nothing was added to has no heavy keys: where no rows are counted, every key would be one. */
   private def isHeavy(of: LongsSketch, hash: Long): Boolean =
     of.getStreamLength > 0L && of.getEstimate(hash) * KeySketch.Share >= of.getStreamLength
 

@@ -6,10 +6,9 @@ import scala.util.Random
 
 import org.apache.spark.sql.penstock.state.StateDirectory
 
-import io.penstock.SameOnEverySpark
-import io.penstock.Seed
 import io.penstock.state.snapshot.SnapshotPlan
 import io.penstock.state.snapshot.SnapshotPlan.Candidate
+import io.penstock.{SameOnEverySpark, Seed}
 import org.scalatest.funsuite.AnyFunSuite
 
 /**

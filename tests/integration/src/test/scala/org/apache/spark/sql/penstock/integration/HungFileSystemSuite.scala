@@ -10,8 +10,7 @@ import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.streaming.StreamingQuery
 
 import com.codahale.metrics.MetricRegistry
-import io.penstock.Penstock
-import io.penstock.SameOnEverySpark
+import io.penstock.{Penstock, SameOnEverySpark}
 import org.scalatest.concurrent.TimeLimits
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Minutes, Span}
