@@ -6,9 +6,11 @@ package io.penstock.telemetry
  * (Smyth 2004), its distance from the median is drawn in (James and Stein's positive part). A pause that hits a shard once
  * makes its variance as large as its distance, so it counts for nothing. Above the median that is done by magnitude: what
  * costs a thousand typical rows in one batch and ten thousand in the next (the JIT compiler has come to the others' code) is
- * expensive beyond doubt, however it varies, and what hardly differs from noise is hardly dearer. Where all shards cost the
- * same the answer is that, so that noise moves nothing; where shards differ as a rule, by far more than by noise, each is
- * drawn in by the share of noise in that (empirical Bayes: Efron and Morris 1973). For one thread.
+ * expensive beyond doubt, however it varies, and what hardly differs from noise is hardly dearer. Shards below the median
+ * count as typical where all of them together save little: no balance could gain more than that, and the shards that tasks read
+ * first seem cheap, because hash maps still fit into the caches. Where all shards cost the same the answer is that, so that noise
+ * moves nothing; where shards differ as a rule, by far more than by noise, each is drawn in by the share of noise in that
+ * (empirical Bayes: Efron and Morris 1973). For one thread.
  */
 final class RowCosts(shardCount: Int) {
   // Sums over the batches in which rows of a shard were timed; recent ones weigh more.
@@ -154,7 +156,8 @@ final class RowCosts(shardCount: Int) {
         else math.max(1.0, math.expm1(byMagnitudes(s)) / math.expm1(typicalMagnitude))
       if (byCosts.differ || math.abs(told - 1.0) > RowCosts.LeastDistance) costs(s) = told
     }
-    costs
+    val saved = known.iterator.map(s => math.max(0.0, 1.0 - costs(s))).sum / known.size
+    if (byCosts.differ || saved > RowCosts.LeastDistance) costs else costs.map(math.max(1.0, _))
   }
 }
 
@@ -184,7 +187,10 @@ object RowCosts {
   /** Standard deviation of a normal distribution over its median absolute deviation. */
   private val DeviationPerMedian = 1.4826
 
-  /** A smaller distance, over the median, is not worth a move where shards do not differ as a rule. */
+  /**
+   * A smaller distance from the median, over it, is not worth a move where shards do not differ as a rule; nor is what those
+   * below it save of the whole.
+   */
   private val LeastDistance = 0.05
 
   private def median(values: Array[Double]): Option[Double] = {

@@ -61,6 +61,20 @@ class RowCostsSuite extends AnyFunSuite {
     }
   }
 
+  test(
+    "the shards that tasks read first, whose rows are cheap while hash maps are small, are taken for the others' equals"
+  ) {
+    (1L to 50L).foreach { seed =>
+      val costs = learnt(seed, batches = 12, rowsPerShard = 200, noiseNs = 500.0)(s => if (s < 4) 400.0 else 1000.0)
+      assert(costs.relative.forall(_.take(4).forall(_ == 1.0)), s"seed $seed")
+    }
+  }
+
+  test("cheap shards that are many are known for it") {
+    val costs = learnt(1L, batches = 12, rowsPerShard = 200, noiseNs = 500.0)(s => if (s < 24) 100.0 else 1000.0)
+    assert(costs.relative.get.take(24).forall(c => c > 0.05 && c < 0.3), costs.relative.get.toSeq)
+  }
+
   test("pauses that hit a few shards in a batch, and batches that are slow as a whole, count for nothing") {
     (1L to 50L).foreach { seed =>
       val random = new java.util.Random(seed)
