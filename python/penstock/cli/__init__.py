@@ -12,6 +12,7 @@ from importlib import import_module
 
 from penstock import __version__
 from penstock.api.errors import PenstockError
+from penstock.api.printable import printable
 
 EXTRAS = {"matplotlib": "pictures"}
 """What to install for a package that is missing, where it is not `pyspark`."""
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         status: int = _run(parsed, given)
     except PenstockError as error:
-        print(error, file=sys.stderr)
+        print(printable(str(error), keep="\n"), file=sys.stderr)
         return 2
     return status
 

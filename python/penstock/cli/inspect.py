@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+from penstock.api.printable import printable
 from penstock.state.checkpoint import Checkpoint
 from penstock.state.inspection import Inspection, ShardSummary, by_folder, inspect
 from penstock.state.layout import Places
@@ -38,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(_as_json(inspection, verification), indent=2))
     else:
-        print("\n".join(_as_text(inspection, verification, arguments.shards)))
+        print("\n".join(map(printable, _as_text(inspection, verification, arguments.shards))))
     return 1 if any(problem.needed for problem in problems) else 0
 
 
@@ -120,9 +121,8 @@ def _head(inspection: Inspection) -> list[str]:
     if manifest is None:
         state = "none: no batch has ended"
     else:
-        written = datetime.fromtimestamp(manifest.written_at_ms / 1000, timezone.utc)
         state = (
-            f"after batch {manifest.batch}, generation {manifest.generation}, written {written:%Y-%m-%d %H:%M:%S} UTC; "
+            f"after batch {manifest.batch}, generation {manifest.generation}, written {_time(manifest.written_at_ms)}; "
             + ("Spark has committed " + _or_none(inspection.committed_batch, "batch "))
         )
     kept = f"batches {inspection.batches[0]} to {inspection.batches[-1]}" if inspection.batches else "none"
@@ -140,6 +140,13 @@ def _head(inspection: Inspection) -> list[str]:
             for e in inspection.epochs
         ),
     ]
+
+
+def _time(ms: int) -> str:
+    try:
+        return f"{datetime.fromtimestamp(ms / 1000, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+    except (ValueError, OverflowError, OSError):
+        return f"{ms} ms after 1970, which is no time"
 
 
 def _region(region: int, tasks: int, places: Places) -> str:

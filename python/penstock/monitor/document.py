@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import Any
 
 from penstock.api.errors import PenstockError
+from penstock.api.printable import printable_document
 from penstock.api.progress import report_of
 
 VERSION = 1
@@ -196,7 +197,7 @@ def read(text: str) -> Status:
         ``PENSTOCK_NO_STATUS`` where it is none, or one of another version.
     """
     try:
-        told = json.loads(text)
+        told = printable_document(json.loads(text))
         version = told["version"]
         if version == VERSION:
             return _status(told)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ _T = TypeVar("_T")
 
 PLACE = "state/_penstock"
 FOLDERS = ("epochs", "manifests", "changelogs", "snapshots")
+_NUMBER = re.compile("[0-9]{1,19}")
 _NUMBERED = re.compile(r"[0-9]+-[0-9a-f-]{36}")
 _NAMES = {
     "": re.compile("FORMAT"),
@@ -85,7 +86,7 @@ class Checkpoint:
 
     def epoch_numbers(self) -> list[int]:
         """List the numbers of the epochs on record, in ascending order."""
-        return sorted(int(f.name) for f in self._storage.files(f"{PLACE}/epochs") if f.name.isdigit())
+        return sorted(_numbers(f.name for f in self._storage.files(f"{PLACE}/epochs")))
 
     def epoch(self, number: int) -> Epoch:
         """Read the epoch with a number."""
@@ -99,9 +100,10 @@ class Checkpoint:
         """List the generations of every batch's manifest, both in ascending order."""
         found: dict[int, list[int]] = {}
         for file in self._storage.files(f"{PLACE}/manifests"):
-            batch, _, generation = file.name.partition(".")
-            if batch.isdigit() and generation.isdigit():
-                found.setdefault(int(batch), []).append(int(generation))
+            numbers = [*_numbers(file.name.split("."))]
+            if file.name.count(".") == 1 and len(numbers) == len(("batch", "generation")):
+                batch, generation = numbers
+                found.setdefault(batch, []).append(generation)
         return {batch: sorted(found[batch]) for batch in sorted(found)}
 
     def retained_from(self) -> int:
@@ -186,33 +188,32 @@ class Checkpoint:
 
     def committed_batch(self) -> int | None:
         """Return the newest batch in Spark's commit log."""
-        return max((int(f.name) for f in self._storage.files("commits") if f.name.isdigit()), default=None)
+        return max(_numbers(f.name for f in self._storage.files("commits")), default=None)
 
     def query_id(self) -> str:
         """Return Spark's id of the query; empty where the checkpoint does not tell."""
         try:
             return str(json.loads(self._storage.read("metadata"))["id"])
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return ""
 
     def operator_names(self) -> dict[int, str]:
         """Return the operators' names from Spark's own metadata, as far as it can be read."""
         names = {}
-        for folder in self._storage.folders("state"):
-            if folder.isdigit():
-                try:
-                    versions = self._storage.files(f"state/{folder}/_metadata/v2")
-                    newest = max((int(f.name) for f in versions if f.name.isdigit()), default=None)
-                    path = "metadata" if newest is None else f"v2/{newest}"
-                    lines = self._storage.read(f"state/{folder}/_metadata/{path}").decode().splitlines()
-                    names[int(folder)] = str(json.loads(lines[1])["operatorInfo"]["operatorName"])
-                except (OSError, ValueError, LookupError, TypeError):
-                    continue
+        for operator in _numbers(self._storage.folders("state")):
+            try:
+                versions = self._storage.files(f"state/{operator}/_metadata/v2")
+                newest = max(_numbers(f.name for f in versions), default=None)
+                path = "metadata" if newest is None else f"v2/{newest}"
+                lines = self._storage.read(f"state/{operator}/_metadata/{path}").decode().splitlines()
+                names[operator] = str(json.loads(lines[1])["operatorInfo"]["operatorName"])
+            except (OSError, ValueError, LookupError, TypeError, RecursionError):
+                continue
         return names
 
     def partitions(self, operator_id: int) -> set[int]:
         """List the numbers of the folders of state partitions of an operator."""
-        return {int(name) for name in self._storage.folders(f"state/{operator_id}") if name.isdigit()}
+        return set(_numbers(self._storage.folders(f"state/{operator_id}")))
 
     def all_files(self) -> dict[str, int]:
         """Map the paths of all files of Penstock to their sizes in bytes; those of other programs are left out."""
@@ -240,6 +241,11 @@ class Checkpoint:
             raise _corrupt(path, "more follows where it should end", HEADER_BYTES + length)
         _located(path, 0, lambda: check(body, crc, "body", HEADER_BYTES))
         return _located(path, HEADER_BYTES, lambda: decode_body(body, version))
+
+
+def _numbers(names: Iterable[str]) -> Iterator[int]:
+    """Of the names those that are numbers, as Spark and Penstock write them: decimal, of 64 bits at most."""
+    return (int(name) for name in names if _NUMBER.fullmatch(name))
 
 
 def _located(path: str, base: int, read: Callable[[], _T]) -> _T:

@@ -1,6 +1,8 @@
 """Where a checkpoint's files are: a local folder, or any file system that pyarrow knows."""
 
+import errno
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -48,9 +50,10 @@ class LocalStorage:
         for entry in self._entries(folder):
             try:
                 status = entry.stat()
-            except FileNotFoundError:
-                continue  # deleted by the running query since it was listed
-            if not entry.is_dir():
+            except OSError:
+                continue  # deleted by the running query since it was listed, or a link to nowhere
+            # Pipes and devices are no files of a checkpoint, and who opens one may wait for ever.
+            if stat.S_ISREG(status.st_mode):
                 found.append(StoredFile(entry.name, status.st_size))
         return found
 
@@ -60,7 +63,10 @@ class LocalStorage:
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         """Read a range."""
-        with (self._root / path).open("rb") as file:
+        at = self._root / path
+        if not at.is_file():
+            raise FileNotFoundError(errno.ENOENT, "there is no regular file", str(at))
+        with at.open("rb") as file:
             size = max(os.fstat(file.fileno()).st_size - offset, 0)
             file.seek(offset if size else 0)
             return file.read(size if length is None else min(length, size))

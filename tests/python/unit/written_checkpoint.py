@@ -89,6 +89,7 @@ class Writer:
     snapshots: list[Written | None] = field(default_factory=lambda: [None] * SHARDS)
     retained_from: int = 0
     places: list[int | None] = field(default_factory=list)
+    written_at_ms: int = 1_700_000_000_000
 
     def __post_init__(self) -> None:
         self.write("FORMAT", frame(Kind.FORMAT, varint(SHARDS) + string("a test") + string(QUERY)))
@@ -176,7 +177,7 @@ class Writer:
             + varint(base + 1 if batch else 0)
             + varint(self.retained_from)
             + uuid(UUID(int=7))
-            + struct.pack("<Q", 1_700_000_000_000)
+            + struct.pack("<Q", self.written_at_ms)
         )
         body += varint(SHARDS) + varint(len(containers)) + b"".join(containers)
         body += varint(len(lineages)) + b"".join(uuid(x) for x in lineages)
