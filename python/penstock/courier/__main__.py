@@ -9,7 +9,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +55,8 @@ class Start:
         Of each kind.
     """
 
-    token: str
-    secret: bytes
+    token: str = field(repr=False)
+    secret: bytes = field(repr=False)
     host: str
     transport: str
     encrypted: bool
@@ -106,7 +106,7 @@ def main(folder: Path) -> int:
             lanes = _open(server, start)
         # From here on nothing of this process has a name, so that nothing is left however it ends.
     except (TransportError, OSError) as error:
-        print(f"penstock: this host has no room or no address for a sidecar: {error}", file=sys.stderr)
+        print(f"penstock: there can be no sidecar here: {error}", file=sys.stderr)
         return 1
     finally:
         remove(name)
@@ -116,7 +116,7 @@ def main(folder: Path) -> int:
         else:
             _thread("a lane", courier.answer, lane)
     for transport, listener in offers.listeners.items():
-        _thread(f"listens by {transport}", _accept, listener, courier)
+        _thread(f"listens by {transport}", _accept, listener, courier, transport)
     print("open", flush=True)
     threading.Event().wait()
     return 0
@@ -172,7 +172,7 @@ def _offer(connection: socket.socket, deadline: Deadline) -> Record:
     return decode(bytes(record))
 
 
-def _accept(listener: Listener, courier: Courier) -> None:
+def _accept(listener: Listener, courier: Courier, transport: str) -> None:
     while True:
         try:
             channel = listener.accept(Deadline.after(IDLE_S))
@@ -180,7 +180,11 @@ def _accept(listener: Listener, courier: Courier) -> None:
             continue
         except TransportError:
             return
-        _thread(f"serves {channel.peer}", courier.serve, channel)
+        try:
+            _thread(f"serves {channel.peer}", courier.serve, channel, transport)
+        except RuntimeError:
+            # No more threads: the peer finds the shard elsewhere.
+            channel.close()
 
 
 def _thread(name: str, work: Callable[..., None], *arguments: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from penstock.transport import sealing
 from penstock.transport.channel import Listener, Transport
 from penstock.transport.errors import TransportError
 from penstock.transport.local import Local
@@ -75,6 +76,8 @@ def offer(secret: bytes, bind: str, wanted: str, *, encrypted: bool) -> Offers:
     TransportError
         Not even TCP can be had.
     """
+    if encrypted:
+        sealing.check_available()
     make = _makers(secret, bind, encrypted=encrypted)
     transports: dict[str, Transport] = {}
     listeners: dict[str, Listener] = {}

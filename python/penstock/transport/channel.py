@@ -58,6 +58,8 @@ class Channel:
     release
         Frees its descriptors. Called when no thread uses the channel any more: until then their numbers must not be
         another's.
+    sealed
+        Whether sender and receiver encrypt the data, and find out where they were changed.
     """
 
     def __init__(
@@ -67,11 +69,14 @@ class Channel:
         receiver: SliceReceiver,
         close: Callable[[], None],
         release: Callable[[], None],
+        *,
+        sealed: bool = False,
     ) -> None:
         self.peer = peer
         self._sender = sender
         self._receiver = receiver
         self._close = close
+        self._sealed = sealed
         self._sent = 0
         self._received = 0
         self._failed: TransportError | None = None
@@ -116,7 +121,7 @@ class Channel:
             for part, length in zip(parts, slices.cut(size), strict=True):
                 if len(part) != length:
                     raise ValueError(f"a part of {len(part)} bytes, and {length} were due")
-                self._sender.send(slices.encode(self._sent, size, part), part, deadline)
+                self._sender.send(slices.encode(self._sent, size, part, sealed=self._sealed), part, deadline)
                 self._sent += 1
         except TransportError as error:
             self._failed = error
@@ -126,11 +131,15 @@ class Channel:
             self.close()
             raise
 
-    def receive(self, deadline: Deadline, into: Callable[[int], memoryview] | None = None) -> memoryview:
+    def receive(
+        self, deadline: Deadline, into: Callable[[int], memoryview] | None = None, most: int = MOST_BYTES
+    ) -> memoryview:
         """Wait for a message.
 
         Parameters
         ----------
+        most
+            Bytes that it may have: who sends more breaks off the connection.
         into
             Gives the memory for a message of so many bytes; new memory where there is no such function.
 
@@ -141,16 +150,18 @@ class Channel:
             further.
         """
         whole = _Whole(into or _memory)
-        self.receive_parts(deadline, whole.begin)
+        self.receive_parts(deadline, whole.begin, most)
         return whole.message
 
-    def receive_parts(self, deadline: Deadline, begin: Callable[[int], Landing]) -> None:
+    def receive_parts(self, deadline: Deadline, begin: Callable[[int], Landing], most: int = MOST_BYTES) -> None:
         """Wait for a message, and hand it over while it comes.
 
         Parameters
         ----------
         begin
             Takes the size of the message in bytes; gives what takes its slices.
+        most
+            As in `receive`.
 
         Raises
         ------
@@ -160,7 +171,7 @@ class Channel:
         self._check()
         first = self._receiver.header(deadline)
         try:
-            self._rest(slices.decode(first, self._received), deadline, begin)
+            self._rest(self._decoded(first), deadline, begin, most)
         except TransportError as error:
             self._failed = error
             raise
@@ -190,14 +201,17 @@ class Channel:
         if self._failed is not None:
             raise self._failed
 
-    def _rest(self, first: slices.Slice, deadline: Deadline, begin: Callable[[int], Landing]) -> None:
-        if first.message_bytes > MOST_BYTES:
-            raise PeerBrokenError(f"a message of {first.message_bytes} bytes, and {MOST_BYTES} is the most")
+    def _decoded(self, header: bytes) -> slices.Slice:
+        return slices.decode(header, self._received, sealed=self._sealed)
+
+    def _rest(self, first: slices.Slice, deadline: Deadline, begin: Callable[[int], Landing], most: int) -> None:
+        if first.message_bytes > most:
+            raise PeerBrokenError(f"a message of {first.message_bytes} bytes, and {most} is the most")
         landing = begin(first.message_bytes)
         found = first
         for index, length in enumerate(slices.cut(first.message_bytes)):
             if index > 0:
-                found = slices.decode(self._receiver.header(deadline), self._received)
+                found = self._decoded(self._receiver.header(deadline))
             if (found.message_bytes, found.data_bytes) != (first.message_bytes, length):
                 raise PeerBrokenError(f"slice {found.number} is of another message")
             part = landing.part(length, deadline)

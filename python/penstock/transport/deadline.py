@@ -19,6 +19,10 @@ class Deadline:
         """So many seconds from now."""
         return cls(time.monotonic() + seconds)
 
+    def or_after(self, seconds: float) -> Deadline:
+        """Whichever comes first, this one or so many seconds from now."""
+        return Deadline(min(self.at_s, time.monotonic() + seconds))
+
     def left_s(self, waiting_for: str) -> float:
         """Time that is left, in seconds, above 0.
 

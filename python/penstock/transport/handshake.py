@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from penstock.transport.errors import PeerBrokenError, PeerRefusedError
 
-VERSION = 1
+VERSION = 2
 MAGIC = b"PSTT"
 START = struct.Struct("<4sBBH")
 NONCE_BYTES = 32

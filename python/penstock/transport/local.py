@@ -12,7 +12,7 @@ import mmap
 import os
 import socket
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from penstock.transport import slices, sockets
@@ -43,7 +43,7 @@ class Local(Transport):
         Of the application.
     """
 
-    secret: bytes
+    secret: bytes = field(repr=False)
     name = "local"
     encrypts = False
 

@@ -55,13 +55,15 @@ CONNECTING = b"connecting"
 ACCEPTING = b"accepting"
 
 
-def available() -> bool:
-    """Whether slices can be encrypted here."""
-    try:
-        _aes_gcm()
-    except TransportError:
-        return False
-    return True
+def check_available() -> None:
+    """Find out whether slices can be encrypted here.
+
+    Raises
+    ------
+    TransportError
+        ``PENSTOCK_NO_ENCRYPTION``: the package ``cryptography`` is missing.
+    """
+    _aes_gcm()
 
 
 def _aes_gcm() -> Any:
@@ -70,7 +72,8 @@ def _aes_gcm() -> Any:
     except ImportError:
         raise TransportError(
             "PENSTOCK_NO_ENCRYPTION",
-            "connections must be encrypted, and the Python package cryptography is missing: install it beside penstock",
+            "connections must be encrypted, and the Python package cryptography is missing: pip install "
+            "'penstock[encryption]' where executors run",
         ) from None
     return AESGCM
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.transport.errors import PeerBrokenError
 
-VERSION = 1
+VERSION = 2
 MAGIC = b"PSTS"
 HEADER = struct.Struct("<4sBBHQQII")
 _CHECKED_BYTES = HEADER.size - 4
@@ -32,14 +32,14 @@ class Slice:
     header
         The bytes that are checked with the data.
     checksum
-        Of these, and of the data.
+        Of these, and of the data; None where a seal checks them.
     """
 
     number: int
     message_bytes: int
     data_bytes: int
     header: bytes
-    checksum: int
+    checksum: int | None
 
     def check(self, data: memoryview) -> None:
         """Compare data with the checksum.
@@ -49,7 +49,7 @@ class Slice:
         PeerBrokenError
             They are of something else.
         """
-        if _checksum(self.header, data) != self.checksum:
+        if self.checksum is not None and _checksum(self.header, data) != self.checksum:
             raise PeerBrokenError(f"the checksum of slice {self.number} is wrong")
 
 
@@ -59,19 +59,30 @@ def cut(message_bytes: int) -> list[int]:
     return [SLICE_BYTES] * whole + ([rest] if rest or not whole else [])
 
 
-def encode(number: int, message_bytes: int, data: memoryview) -> bytes:
-    """Write the header of a slice."""
+def encode(number: int, message_bytes: int, data: memoryview, *, sealed: bool = False) -> bytes:
+    """Write the header of a slice.
+
+    Parameters
+    ----------
+    sealed
+        Whether the data are encrypted on their way. The header is not, and must tell nothing of them: a checksum would
+        confirm what somebody guesses.
+    """
+    if sealed:
+        return HEADER.pack(MAGIC, VERSION, 0, 0, number, message_bytes, len(data), 0)
     checked = HEADER.pack(MAGIC, VERSION, 0, 0, number, message_bytes, len(data), 0)[:_CHECKED_BYTES]
     return checked + struct.pack("<I", _checksum(checked, data))
 
 
-def decode(header: bytes, number: int) -> Slice:
+def decode(header: bytes, number: int, *, sealed: bool = False) -> Slice:
     """Read a header.
 
     Parameters
     ----------
     number
         That the slice must have.
+    sealed
+        As in `encode`.
 
     Raises
     ------
@@ -85,7 +96,9 @@ def decode(header: bytes, number: int) -> Slice:
         raise PeerBrokenError(f"slice {found} came, and {number} was due")
     if data_bytes > SLICE_BYTES:
         raise PeerBrokenError(f"a slice of {data_bytes} bytes, and {SLICE_BYTES} is the most")
-    return Slice(found, message_bytes, data_bytes, header[:_CHECKED_BYTES], checksum)
+    if sealed and checksum != 0:
+        raise PeerBrokenError(f"slice {found} is sealed, and has a checksum")
+    return Slice(found, message_bytes, data_bytes, header[:_CHECKED_BYTES], None if sealed else checksum)
 
 
 def _checksum(header: bytes, data: memoryview) -> int:

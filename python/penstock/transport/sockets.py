@@ -11,6 +11,11 @@ from penstock.transport.deadline import Deadline
 from penstock.transport.errors import PeerLateError, PeerLostError, TransportError
 from penstock.transport.handshake import ANSWER_BYTES, HELLO_BYTES, PROOF_BYTES, Accepting, Agreed, Connecting
 
+KEEP_ALIVE = ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3))
+"""After 30 s of silence the peer's host is asked, three times in 30 s at most."""
+HELLO_S = 1.0
+"""In which a peer that has connected says so: its own first word needs no other."""
+
 
 def bind(host: str) -> tuple[socket.socket, str]:
     """Listen for TCP on a port that the system chooses; gives the socket and its address, ``host:port``."""
@@ -38,8 +43,12 @@ def dial(address: str, deadline: Deadline) -> socket.socket:
 
 
 def prepare(connection: socket.socket) -> str:
-    """Let small messages go at once over TCP; gives the peer's address."""
+    """Let small messages go at once over TCP, and find out when a host has vanished; gives the peer's address."""
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    # A host that loses its power says nothing, and nobody may ask anything on this connection for hours.
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in KEEP_ALIVE:
+        connection.setsockopt(socket.IPPROTO_TCP, option, value)
     host, port = connection.getpeername()[:2]
     return f"{host}:{port}"
 
@@ -171,7 +180,8 @@ def shake_accepting(connection: socket.socket, secret: bytes, deadline: Deadline
         The peer is none to talk to.
     """
     side = Accepting(secret, encrypted=encrypted)
-    _say(connection, side.answer(_hear(connection, HELLO_BYTES, deadline)), deadline)
+    hello = _hear(connection, HELLO_BYTES, deadline.or_after(HELLO_S))
+    _say(connection, side.answer(hello), deadline)
     ready, agreed = side.ready(_hear(connection, PROOF_BYTES, deadline))
     _say(connection, ready, deadline)
     return agreed

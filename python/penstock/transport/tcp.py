@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from penstock.transport import sealing, slices, sockets
@@ -30,7 +30,7 @@ class Tcp(Transport):
         Whether what is sent is encrypted; both sides must say the same.
     """
 
-    secret: bytes
+    secret: bytes = field(repr=False)
     host: str = "127.0.0.1"
     encrypted: bool = False
     name = "tcp"
@@ -61,6 +61,7 @@ class Tcp(Transport):
             _Receiver(reading, back),
             partial(sockets.end, connection),
             partial(sockets.close, connection, reading),
+            sealed=agreed.encrypted,
         )
 
     def _seals(self, agreed: Agreed, *, connects: bool) -> tuple[sealing.Seal | None, sealing.Seal | None]:

@@ -57,7 +57,7 @@ class Mpi(Transport):
         ``PENSTOCK_NO_MPI``: there is no library that this can be done with.
     """
 
-    secret: bytes
+    secret: bytes = field(repr=False)
     host: str = "127.0.0.1"
     on_stuck: Callable[[StuckError], None] = field(default=_end_process, compare=False)
     name = "mpi"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from penstock.transport import slices, sockets
@@ -42,7 +42,7 @@ class Verbs(Transport):
         ``PENSTOCK_NO_VERBS``: there is no device, or no library for it.
     """
 
-    secret: bytes
+    secret: bytes = field(repr=False)
     host: str = "127.0.0.1"
     name = "verbs"
     encrypts = False

@@ -186,7 +186,7 @@ def raw(listener):
     return socket.create_connection((host, int(port)))
 
 
-@pytest.mark.parametrize("garbage", [b"", b"GET / HTTP/1.1\r\n\r\n" * 100, bytes(1000), b"PSTT\x02" + bytes(35)])
+@pytest.mark.parametrize("garbage", [b"", b"GET / HTTP/1.1\r\n\r\n" * 100, bytes(1000), b"PSTT\xff" + bytes(35)])
 def test_garbage_is_turned_away(name, listener, garbage):
     with raw(listener) as connection:
         connection.sendall(garbage)

@@ -1,0 +1,215 @@
+"""What somebody can do, and see, who reaches a port and does not know the secret; and peers whose hosts vanish."""
+
+import contextlib
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+from penstock.courier.__main__ import Start
+from penstock.courier.courier import ENVELOPE, MOST_QUESTION_BYTES, Courier, _of_transport
+from penstock.courier.offers import Offers, offer
+from penstock.courier.peers import Peers
+from penstock.transport import listening, slices, sockets
+from penstock.transport.errors import PeerBrokenError, PeerLostError, TransportError
+from penstock.transport.handshake import ANSWER_BYTES, HELLO_BYTES, PROOF_BYTES
+from penstock.transport.local import Local
+from penstock.transport.tcp import Tcp
+from transport_peers import SECRET, soon
+
+
+class Wire:
+    """Carries bytes between a peer and a listener, and keeps what each says."""
+
+    def __init__(self, address: str) -> None:
+        self._to = address
+        self._server, self.address = sockets.bind("127.0.0.1")
+        self.said = {"peer": bytearray(), "listener": bytearray()}
+        threading.Thread(target=self._carry, daemon=True).start()
+
+    def _carry(self) -> None:
+        near, _ = self._server.accept()
+        far = sockets.dial(self._to, soon())
+        for name, out, back in (("peer", near, far), ("listener", far, near)):
+            threading.Thread(target=self._copy, args=(name, out, back), daemon=True).start()
+
+    def _copy(self, name: str, out: socket.socket, back: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := out.recv(1 << 16):
+                self.said[name] += data
+                back.sendall(data)
+
+    def close(self) -> None:
+        self._server.close()
+
+
+def test_headers_of_encrypted_data_tell_nothing_of_them() -> None:
+    transport = Tcp(SECRET, encrypted=True)
+    listener = transport.listen()
+    wire = Wire(listener.address)
+    try:
+        with transport.connect(wire.address, soon()) as near, listener.accept(soon()) as far:
+            for data in (b"balance=000731;name=alice", b"balance=000732;name=alice"):
+                near.send(data, soon())
+                assert far.receive(soon()) == data
+                far.send(data, soon())
+                assert near.receive(soon()) == data
+    finally:
+        wire.close()
+        listener.close()
+    shaken = {"peer": HELLO_BYTES + PROOF_BYTES, "listener": ANSWER_BYTES + PROOF_BYTES}
+    for name, said in wire.said.items():
+        sent = bytes(said[shaken[name] :])
+        length = slices.HEADER.size + 25 + 16
+        assert len(sent) == 2 * length
+        first, second = (sent[at : at + slices.HEADER.size] for at in (0, length))
+        # But for the number of the slice.
+        assert first[:8] + first[16:] == second[:8] + second[16:]
+        assert b"alice" not in sent
+
+
+def test_a_sealed_slice_with_a_checksum_is_refused() -> None:
+    data = memoryview(b"abc")
+    slices.decode(slices.encode(0, 3, data, sealed=True), 0, sealed=True).check(memoryview(b"xyz"))
+    with pytest.raises(PeerBrokenError, match="is sealed, and has a checksum"):
+        slices.decode(slices.encode(0, 3, data), 0, sealed=True)
+
+
+@pytest.fixture(params=[Tcp, Local])
+def transport(request: pytest.FixtureRequest) -> Tcp | Local:
+    made: Tcp | Local = request.param(SECRET)
+    return made
+
+
+def stranger(address: str) -> socket.socket:
+    if address.startswith("@"):
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.connect("\0" + address[1:])
+        return connection
+    return sockets.dial(address, soon())
+
+
+def test_silent_strangers_keep_no_peer_out(transport: Tcp | Local) -> None:
+    listener = transport.listen()
+    with contextlib.ExitStack() as strangers:
+        for i in range(3 * listening.MOST_AT_ONCE):
+            strangers.enter_context(stranger(listener.address))
+            # As long as a peer waits before it goes another way.
+            if i % listening.MOST_AT_ONCE == 0:
+                with transport.connect(listener.address, soon(2)) as near, listener.accept(soon(2)) as far:
+                    near.send(b"hello", soon())
+                    assert far.receive(soon()) == b"hello"
+        with transport.connect(listener.address, soon(2)), listener.accept(soon(2)):
+            pass
+    listener.close()
+
+
+def test_who_says_nothing_is_turned_away_within_seconds() -> None:
+    listener = Tcp(SECRET).listen()
+    with stranger(listener.address) as connection:
+        connection.settimeout(sockets.HELLO_S * 10)
+        assert connection.recv(1) == b""
+    listener.close()
+
+
+class Threads:
+    """No more threads can be started, for a while."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.refused = 0
+        self.full = False
+        start = threading.Thread.start
+
+        def starting(thread: threading.Thread) -> None:
+            if self.full and thread.name != "pytest":
+                self.refused += 1
+                raise RuntimeError("can't start new thread")
+            start(thread)
+
+        monkeypatch.setattr(threading.Thread, "start", starting)
+
+
+def test_a_listener_outlives_a_want_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = Threads(monkeypatch)
+    transport = Tcp(SECRET)
+    listener = transport.listen()
+    threads.full = True
+    for _ in range(2 * listening.MOST_AT_ONCE):
+        with stranger(listener.address) as connection:
+            connection.settimeout(20)
+            assert connection.recv(1) == b""
+    assert threads.refused >= 2 * listening.MOST_AT_ONCE
+    threads.full = False
+    with transport.connect(listener.address, soon()), listener.accept(soon()):
+        pass
+    listener.close()
+
+
+def test_peers_that_are_proven_and_not_taken_do_not_pile_up(transport: Tcp | Local) -> None:
+    listener = transport.listen()
+    with contextlib.ExitStack() as peers:
+        for _ in range(listening.MOST_AT_ONCE + 8):
+            peers.enter_context(transport.connect(listener.address, soon()))
+        taken = 0
+        with contextlib.suppress(TransportError):
+            while True:
+                listener.accept(soon(0.5)).close()
+                taken += 1
+        # Some of the last may have proved themselves when the first had been taken.
+        assert 0 < taken < listening.MOST_AT_ONCE + 8
+    listener.close()
+
+
+@pytest.fixture
+def served() -> Iterator[tuple[Tcp, str]]:
+    """A courier that serves one peer."""
+    transport = Tcp(SECRET)
+    listener = transport.listen()
+    courier = Courier(Peers(Offers({}, {})))
+
+    def serve() -> None:
+        courier.serve(listener.accept(soon()), "tcp")
+
+    threading.Thread(target=serve, daemon=True).start()
+    yield transport, listener.address
+    listener.close()
+
+
+def test_a_question_that_is_too_long_ends_the_connection_before_it_is_taken(served: tuple[Tcp, str]) -> None:
+    transport, address = served
+    with transport.connect(address, soon()) as channel:
+        with contextlib.suppress(PeerLostError):
+            channel.send(bytes(ENVELOPE.size + MOST_QUESTION_BYTES + 1), soon())
+        with pytest.raises(PeerLostError):
+            channel.receive(soon())
+
+
+def test_hosts_that_vanish_are_found_out() -> None:
+    server, address = sockets.bind("127.0.0.1")
+    with server, sockets.dial(address, soon()) as connection:
+        assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 0
+        sockets.prepare(connection)
+        assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        idle, interval, count = (connection.getsockopt(socket.IPPROTO_TCP, option) for option, _ in sockets.KEEP_ALIVE)
+        assert idle + interval * count <= 60
+
+
+def test_memory_of_this_host_is_named_by_processes_of_this_host_only() -> None:
+    question = ENVELOPE.pack(1, 0, 0, 4711, 9, 30_000, 77) + b"which shards?"
+    assert _of_transport(question, "local") == question
+    assert _of_transport(question, "tcp") == ENVELOPE.pack(1, 0, 0, 0, 0, 30_000, 0) + b"which shards?"
+    assert _of_transport(b"short", "tcp") == b"short"
+
+
+def test_encryption_that_cannot_be_had_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers.aead", None)
+    with pytest.raises(TransportError, match=r"penstock\[encryption\]") as refused:
+        offer(SECRET, "127.0.0.1", "auto", encrypted=True)
+    assert refused.value.error_class == "PENSTOCK_NO_ENCRYPTION"
+
+
+def test_secrets_are_not_shown() -> None:
+    start = Start("0" * 64, b"hidden", "127.0.0.1", "auto", encrypted=False, lanes=4)
+    assert "hidden" not in repr((start, Tcp(b"hidden"), Local(b"hidden")))
+    assert "0" * 64 not in repr(start)
