@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from penstock.transport import sockets
@@ -20,6 +21,8 @@ _LENGTH = struct.Struct("<H")
 _MOST_NAME_BYTES = 1024
 _LOOK_S = 0.02
 _UNBLOCK_S = 5.0
+_CHECK_S = 1.0
+"""In which the peer proves itself once more."""
 
 
 class StuckError(TransportError):
@@ -36,8 +39,14 @@ class Meetings:
         self._port = mpi().Open_port()
         self._turn = threading.Lock()
 
-    def accept(self, control: socket.socket, deadline: Deadline) -> Any:
+    def accept(self, control: socket.socket, deadline: Deadline, check: Callable[[Any, Deadline], None]) -> Any:
         """Tell the peer the port, and wait for it there; gives the communicator.
+
+        Parameters
+        ----------
+        check
+            Finds out whether a communicator is with the peer: the library takes whoever comes to the port. Raises a
+            `TransportError` where it is not; the next one is looked at then.
 
         Raises
         ------
@@ -51,7 +60,14 @@ class Meetings:
         try:
             name = self._port.encode()
             sockets.write(control, [memoryview(_LENGTH.pack(len(name)) + name)], deadline, "the peer to connect")
-            return self._wait(_Accept(self._port), control, deadline)
+            while True:
+                communicator = self._wait(_Accept(self._port), control, deadline)
+                try:
+                    check(communicator, deadline.or_after(_CHECK_S))
+                except TransportError:
+                    communicator.Free()
+                else:
+                    return communicator
         finally:
             self._turn.release()
 

@@ -7,6 +7,7 @@ memory.
 
 from __future__ import annotations
 
+import hmac
 import os
 import socket
 import threading
@@ -19,7 +20,8 @@ from typing import Any
 from penstock.transport import slices, sockets
 from penstock.transport.channel import Channel, Listener, Transport
 from penstock.transport.deadline import Deadline
-from penstock.transport.errors import PeerLateError, PeerLostError, TransportError
+from penstock.transport.errors import PeerLateError, PeerLostError, PeerRefusedError, TransportError
+from penstock.transport.handshake import PROOF_BYTES, Agreed
 from penstock.transport.listening import SocketListener
 from penstock.transport.mpi.library import mpi
 from penstock.transport.mpi.meeting import Meetings, StuckError, connect
@@ -30,6 +32,8 @@ _LOOK_S = 0.005
 """Between two looks whether the peer lives."""
 _LAST_S = 0.1
 """For what the peer had sent before it died."""
+_CONNECTING, _ACCEPTING = b"connecting", b"accepting"
+"""Who proves itself."""
 _abandoned: list[tuple[Any, memoryview]] = []
 """Operations that never end: the library may still touch their memory."""
 
@@ -77,9 +81,10 @@ class Mpi(Transport):
 
     def _accept(self, meetings: Meetings) -> Callable[[socket.socket, Deadline], Any]:
         def meet(control: socket.socket, deadline: Deadline) -> Any:
-            sockets.shake_accepting(control, self.secret, deadline, encrypted=False)
+            agreed = sockets.shake_accepting(control, self.secret, deadline, encrypted=False)
+            check = partial(self._check, control=control, agreed=agreed, own=_ACCEPTING, its=_CONNECTING)
             try:
-                return meetings.accept(control, deadline)
+                return meetings.accept(control, deadline, check)
             except StuckError as error:
                 self.on_stuck(error)
                 raise
@@ -87,8 +92,29 @@ class Mpi(Transport):
         return meet
 
     def _connect(self, control: socket.socket, deadline: Deadline) -> Any:
-        sockets.shake_connecting(control, self.secret, deadline, encrypted=False)
-        return connect(control, deadline)
+        agreed = sockets.shake_connecting(control, self.secret, deadline, encrypted=False)
+        communicator = connect(control, deadline)
+        try:
+            self._check(communicator, deadline, control=control, agreed=agreed, own=_CONNECTING, its=_ACCEPTING)
+        except TransportError:
+            communicator.Free()
+            raise
+        return communicator
+
+    def _check(
+        self, communicator: Any, deadline: Deadline, *, control: socket.socket, agreed: Agreed, own: bytes, its: bytes
+    ) -> None:
+        """Prove over the communicator itself that it is of the connection, and see the peer do the same."""
+        communicator.Set_errhandler(mpi().ERRORS_RETURN)
+        line = _Line(communicator, control)
+        line.run("Isend", memoryview(bytearray(self._proof(own, agreed))), deadline, "the peer to prove itself")
+        proof = memoryview(bytearray(PROOF_BYTES))
+        line.run("Irecv", proof, deadline, "the peer to prove itself")
+        if not hmac.compare_digest(proof, self._proof(its, agreed)):
+            raise PeerRefusedError("somebody else has connected by MPI in the peer's place")
+
+    def _proof(self, who: bytes, agreed: Agreed) -> bytes:
+        return hmac.digest(self.secret, b"penstock mpi " + who + b" " + agreed.transcript, "sha256")
 
     def _channel(
         self, control: socket.socket, deadline: Deadline, *, meet: Callable[[socket.socket, Deadline], Any]
@@ -97,7 +123,6 @@ class Mpi(Transport):
             peer = sockets.prepare(control)
             communicator = meet(control, deadline)
             reading = control.dup()
-        communicator.Set_errhandler(mpi().ERRORS_RETURN)
         line = _Line(communicator, control)
 
         def release() -> None:

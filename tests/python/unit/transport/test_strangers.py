@@ -2,8 +2,10 @@
 
 import contextlib
 import socket
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -15,8 +17,10 @@ from penstock.transport import listening, slices, sockets
 from penstock.transport.errors import PeerBrokenError, PeerLostError, TransportError
 from penstock.transport.handshake import ANSWER_BYTES, HELLO_BYTES, PROOF_BYTES
 from penstock.transport.local import Local
+from penstock.transport.mpi import Mpi
+from penstock.transport.mpi.library import mpi
 from penstock.transport.tcp import Tcp
-from transport_peers import SECRET, soon
+from transport_peers import SECRET, TRANSPORTS, Peer, soon
 
 
 class Wire:
@@ -213,3 +217,36 @@ def test_secrets_are_not_shown() -> None:
     start = Start("0" * 64, b"hidden", "127.0.0.1", "auto", encrypted=False, lanes=4)
     assert "hidden" not in repr((start, Tcp(b"hidden"), Local(b"hidden")))
     assert "0" * 64 not in repr(start)
+
+
+ROGUE = """
+import sys, time
+from penstock.transport.mpi.library import mpi
+print("here", flush=True)
+mpi().COMM_SELF.Connect(sys.argv[1])
+print("is connected", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif("mpi" not in TRANSPORTS, reason="this run leaves MPI out")
+def test_who_waits_at_the_port_of_mpi_does_not_take_a_peers_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    ports = []
+    library = mpi()
+    opened = library.Open_port
+    monkeypatch.setattr(library, "Open_port", lambda: ports.append(opened()) or ports[-1])
+    listener = Mpi(SECRET).listen()
+    command = [sys.executable, "-c", ROGUE, *ports]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as rogue, contextlib.closing(listener):
+        try:
+            assert rogue.stdout is not None
+            assert rogue.stdout.readline().strip() == "here"
+            # In the library's queue, before the peer.
+            time.sleep(1.0)
+            with Peer("mpi", listener.address, "echo") as peer, listener.accept(soon()) as channel:
+                assert peer.says() == "connected"
+                channel.send(b"hello", soon())
+                assert channel.receive(soon()) == b"hello"
+            assert rogue.stdout.readline().strip() == "is connected"
+        finally:
+            rogue.kill()
