@@ -53,6 +53,8 @@ class Start:
         Whether what leaves this host must be.
     lanes
         Of each kind.
+    authenticated
+        Whether nobody may reach it who does not know the secret.
     """
 
     token: str = field(repr=False)
@@ -61,6 +63,7 @@ class Start:
     transport: str
     encrypted: bool
     lanes: int
+    authenticated: bool = False
 
 
 def read_start(line: str) -> Start:
@@ -79,6 +82,7 @@ def read_start(line: str) -> Start:
         str(told["transport"]),
         bool(told["encrypted"]),
         int(told["lanes"]),
+        bool(told.get("authenticated", False)),
     )
     if len(start.token) != TOKEN_CHARS or not start.secret or not 0 < start.lanes <= MOST_LANES:
         raise ValueError("token, secret or lanes")
@@ -100,7 +104,13 @@ def main(folder: Path) -> int:
     try:
         # Before anything that takes time: who starts this process waits for the name.
         with listen(name, 2 * MOST_LANES) as server:
-            offers = offer(start.secret, start.host, start.transport, encrypted=start.encrypted)
+            offers = offer(
+                start.secret,
+                start.host,
+                start.transport,
+                encrypted=start.encrypted,
+                authenticated=start.authenticated,
+            )
             courier = Courier(Peers(offers))
             print(f"ready {json.dumps(_introduction(offers))}", flush=True)
             lanes = _open(server, start)

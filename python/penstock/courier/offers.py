@@ -57,7 +57,7 @@ class Offers:
                 yield name, peer[name]
 
 
-def offer(secret: bytes, bind: str, wanted: str, *, encrypted: bool) -> Offers:
+def offer(secret: bytes, bind: str, wanted: str, *, encrypted: bool, authenticated: bool = False) -> Offers:
     """Offer what is wanted and can be had, and TCP in any case.
 
     Parameters
@@ -70,6 +70,9 @@ def offer(secret: bytes, bind: str, wanted: str, *, encrypted: bool) -> Offers:
         ``auto``, or the name of a transport.
     encrypted
         Whether what leaves this process must be: a transport that cannot is not offered.
+    authenticated
+        Whether nobody may reach this process who does not know the secret: a transport whose library takes what anybody
+        sends is not offered.
 
     Raises
     ------
@@ -83,7 +86,7 @@ def offer(secret: bytes, bind: str, wanted: str, *, encrypted: bool) -> Offers:
     listeners: dict[str, Listener] = {}
     missing: dict[str, str] = {}
     for name in BEST_FIRST:
-        if reason := _not_wanted(name, wanted, encrypted):
+        if reason := _not_wanted(name, wanted, encrypted=encrypted, authenticated=authenticated):
             missing[name] = reason
             continue
         try:
@@ -128,9 +131,11 @@ def host() -> str:
     return f"{boot}/{Path('/proc/self/ns/net').stat().st_ino}/{os.getuid()}"
 
 
-def _not_wanted(name: str, wanted: str, encrypted: bool) -> str:
+def _not_wanted(name: str, wanted: str, *, encrypted: bool, authenticated: bool) -> str:
     if encrypted and name != FALLBACK:
         return "what the executors tell each other must be encrypted, and it cannot do that"
+    if authenticated and name == "mpi":
+        return "spark.authenticate is set, and the port of an MPI library takes packets of anybody"
     if name in (wanted, FALLBACK):
         return ""
     if wanted != AUTO:

@@ -213,6 +213,14 @@ def test_encryption_that_cannot_be_had_is_not_offered(monkeypatch: pytest.Monkey
     assert refused.value.error_class == "PENSTOCK_NO_ENCRYPTION"
 
 
+def test_mpi_is_not_offered_where_strangers_must_be_kept_out() -> None:
+    offers = offer(SECRET, "127.0.0.1", "mpi", encrypted=False, authenticated=True)
+    for listener in offers.listeners.values():
+        listener.close()
+    assert set(offers.listeners) == {"tcp"}
+    assert offers.missing["mpi"] == "spark.authenticate is set, and the port of an MPI library takes packets of anybody"
+
+
 def test_secrets_are_not_shown() -> None:
     start = Start("0" * 64, b"hidden", "127.0.0.1", "auto", encrypted=False, lanes=4)
     assert "hidden" not in repr((start, Tcp(b"hidden"), Local(b"hidden")))

@@ -27,6 +27,8 @@ import org.slf4j.LoggerFactory
  *   that is wanted, or `auto`
  * @param encrypted
  *   whether what leaves the process must be
+ * @param authenticated
+ *   whether nobody may reach the process who does not know the secret
  * @param lanes
  *   questions of this executor, and of others to it, that are answered side by side
  */
@@ -35,6 +37,7 @@ final case class CourierSettings(
     host: String,
     transport: String,
     encrypted: Boolean,
+    authenticated: Boolean,
     lanes: Int
 )
 
@@ -295,6 +298,7 @@ object CourierProcess {
     .put("host", settings.host)
     .put("transport", settings.transport)
     .put("encrypted", settings.encrypted)
+    .put("authenticated", settings.authenticated)
     .put("lanes", settings.lanes)
 
   private def introduced(said: String): Introduction = {

@@ -35,7 +35,8 @@ object TravelSettings {
    */
   def of(conf: SparkConf, secret: String): CourierSettings = {
     // Where Spark has a secret, who does not know it must not get in.
-    val known = if (conf.getBoolean("spark.authenticate", false)) SparkEnv.get.securityManager.getSecretKey() else ""
+    val authenticated = conf.getBoolean("spark.authenticate", false)
+    val known = if (authenticated) SparkEnv.get.securityManager.getSecretKey() else ""
     val mac = Mac.getInstance(Algorithm)
     mac.init(new SecretKeySpec(s"$known$secret".getBytes(UTF_8), Algorithm))
     CourierSettings(
@@ -43,6 +44,7 @@ object TravelSettings {
       Utils.localHostName(),
       Settings.application(Settings.Transport, conf.getAll.toMap),
       Encrypting.exists(conf.getBoolean(_, false)),
+      authenticated,
       Lanes
     )
   }

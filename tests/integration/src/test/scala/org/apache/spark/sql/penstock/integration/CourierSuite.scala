@@ -21,7 +21,7 @@ class CourierSuite extends AnyFunSuite {
   private val secret = "of one application".getBytes(UTF_8)
 
   private def settings(transport: String) =
-    CourierSettings(secret, "127.0.0.1", transport, encrypted = false, lanes = 2)
+    CourierSettings(secret, "127.0.0.1", transport, encrypted = false, authenticated = false, lanes = 2)
 
   /** Answers a number with so many bytes, in two parts. */
   private object Numbers extends Giver {
