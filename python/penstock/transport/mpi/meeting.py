@@ -17,6 +17,11 @@ from penstock.transport.deadline import Deadline
 from penstock.transport.errors import PeerBrokenError, PeerLateError, PeerLostError, TransportError
 from penstock.transport.mpi.library import CONNECT_S, mpi
 
+_COMES_AND_GOES = (
+    "import sys; sys.path[:] = [place for place in sys.path if place]; "
+    "from penstock.transport.mpi.meeting import come_and_go; come_and_go(sys.argv[1])"
+)
+"""Without the working directory, which may be anybody's."""
 _LENGTH = struct.Struct("<H")
 _MOST_NAME_BYTES = 1024
 _LOOK_S = 0.02
@@ -148,7 +153,7 @@ def _unblock(port: str) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PMI_")}
     try:
         subprocess.run(
-            [sys.executable, "-m", "penstock.transport.mpi.meeting", port],
+            [sys.executable, "-c", _COMES_AND_GOES, port],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -160,9 +165,10 @@ def _unblock(port: str) -> None:
         return
 
 
-if __name__ == "__main__":
+def come_and_go(port: str) -> None:
+    """Connect to a port, and end the process."""
     try:
-        _connect(sys.argv[1])
+        _connect(port)
     finally:
         # Without a word to the library, which would wait for the other side.
         os._exit(0)

@@ -84,9 +84,13 @@ final class PythonProcess private (val process: Process, val folder: Path, clock
 object PythonProcess {
   private val EndMs = 2000L
   private val TokenBytes = 32
+  private val Secrets = Seq("_SPARK_AUTH_SECRET")
+
+  /** The name of a Unix socket has 107 bytes, of which a folder's random number and a socket's own name take 45. */
+  private val MostParentChars = 60
 
   /**
-   * Starts a process.
+   * Starts a process, without the secrets that Spark gives its own by the environment.
    *
    * @param command
    *   the program and its arguments before the folder
@@ -94,16 +98,29 @@ object PythonProcess {
    *   where it cannot be started
    */
   def start(command: Seq[String], clock: ScheduledExecutorService): PythonProcess = {
-    val folder = Files.createTempDirectory(
-      "penstock-",
-      PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))
-    )
-    try new PythonProcess(new ProcessBuilder((command :+ folder.toString): _*).start(), folder, clock)
-    catch {
+    val folder =
+      try newFolder()
+      catch { case e: IOException => throw new SidecarFailure(s"there is no folder for temporary files: $e", e) }
+    try {
+      val builder = new ProcessBuilder((command :+ folder.toString): _*)
+      Secrets.foreach(builder.environment.remove(_))
+      new PythonProcess(builder.start(), folder, clock)
+    } catch {
       case e: IOException =>
         remove(folder)
         throw new SidecarFailure(e.getMessage, e)
     }
+  }
+
+  /** A folder that nobody else may enter, whose name is short enough for that of a socket in it. */
+  private def newFolder(): Path = {
+    val usual = Path.of(System.getProperty("java.io.tmpdir"))
+    val parent = if (usual.toString.length <= MostParentChars) usual else Path.of("/tmp")
+    Files.createTempDirectory(
+      parent,
+      "penstock-",
+      PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))
+    )
   }
 
   /** 64 hexadecimal digits that nobody else knows. */

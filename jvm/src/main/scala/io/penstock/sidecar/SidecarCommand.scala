@@ -7,6 +7,14 @@ object SidecarCommand {
   private val Auto = Settings.Python.default
 
   /**
+   * Runs a module as `-m` does, but for the working directory, which `-m` searches before the standard library: it may be a
+   * folder that others write to, or that the application's own files are in. Option `-P` is Python 3.11's.
+   */
+  private val WithoutWorkingDirectory =
+    "import sys; sys.path[:] = [place for place in sys.path if place]; sys.argv[:] = sys.argv[2:]; import runpy; " +
+      "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
+
+  /**
    * The program and its arguments, for the driver's.
    *
    * @param conf
@@ -40,7 +48,7 @@ object SidecarCommand {
 
   private def python(conf: Map[String, String], others: Iterable[String], module: String): Seq[String] = {
     val set = Some(Settings.application(Settings.Python, conf)).filter(_ != Auto)
-    Seq((set ++ others).find(_.nonEmpty).getOrElse("python3"), "-m", module)
+    Seq((set ++ others).find(_.nonEmpty).getOrElse("python3"), "-c", WithoutWorkingDirectory, "-m", module)
   }
 
   /** What a user can do where it does not start. */

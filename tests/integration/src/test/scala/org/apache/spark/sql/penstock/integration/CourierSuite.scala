@@ -12,6 +12,7 @@ import scala.util.Using
 import org.apache.spark.sql.penstock.integration.harness.CommandLine
 
 import io.penstock.courier._
+import io.penstock.sidecar.SidecarCommand
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The executor's side of real sidecars, which carry questions from one to the other. */
@@ -236,6 +237,31 @@ class CourierSuite extends AnyFunSuite {
       assert(e.getMessage.contains("its package penstock is of version 0.0.9, and this jar of 0.1.0"))
     } finally clock.shutdownNow(): Unit
     assert(sidecars.isEmpty)
+  }
+
+  test("a folder for temporary files with a long name, such as YARN gives its containers") {
+    val usual = System.getProperty("java.io.tmpdir")
+    val long = Files.createDirectories(Files.createTempDirectory("penstock-yarn").resolve("c" * 60).resolve("t" * 90))
+    System.setProperty("java.io.tmpdir", long.toString)
+    try Using.resource(new Executor("local"))(executor => assert(executor.introduced().addresses.contains("local")))
+    finally System.setProperty("java.io.tmpdir", usual): Unit
+  }
+
+  test("modules of the working directory are not those that a sidecar imports") {
+    val shared = Files.createTempDirectory("penstock-shared")
+    Seq("hmac", "json", "penstock", "numba", "queue").foreach { name =>
+      Files.writeString(shared.resolve(s"$name.py"), "import os; os._exit(3)\n")
+    }
+    val conf = Map("spark.penstock.python" -> CommandLine.python.toString)
+    Seq(SidecarCommand.of(conf, Map.empty), SidecarCommand.ofExecutor(conf, Map.empty)).foreach { command =>
+      val folder = Files.createTempDirectory("penstock-")
+      val builder = new ProcessBuilder((command :+ folder.toString): _*).directory(shared.toFile).redirectErrorStream(true)
+      val process = builder.start()
+      process.getOutputStream.close()
+      val said = new String(process.getInputStream.readAllBytes(), UTF_8)
+      // It was told nothing.
+      assert(process.waitFor() == 2, said)
+    }
   }
 
   test("a wrong setting is an error of the sidecar") {

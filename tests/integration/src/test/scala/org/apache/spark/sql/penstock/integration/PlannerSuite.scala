@@ -80,7 +80,7 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
   private def withPython(python: Path): classic.SparkSession =
     application(Applications.Plugin ++ Map("spark.penstock.python" -> python.toString, "spark.penstock.shards" -> "16"))
 
-  /** A program in the place of Python that behaves as the script says; it is given `-m penstock.sidecar FOLDER`. */
+  /** A program in the place of Python that behaves as the script says; its last argument is the folder. */
   private def program(script: String): Path = {
     val file = newDirectory("program").resolve("sidecar")
     Files.writeString(file, s"#!${CommandLine.python}\n$script\n")
@@ -130,7 +130,7 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
     """import os, socket, sys
       |sys.stdin.readline()
       |server = socket.socket(socket.AF_UNIX)
-      |server.bind(os.path.join(sys.argv[3], "driver.sock"))
+      |server.bind(os.path.join(sys.argv[-1], "driver.sock"))
       |server.listen(1)
       |print("ready", flush=True)
       |connection, _ = server.accept()
@@ -208,7 +208,7 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
         |    raise ZeroDivisionError("on purpose")
         |planner._tasks = fails_on_purpose
         |from penstock.sidecar.__main__ import main
-        |sys.exit(main(Path(sys.argv[3])))
+        |sys.exit(main(Path(sys.argv[-1])))
         |""".stripMargin
     Logged.warningsOf(classOf[Sidecar]) { warnings =>
       running(program(script)) { running =>
