@@ -102,9 +102,12 @@ format: setup ## formats all sources
 	$(PYTHON) -m ruff check --fix
 	$(SBT) scalafmtAll scalafmtSbt
 
-wheel: setup ## the wheel, with the jar of every Spark that was built
+wheel: setup ## the wheel, with the jar of every Spark that was built, and the checksums of both
 	rm -rf build dist
+	mkdir -p .work
 	$(PYTHON) -m pip --disable-pip-version-check --quiet wheel --no-deps --no-build-isolation --wheel-dir dist .
+	(cd dist && sha256sum penstock-*.whl && cd ../python/penstock/jars && sha256sum *.jar) >.work/SHA256SUMS
+	mv .work/SHA256SUMS dist/
 	@ls dist
 
 docs: setup ## writes what is generated from the registries of settings and metrics

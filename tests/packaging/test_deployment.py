@@ -55,6 +55,9 @@ def test_the_executor_pod_is_one_of_kubernetes():
     pod["metadata"]["name"] = "executor"
     pod["spec"]["containers"][0]["image"] = "spark"
     kubernetes_validate.validate(pod, kubernetes_validate.latest_version(), strict=True)
+    security = pod["spec"]["containers"][0]["securityContext"]
+    assert security["allowPrivilegeEscalation"] is False
+    assert pod["spec"]["securityContext"]["runAsNonRoot"] is True
     pod["spec"]["volumes"][0]["emptyDir"]["sizelimit"] = "1Gi"
     with pytest.raises(kubernetes_validate.ValidationError):
         kubernetes_validate.validate(pod, kubernetes_validate.latest_version(), strict=True)
@@ -82,11 +85,23 @@ def test_the_init_script_installs_what_lies_beside_it(installation, wheel, tmp_p
         script = CONF / "databricks/init.sh"
         return subprocess.run(["bash", script], env=environment, capture_output=True, text=True, check=False)  # noqa: S607
 
-    refused = run()
-    assert refused.returncode == 1
-    assert f"one wheel is expected in {files}" in refused.stderr
+    def refused(why):
+        completed = run()
+        assert completed.returncode == 1
+        assert why in completed.stderr
+        assert not list(jars.iterdir())
+
+    refused(f"one wheel is expected in {files}")
     shutil.copy(wheel, files)
-    jar = next((installation.site / "penstock/jars").glob("penstock-spark-*.jar"))
+    refused(f"one jar is expected in {files}")
+    jar = next((installation.site / "penstock/jars").glob("penstock-spark-4.2*.jar"))
+    shutil.copy(jar, files)
+    refused(f"{wheel.name} is not the one that {files}/SHA256SUMS names")
+    shutil.copy(wheel.with_name("SHA256SUMS"), files)
+    shutil.copy(CONF / "databricks/requirements.txt", files)
+    with (files / jar.name).open("ab") as cut:
+        cut.write(b"?")
+    refused(f"{jar.name} is not the one that {files}/SHA256SUMS names")
     shutil.copy(jar, files)
     done = run()
     assert done.returncode == 0, done.stderr
