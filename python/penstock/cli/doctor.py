@@ -9,16 +9,21 @@ from dataclasses import asdict
 
 from penstock.diagnosis.judgement import Judgement, State, judge
 from penstock.diagnosis.machine import look
+from penstock.diagnosis.security import encryption_lacks, judge_security
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
+    parser.add_argument(
+        "--security", action="store_true", help="judge what of SECURITY.md holds, by spark-defaults.conf"
+    )
     parser.add_argument("--json", action="store_true", help="print a JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Look, judge and print."""
-    judgements = judge(look())
+    machine = look()
+    judgements = judge_security(machine) if arguments.security else [*judge(machine), *encryption_lacks(machine)]
     if arguments.json:
         print(json.dumps({"judgements": [{**asdict(j), "state": j.state.value} for j in judgements]}, indent=1))
     else:

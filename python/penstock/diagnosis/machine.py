@@ -118,6 +118,8 @@ class Machine:
     lacking
         For each part of PySpark in `NEEDS`, the packages that it lacks in the Python of executors, and why one that is
         there does not do; nothing where there is no Spark.
+    encryption_error
+        Why the Python of executors cannot encrypt; empty where it can.
     """
 
     python: str
@@ -135,6 +137,7 @@ class Machine:
     sidecars: tuple[SidecarPython, ...] = ()
     own_python: str = sys.executable
     lacking: dict[str, dict[str, str]] = field(default_factory=dict)
+    encryption_error: str = ""
 
 
 def look() -> Machine:
@@ -158,6 +161,7 @@ def look() -> Machine:
         _transports(),
         sidecars=tuple(_sidecar(beside, program) for beside, program in programs.items()),
         lacking={} if home is None else _lacking(programs["executors"], home),
+        encryption_error=_answer(programs["executors"], "import cryptography.hazmat.primitives.ciphers.aead")[1],
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from penstock import cli
 from penstock.diagnosis.judgement import PLUGIN, PROVIDER_KEY, TRANSPORT_KEY, State, judge
 from penstock.diagnosis.machine import Machine, SidecarPython, look, read_defaults, sidecar_programs
+from penstock.diagnosis.security import encryption_lacks, judge_security
 
 WELL = Machine(
     python="3.11.7",
@@ -178,3 +179,53 @@ def test_the_command(monkeypatch, tmp_path, capsys):
     assert f"{'':26}costs: sessions that do not call penstock.configure run plain Spark" in printed
     assert "WRONG  setting" in printed
     assert "Did you mean spark.penstock.shards?" in printed
+
+
+PROTECTED = {
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
+    "spark.acls.enable": "true",
+    "spark.penstock.report.keys": "false",
+}
+
+
+def test_security_that_holds():
+    assert {j.state for j in judge_security(replace(WELL, defaults=PROTECTED))} == {State.OK}
+    assert not list(encryption_lacks(replace(WELL, defaults=PROTECTED)))
+
+
+@pytest.mark.parametrize(
+    ("defaults", "error", "what", "state", "found"),
+    [
+        ({**PROTECTED, "spark.authenticate": "false"}, "", "authentication", State.OFF, "is not set"),
+        ({**PROTECTED, "spark.network.crypto.enabled": "no"}, "", "encryption", State.OFF, "not encrypted"),
+        (PROTECTED, "No module named 'cryptography'", "encryption", State.WRONG, "No module named 'cryptography'"),
+        ({**PROTECTED, "spark.acls.enable": "false"}, "", "status", State.OFF, "is open"),
+        ({**PROTECTED, "spark.penstock.report.keys": "true"}, "", "keys in logs", State.OFF, "by their values"),
+        ({**PROTECTED, TRANSPORT_KEY: "mpi"}, "", "mpi", State.OFF, "refused"),
+    ],
+)
+def test_security_that_does_not_hold(defaults, error, what, state, found):
+    judged = judge_security(replace(WELL, defaults=defaults, encryption_error=error))
+    (wrong,) = [j for j in judged if j.state is not State.OK]
+    assert (wrong.what, wrong.state) == (what, state)
+    assert found in wrong.found
+    assert wrong.remedy
+    assert wrong.costs
+
+
+def test_mpi_among_strangers():
+    judged = judge_security(replace(WELL, defaults={TRANSPORT_KEY: "mpi"}))
+    assert [j.found for j in judged if j.what == "mpi"] == [
+        "listens at all addresses of the host, and takes what anybody sends"
+    ]
+
+
+def test_encryption_that_is_wanted_and_cannot_be_had_is_told_without_asking(capsys, monkeypatch):
+    machine = replace(WELL, defaults={**WELL.defaults, **PROTECTED}, encryption_error="No module named 'cryptography'")
+    monkeypatch.setattr("penstock.cli.doctor.look", lambda: machine)
+    assert cli.main(["doctor"]) == 1
+    assert "pip install 'penstock[encryption]'" in capsys.readouterr().out
+    monkeypatch.setattr("penstock.cli.doctor.look", lambda: WELL)
+    assert cli.main(["doctor", "--security"]) == 0
+    assert "authentication" in capsys.readouterr().out
