@@ -191,7 +191,7 @@ final class CourierProcess private (python: PythonProcess, memories: LaneMemorie
   /** Answers on a lane until it ends. */
   private def give(lane: Lane, giver: Giver): Unit =
     try while (true) {
-        val (place, question) = lane.receive(in => (Envelope.read(in), in.takeAll()))
+        val (place, question) = lane.receive(in => (Envelope.read(in), in.takeAll()), MostGivenBytes)
         val answer =
           try giver.give(question)
           catch { case NonFatal(e) => Left(e.toString) }
@@ -263,6 +263,9 @@ object CourierProcess {
 
   /** A question has a mebibyte with the peer's addresses. */
   private val MostPayloadBytes = 512 << 10
+
+  /** Of another executor's question with its envelope: a sidecar takes no longer ones from others. */
+  private val MostGivenBytes = 2L << 20
 
   /**
    * Starts a sidecar, and opens its lanes.

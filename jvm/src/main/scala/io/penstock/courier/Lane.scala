@@ -53,13 +53,15 @@ final class Lane private (connection: SocketChannel, private[courier] val shared
    *
    * @param read
    *   reads it, while it comes
+   * @param mostBytes
+   *   that it may have: a longer one is none
    * @throws GivenUp
    *   where its rest does not come
    * @throws java.io.IOException
    *   where none comes, or what comes is none ([[BrokenLane]])
    */
-  def receive[A](read: MessageIn => A): A = {
-    val message = new SlicedIn(In.begin(), In)
+  def receive[A](read: MessageIn => A, mostBytes: Long = Lane.MostBytes): A = {
+    val message = new SlicedIn(In.begin(mostBytes), In)
     val result =
       try Right(read(message))
       catch {
@@ -103,9 +105,9 @@ final class Lane private (connection: SocketChannel, private[courier] val shared
     private var first: LaneRecord = _
 
     /** Waits for a message, and gives its size. */
-    def begin(): Int = {
+    def begin(mostBytes: Long): Int = {
       first = record()
-      if (first.messageBytes < 0 || first.messageBytes > Lane.MostBytes)
+      if (first.messageBytes < 0 || first.messageBytes > mostBytes)
         throw new BrokenLane(s"a message of ${first.messageBytes} bytes")
       first.messageBytes.toInt
     }
