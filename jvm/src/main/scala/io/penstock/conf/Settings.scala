@@ -116,8 +116,9 @@ object Settings {
     NextBatch,
     "-",
     "0.1.0",
-    "Whether heavy keys are told by their values, in progress, logs and the UI. With `false`, for keys that are nobody " +
-      "else's business, by their 32-bit hash."
+    "Whether heavy keys are told by their values, in progress, logs and the UI, without what " +
+      "`spark.sql.redaction.string.regex` matches. With `false` they are told by their 32-bit hash, which is no " +
+      "anonymisation: who can guess a key can check the guess."
   )
 
   val Python: Setting[String] = entry(

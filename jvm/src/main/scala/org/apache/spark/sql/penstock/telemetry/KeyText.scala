@@ -3,9 +3,10 @@ package org.apache.spark.sql.penstock.telemetry
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Expression, ToPrettyString}
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.util.Utils
 
 /**
- * What people are told of a row's key: what `show` would print.
+ * What people are told of a row's key: what `show` would print, with what `spark.sql.redaction.string.regex` matches left out.
  *
  * @param keys
  *   bound expressions
@@ -15,10 +16,14 @@ import org.apache.spark.sql.internal.SQLConf
 final private class KeyText(keys: Seq[Expression], shown: Boolean) {
   private val pretty = keys.map(ToPrettyString(_, Some(SQLConf.get.sessionLocalTimeZone)))
 
+  /** What Spark leaves out of the plans that it shows. */
+  private val redaction = SQLConf.get.stringRedactionPattern
+
   def of(row: InternalRow, hash: Int): String =
     if (shown) print(row) else KeyText.ofHash(hash)
 
-  private def print(row: InternalRow): String = pretty.map(_.eval(row)).mkString(", ").take(KeyText.MostChars)
+  private def print(row: InternalRow): String =
+    Utils.redact(redaction, pretty.map(_.eval(row)).mkString(", ")).take(KeyText.MostChars)
 }
 
 private[penstock] object KeyText {
