@@ -1,0 +1,113 @@
+"""Where sidecars listen: at the addresses that they tell, and nowhere else; and nothing is left of it."""
+
+import contextlib
+import os
+import socket
+import struct
+import time
+from pathlib import Path
+
+import pytest
+from executor_end import ExecutorEnd
+
+LISTENS = "0A"
+UNIX_LISTENS = 0x10000
+
+
+def sockets_of(pid: int) -> set[str]:
+    """Numbers of the sockets that a process has."""
+    found = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            kind, _, number = str(descriptor.readlink()).partition(":")
+            if kind == "socket":
+                found.add(number.strip("[]"))
+    return found
+
+
+def tcp_of(pid: int) -> set[tuple[str, int]]:
+    """Host and port of each TCP socket of a process that listens."""
+    own, found = sockets_of(pid), set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            host, _, port = fields[1].partition(":")
+            if fields[3] == LISTENS and fields[9] in own:
+                words = [struct.pack("=I", int(host[at : at + 8], 16)) for at in range(0, len(host), 8)]
+                family = socket.AF_INET if len(words) == 1 else socket.AF_INET6
+                found.add((socket.inet_ntop(family, b"".join(words)), int(port, 16)))
+    return found
+
+
+def unix_of(pid: int) -> set[str]:
+    """Names of the Unix sockets of a process that listen; abstract ones begin with an ``@``."""
+    own, found = sockets_of(pid), set()
+    for line in Path(f"/proc/{pid}/net/unix").read_text().splitlines()[1:]:
+        fields = line.split()
+        if int(fields[3], 16) & UNIX_LISTENS and fields[6] in own:
+            found.add("".join(fields[7:]))
+    return found
+
+
+def address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+@pytest.mark.parametrize(
+    ("transport", "encrypted"), [("auto", False), ("tcp", False), ("local", False), ("tcp", True), ("mpi", False)]
+)
+def test_a_sidecar_listens_where_it_says(transport: str, encrypted: bool) -> None:
+    with ExecutorEnd(transport=transport, encrypted=encrypted) as executor:
+        told = {name: at for name, at in executor.addresses.items() if name != "host"}
+        if transport == "mpi" and "mpi" not in told:
+            pytest.skip(executor.told["missing"]["mpi"])
+        pid = executor.process.pid
+        listening = tcp_of(pid)
+        named = {address(at) for name, at in told.items() if name != "local"}
+        # SECURITY.md: an MPI library listens at all addresses.
+        surplus = listening - named
+        assert named <= listening
+        assert all(host == "127.0.0.1" for host, _ in named)
+        assert len(surplus) <= (1 if transport == "mpi" else 0), surplus
+        assert unix_of(pid) == ({told["local"]} if "local" in told else set())
+
+
+def listeners_at(ports: set[tuple[str, int]], name: str) -> list[str]:
+    with contextlib.ExitStack() as stack:
+        left = []
+        for host, port in ports:
+            connection = stack.enter_context(socket.socket())
+            if connection.connect_ex((host, port)) == 0:
+                left.append(f"{host}:{port}")
+        connection = stack.enter_context(socket.socket(socket.AF_UNIX))
+        if connection.connect_ex("\0" + name.removeprefix("@")) == 0:
+            left.append(name)
+    return left
+
+
+@pytest.mark.parametrize("death", ["the executor's end", "SIGKILL", "SIGTERM"])
+def test_nothing_listens_after_its_end(death: str) -> None:
+    executor = ExecutorEnd()
+    pid, name = executor.process.pid, executor.addresses["local"]
+    ports = tcp_of(pid)
+    assert len(listeners_at(ports, name)) == len(ports) + 1
+    if death == "SIGKILL":
+        executor.kill()
+    elif death == "SIGTERM":
+        executor.process.terminate()
+        executor.process.wait(20)
+    executor.close()
+    until = time.monotonic() + 20
+    while listeners_at(ports, name) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert listeners_at(ports, name) == []
+    assert not Path(f"/proc/{pid}").exists()
+    assert not executor.folder.exists()
+
+
+def test_a_process_without_listeners_has_none() -> None:
+    before = tcp_of(os.getpid())
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert tcp_of(os.getpid()) - before == {server.getsockname()}
+    assert tcp_of(os.getpid()) == before
