@@ -4,6 +4,8 @@ What it found is in `deployed.json`.
 """
 
 import json
+import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -23,6 +25,21 @@ def sidecars(_):
         except OSError:
             continue
     return [found]
+
+
+def private(folder):
+    """Modes of a folder and of its files; and whether a secret in them is on a command line, or in an environment."""
+    secrets = re.findall(rb"secret (\w+)", (Path(folder) / "cluster.conf").read_bytes())
+    shown = 0
+    for file in (*Path("/proc").glob("[0-9]*/cmdline"), *Path("/proc").glob("[0-9]*/environ")):
+        try:
+            said = file.read_bytes()
+        except OSError:
+            continue
+        # Spark gives it to executors in their environment, which is their user's alone.
+        shown += any(s in said for s in secrets) and (file.name == "cmdline" or b"penstock.courier" in said)
+    modes = {path.name: oct(path.stat().st_mode & 0o777) for path in (Path(folder), *Path(folder).glob("*.conf"))}
+    return {"modes": modes, "secrets": len(secrets), "shown": shown}
 
 
 spark = SparkSession.builder.getOrCreate()
@@ -64,6 +81,8 @@ told = {
     "keys": len(counts),
     "even": len(set(counts)) == 1 and counts[0] % 10 == 0,
 }
+if "spark-" in (local := os.environ.get("SPARK_LOCAL_DIRS", "")):
+    told["private"] = private(local)
 # Output is mixed with what others log.
 (Path(FOLDER) / "deployed.json").write_text(json.dumps(told))
 spark.stop()

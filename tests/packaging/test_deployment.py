@@ -192,6 +192,32 @@ def test_an_allocation_of_slurm_is_a_cluster(slurm, installation, tmp_path):
     found = told(tmp_path, output)
     assert (found["executors"], found["sidecars"], found["keys"], found["even"]) == (1, 1, 100, True)
     assert not list(tmp_path.glob("spark-*")), "local folders are left"
+    private = found["private"]
+    assert private["secrets"] == 1
+    assert private["shown"] == 0
+    assert set(private["modes"].values()) == {"0o700", "0o600"}
+    assert {name for name, mode in private["modes"].items() if mode == "0o600"} == {"application.conf", "cluster.conf"}
+
+
+def test_an_allocation_of_slurm_takes_nobody_elses_port_and_folder(slurm, installation, tmp_path):
+    def run(**environment):
+        return slurm.run(
+            CONF / "slurm/penstock.sbatch",
+            "no-application.py",
+            options=["--cpus-per-task=1"],
+            PENSTOCK_VENV=str(installation.folder),
+            PENSTOCK_LOCAL_DIR=str(tmp_path),
+            **environment,
+        )
+
+    with socket.create_server(("0.0.0.0", 0)) as somebody:  # noqa: S104 - where the master would be
+        port = str(somebody.getsockname()[1])
+        assert f"no master at port {port} of" in run(PENSTOCK_MASTER_PORT=port)
+    assert not list(tmp_path.glob("spark-*"))
+    for job in range(100):
+        (tmp_path / f"spark-{job}").mkdir()
+    assert "is there already: somebody else may have made it" in run()
+    assert len(list(tmp_path.glob("spark-*"))) == 100
 
 
 @pytest.mark.parametrize(
