@@ -142,6 +142,9 @@ class Checkpoint:
         manifest = self._decoded(path, Kind.MANIFEST, decode)
         if (manifest.batch, manifest.generation) != (batch, generation):
             raise _corrupt(path, f"it is generation {manifest.generation} of batch {manifest.batch}", HEADER_BYTES)
+        if overlap := manifest.overlap():
+            one, other = (f"shard {e.shard} of operator {e.store.operator_id}" for e in overlap)
+            raise _corrupt(path, f"{one} and {other} share bytes of {overlap[0].section.path}", HEADER_BYTES)
         return manifest
 
     def table(self, path: str) -> list[TableEntry]:

@@ -126,6 +126,19 @@ class Manifest:
                 for part in shard.parts:
                     yield TableEntry(key, number, part.section)
 
+    def overlap(self) -> tuple[TableEntry, TableEntry] | None:
+        """Two sections that share bytes, which no writer makes; None where there are none.
+
+        A reader would take the same bytes again and again, for as many shards as a manifest can name.
+        """
+        before: TableEntry | None = None
+        for entry in sorted(self.entries(), key=lambda e: (e.section.path, e.section.offset)):
+            end = before.section.offset + before.section.length if before is not None else 0
+            if before is not None and before.section.path == entry.section.path and entry.section.offset < end:
+                return before, entry
+            before = entry
+        return None
+
     def paths(self) -> set[str]:
         """All files that the manifest names."""
         return {entry.section.path for entry in self.entries()}

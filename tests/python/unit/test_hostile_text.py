@@ -126,3 +126,16 @@ def test_a_time_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     writer.written_at_ms = (1 << 64) - 1
     writer.batch(1, {0: {b"a": b"1"}})
     assert f"{(1 << 64) - 1} ms after 1970, which is no time" in inspected(tmp_path, capsys)
+
+
+def test_a_manifest_that_names_the_same_bytes_for_many_shards(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    writer = written(tmp_path)
+    writer.chains = [writer.chains[0]] * SHARDS
+    writer.manifest(0)
+    shown = inspected(tmp_path, capsys)
+    assert (
+        "[PENSTOCK_CORRUPT_FILE] manifests/0.0: shard 0 of operator 0 and shard 1 of operator 0 share bytes of" in shown
+    )
+    assert "share bytes of changelogs/0-" in inspected(tmp_path, capsys, "--verify")
