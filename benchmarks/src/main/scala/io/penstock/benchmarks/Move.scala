@@ -46,7 +46,14 @@ object Move {
         measure("inside a worker")(shard.inside())
         for (transport <- Transports) {
           val settings =
-            CourierSettings("of the benchmark".getBytes(UTF_8), "127.0.0.1", transport, encrypted = false, authenticated = false, 1)
+            CourierSettings(
+              "of the benchmark".getBytes(UTF_8),
+              "127.0.0.1",
+              transport,
+              encrypted = false,
+              authenticated = false,
+              1
+            )
           val pair = Seq.fill(2)(CourierProcess.start(command, settings, shard.giver, clock, new LaneMemories))
           try {
             val to = pair.last.introduction.addresses

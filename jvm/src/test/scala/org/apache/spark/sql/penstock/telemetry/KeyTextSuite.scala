@@ -9,7 +9,8 @@ import org.apache.spark.unsafe.types.UTF8String
 import org.scalatest.funsuite.AnyFunSuite
 
 class KeyTextSuite extends AnyFunSuite {
-  private val keys = Seq(BoundReference(0, StringType, nullable = true), BoundReference(1, IntegerType, nullable = false))
+  private val keys =
+    Seq(BoundReference(0, StringType, nullable = true), BoundReference(1, IntegerType, nullable = false))
 
   private def told(text: String, settings: (String, String)*): String = {
     val conf = new SQLConf

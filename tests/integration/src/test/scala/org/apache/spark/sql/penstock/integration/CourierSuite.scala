@@ -255,7 +255,8 @@ class CourierSuite extends AnyFunSuite {
     val conf = Map("spark.penstock.python" -> CommandLine.python.toString)
     Seq(SidecarCommand.of(conf, Map.empty), SidecarCommand.ofExecutor(conf, Map.empty)).foreach { command =>
       val folder = Files.createTempDirectory("penstock-")
-      val builder = new ProcessBuilder((command :+ folder.toString): _*).directory(shared.toFile).redirectErrorStream(true)
+      val builder =
+        new ProcessBuilder((command :+ folder.toString): _*).directory(shared.toFile).redirectErrorStream(true)
       val process = builder.start()
       process.getOutputStream.close()
       val said = new String(process.getInputStream.readAllBytes(), UTF_8)
