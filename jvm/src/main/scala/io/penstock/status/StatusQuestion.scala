@@ -15,6 +15,8 @@ final case class StatusQuestion(batches: Int, query: Option[String]) {
 
 object StatusQuestion {
 
+  private val MostShown = 100
+
   /** Batches that are told where nobody says how many. */
   val UsualBatches = 20
 
@@ -26,15 +28,17 @@ object StatusQuestion {
    */
   def of(parameters: Map[String, String]): StatusQuestion = {
     parameters.keys.find(k => k != "batches" && k != "query").foreach { key =>
-      throw new IllegalArgumentException(s"$key is no parameter; allowed: batches, query")
+      throw new IllegalArgumentException(s"${shown(key)} is no parameter; allowed: batches, query")
     }
     val batches = parameters.get("batches").map { text =>
       text.toIntOption.filter(n => n >= 0 && n <= StatusListener.MostBatches).getOrElse(
         throw new IllegalArgumentException(
-          s"batches=$text is not allowed; allowed: an integer from 0 to ${StatusListener.MostBatches}"
+          s"batches=${shown(text)} is not allowed; allowed: an integer from 0 to ${StatusListener.MostBatches}"
         )
       )
     }
     StatusQuestion(batches.getOrElse(UsualBatches), parameters.get("query"))
   }
+
+  private def shown(text: String): String = if (text.length <= MostShown) text else s"${text.take(MostShown)}..."
 }
