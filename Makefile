@@ -146,6 +146,7 @@ nightly: ## every test on both Sparks, 1,000 chaos runs on each, the soak, the d
 	PENSTOCK_FUZZ_INPUTS=100000 PENSTOCK_FUZZ_SEED=$(NIGHT) $(PYTEST)/fuzz.xml tests/python/unit/test_hostile_bytes.py
 	$(SBT) -Dpenstock.test.runs=200 "jvm/testOnly *.BusyMachineSuite"
 	$(SBT) -Dpenstock.test.seeds=50 "integration/testOnly *.HandOverSuite"
+	$(SBT) -Dpenstock.test.inputs=100000 -Dpenstock.test.seed=$(NIGHT) "integration/testOnly *.StatusAccessSuite"
 	$(MAKE) soak
 	$(MAKE) demo
 	$(MAKE) demo ARGS="--data nasa --kafka"
