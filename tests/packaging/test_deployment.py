@@ -220,6 +220,29 @@ def test_an_allocation_of_slurm_takes_nobody_elses_port_and_folder(slurm, instal
     assert len(list(tmp_path.glob("spark-*"))) == 100
 
 
+def test_an_allocation_of_slurm_runs_nothing_of_those_who_do_not_know_its_secret(slurm, installation, tmp_path):
+    output = slurm.run(
+        CONF / "slurm/penstock.sbatch",
+        Path(__file__).parent / "uninvited.py",
+        tmp_path,
+        "invited",
+        options=["--cpus-per-task=1"],
+        PENSTOCK_VENV=str(installation.folder),
+        PENSTOCK_EXECUTOR_MEMORY="600m",
+        PENSTOCK_LOCAL_DIR=str(tmp_path),
+    )
+    results = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("*.json")}
+    strangers = results.pop("uninvited", None)
+    assert strangers, output[-3000:]
+    for name, (code, said) in strangers.items():
+        assert code not in (None, 0), f"{name}: {said[-3000:]}"
+        assert "All masters are unresponsive" in said, f"{name}: {said[-3000:]}"
+    assert set(strangers) == {"without", "wrong"}
+    assert results == {"invited": 1000}
+    registered = [line for line in output.splitlines() if "Registered app " in line]
+    assert len(registered) == 1, registered
+
+
 @pytest.mark.parametrize(
     ("environment", "words"),
     [
