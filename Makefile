@@ -143,6 +143,7 @@ nightly: ## every test on both Sparks, 1,000 chaos runs on each, the soak, the d
 	$(MAKE) chaos RUNS=1000 SEED=$(NIGHT)
 	$(MAKE) chaos RUNS=1000 SEED=$(NIGHT) SPARK=4.3
 	$(MAKE) noise RUNS=200 SEED=$(NIGHT)
+	PENSTOCK_NIGHT=1 $(MAKE) test-packaging
 	PENSTOCK_FUZZ_INPUTS=100000 PENSTOCK_FUZZ_SEED=$(NIGHT) $(PYTEST)/fuzz.xml tests/python/unit/test_hostile_bytes.py
 	$(SBT) -Dpenstock.test.runs=200 "jvm/testOnly *.BusyMachineSuite"
 	$(SBT) -Dpenstock.test.seeds=50 "integration/testOnly *.HandOverSuite"
