@@ -136,14 +136,13 @@ soak: setup ## half an hour each with a small state, one of 2 GB, and large shar
 NIGHT ?= $(shell date -u +%Y%m%d)
 
 nightly: ## every test on both Sparks, 1,000 chaos runs on each, the soak, the demonstration with all data, all of Spark's suites: a night and more
-	$(MAKE) test
+	PENSTOCK_NIGHT=1 $(MAKE) test
 	$(MAKE) test SPARK=4.3
 	$(MAKE) test-cluster
 	$(MAKE) test-vm
 	$(MAKE) chaos RUNS=1000 SEED=$(NIGHT)
 	$(MAKE) chaos RUNS=1000 SEED=$(NIGHT) SPARK=4.3
 	$(MAKE) noise RUNS=200 SEED=$(NIGHT)
-	PENSTOCK_NIGHT=1 $(MAKE) test-packaging
 	PENSTOCK_FUZZ_INPUTS=100000 PENSTOCK_FUZZ_SEED=$(NIGHT) $(PYTEST)/fuzz.xml tests/python/unit/test_hostile_bytes.py
 	$(SBT) -Dpenstock.test.runs=200 "jvm/testOnly *.BusyMachineSuite"
 	$(SBT) -Dpenstock.test.seeds=50 "integration/testOnly *.HandOverSuite"
