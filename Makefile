@@ -95,6 +95,7 @@ lint: setup ## formatting, style and types; compiles with fatal warnings
 	$(PYTHON) -m ruff check
 	$(PYTHON) -m ruff format --check
 	$(PYTHON) -m mypy
+	$(PYTHON) -m mypy benchmarks/python
 	$(SBT) scalafmtCheckAll scalafmtSbtCheck Test/compile
 
 format: setup ## formats all sources
@@ -151,6 +152,7 @@ nightly: ## every test on both Sparks, 1,000 chaos runs on each, the soak, the d
 	$(MAKE) demo
 	$(MAKE) demo ARGS="--data nasa --kafka"
 	$(MAKE) spark-suites
+	for bench in ring sidecar; do $(VENV)/bin/penstock bench $$bench --rounds 1 --warm-up 1 || exit 1; done
 	$(VENV)/bin/penstock bench --stale
 
 bench: setup ## benchmarks: make bench ARGS="overhead --json FILE"

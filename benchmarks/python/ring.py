@@ -27,7 +27,7 @@ def serve(lane: Lane) -> None:
                 landing.landed(length)
             continue
         lane.send(b"\0", Deadline.after(PATIENCE_S))
-        _, parts = lane.receive(Deadline.after(PATIENCE_S), Deadline.after(PATIENCE_S))
+        _, parts = lane.receive(Deadline.after(PATIENCE_S), PATIENCE_S)
         # Where it lies is where it is used.
         for _ in parts:
             pass

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.functions import col, lit, pmod
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 OPERATOR = "transformWithState-python"
 
@@ -38,7 +38,8 @@ def main(arguments: list[str]) -> None:
     """Start a query in every lane, and let them take turns."""
     spark = SparkSession.builder.getOrCreate()
     context = spark.sparkContext
-    bench = context._jvm.io.penstock.benchmarks.PythonOverhead(spark._jsparkSession, arguments)
+    jvm: Any = context._jvm
+    bench = jvm.io.penstock.benchmarks.PythonOverhead(spark._jsparkSession, arguments)
     try:
         for manager in bench.managers():
             for lane in bench.lanes(OPERATOR, manager):
