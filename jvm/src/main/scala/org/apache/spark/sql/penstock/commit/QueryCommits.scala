@@ -414,7 +414,7 @@ final class QueryCommits(
                 s"it has ${m.shardCount} shards, and the query $shardCount"
               )
             }
-            m
+            m.copy(retainedFrom = math.max(m.retainedFrom, retainedSince(spec.batchId)))
           case None =>
             throw new PenstockException(
               "PENSTOCK_STATE_MISSING",
@@ -424,6 +424,19 @@ final class QueryCommits(
         }
     }
   }
+
+  /**
+   * What manifests of this batch and later ones say is retained, which this run takes over from another: whoever wrote them
+   * may have kept less, and has deleted what is older.
+   */
+  private def retainedSince(batchId: Long): Long = earlier.filter(_._1 >= batchId).map { case (later, generation) =>
+    try directory.readManifest(later, generation).retainedFrom
+    catch {
+      case e: PenstockException =>
+        logInfo(s"The manifest $later.$generation of $stateRoot, which is written anew, cannot be read: ${e.getMessage}")
+        0L
+    }
+  }.maxOption.getOrElse(0L)
 
   private def whatIsThere(batchId: Long): String = earlier.keys.filter(_ < batchId).maxOption match {
     case Some(newest) =>

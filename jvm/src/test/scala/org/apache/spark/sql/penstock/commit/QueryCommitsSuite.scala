@@ -477,6 +477,41 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(content(c.stateRoot, 5)(1).size === 6)
   }
 
+  test("a run that keeps more batches than the one before does not claim what that one has deleted") {
+    val c = commits(root(), minBatches = 1)
+    val d = new StateDirectory(c.stateRoot, hadoop)
+    (0L to 4L).foreach { b =>
+      open(c, b)
+      commit(c, b, 0 until 4, s"v$b", inline = false): Unit
+    }
+    new StateCleaner(d, minBatches = 1).clean(4L)
+    assert(d.readManifest(4, 0).retainedFrom === 2L && d.manifests().map(_._1).min === 2L)
+    // Batch 4 was not committed, and goes on from a manifest that says less.
+    assert(d.readManifest(3, 0).retainedFrom === 1L)
+    val next = commits(c.stateRoot)
+    (4L to 5L).foreach { b =>
+      open(next, b)
+      commit(next, b, 0 until 4, s"w$b"): Unit
+    }
+    assert(d.readManifest(4, 1).retainedFrom === 2L && d.readManifest(5, 0).retainedFrom === 2L)
+  }
+
+  test("a manifest that is written anew is not needed to be whole") {
+    val c = commits(root(), minBatches = 1)
+    val d = new StateDirectory(c.stateRoot, hadoop)
+    (0L to 4L).foreach { b =>
+      open(c, b)
+      commit(c, b, 0 until 4, s"v$b"): Unit
+    }
+    val damaged = Path.of(c.stateRoot, "_penstock", "manifests", "4.0")
+    Files.write(damaged, Array.fill[Byte](Files.size(damaged).toInt)(7))
+    Files.deleteIfExists(damaged.resolveSibling(".4.0.crc"))
+    val next = commits(c.stateRoot)
+    open(next, 4)
+    commit(next, 4, 0 until 4, "w4")
+    assert(d.readManifest(4, 1).retainedFrom === 1L && content(c.stateRoot, 4).forall(_.size === 5))
+  }
+
   test("the cleaner leaves every retained batch whole, whatever was written in which order") {
     val r = new Random(23)
     val c = commits(root())
