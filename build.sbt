@@ -13,6 +13,7 @@ val sparkVersion = sparkVersions.getOrElse(
 val sparkJars: Option[File] = sys.props.get("spark.jars.dir").map(file)
 
 ThisBuild / organization := "io.penstock"
+ThisBuild / licenses := Seq(License.Apache2)
 ThisBuild / version := IO.read(file("VERSION")).trim
 ThisBuild / scalaVersion := "2.13.18"
 
