@@ -1,0 +1,37 @@
+"""The documentation agrees with the tree."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+DECISIONS = ROOT / "docs/decisions"
+PAGES = sorted(
+    path
+    for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "conf").rglob("*.md"))
+    if ".venv" not in path.parts
+)
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+REPLACED = re.compile(r" \(replaced by (\d{3})\)$")
+
+
+def row(record: Path) -> str:
+    number, title = record.read_text().splitlines()[0].removeprefix("# ").split(": ", 1)
+    assert record.name.startswith(f"{number}-"), f"{record.name} has the number {number}"
+    replaced = REPLACED.search(title)
+    status = f"replaced by {replaced[1]}" if replaced else "accepted"
+    return f"| {number} | [{REPLACED.sub('', title)}]({record.name}) | {status} |"
+
+
+def test_the_index_of_decisions_lists_each_with_its_title_and_status():
+    records = sorted(DECISIONS.glob("[0-9]*.md"))
+    listed = [line for line in (DECISIONS / "README.md").read_text().splitlines() if re.match(r"\| \d", line)]
+    assert listed == [row(record) for record in records]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_to_files_lead_somewhere(page):
+    targets = [target.split("#")[0] for target in LINK.findall(page.read_text()) if "://" not in target]
+    missing = [target for target in targets if target and not (page.parent / target).exists()]
+    assert not missing
