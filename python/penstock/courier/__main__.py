@@ -23,7 +23,7 @@ from penstock.sidecar.private_socket import listen, remove
 from penstock.transport import sockets
 from penstock.transport.channel import Listener
 from penstock.transport.deadline import Deadline
-from penstock.transport.errors import PeerLateError, TransportError
+from penstock.transport.errors import PeerTimeoutError, TransportError
 
 SOCKET = "executor.sock"
 TOKEN_CHARS = 64
@@ -186,7 +186,7 @@ def _accept(listener: Listener, courier: Courier, transport: str) -> None:
     while True:
         try:
             channel = listener.accept(Deadline.after(IDLE_S))
-        except PeerLateError:
+        except PeerTimeoutError:
             continue
         except TransportError:
             return

@@ -62,7 +62,7 @@ class Bell:
 
         Raises
         ------
-        PeerLateError, PeerLostError
+        PeerTimeoutError, PeerLostError
             None came.
         BrokenLaneError
             What came is none.

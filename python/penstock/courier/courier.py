@@ -18,7 +18,7 @@ from penstock.courier.peers import Peers
 from penstock.courier.records import BrokenLaneError
 from penstock.transport.channel import Channel, Landing
 from penstock.transport.deadline import Deadline
-from penstock.transport.errors import PeerLateError, TransportError
+from penstock.transport.errors import PeerTimeoutError, TransportError
 
 QUESTION = struct.Struct("<BBHIQ")
 ENVELOPE = struct.Struct("<BBHIIIQ")
@@ -144,7 +144,7 @@ class Courier:
         while True:
             try:
                 self._answer(lane)
-            except PeerLateError:
+            except PeerTimeoutError:
                 continue
             except (TransportError, BrokenLaneError, GivenUpError) as error:
                 raise LaneFailedError(str(error)) from error
@@ -158,7 +158,7 @@ class Courier:
                 lane.send(_here(json.dumps(self._status()).encode()), _until(question))
             else:
                 self._ask(lane, question)
-        except PeerLateError as error:
+        except PeerTimeoutError as error:
             # The executor does not take its answer.
             raise LaneFailedError(str(error)) from error
 
@@ -179,7 +179,7 @@ class Courier:
             while True:
                 try:
                     payload = channel.receive(Deadline.after(IDLE_S), most=ENVELOPE.size + MOST_QUESTION_BYTES)
-                except PeerLateError:
+                except PeerTimeoutError:
                     # Nothing was said, or the rest of a message does not come.
                     if channel.usable:
                         continue

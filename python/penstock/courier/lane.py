@@ -168,7 +168,7 @@ class Lane:
         Raises
         ------
         TransportError
-            None came: `PeerLateError` where the other side may still send one.
+            None came: `PeerTimeoutError` where the other side may still send one.
         BrokenLaneError
             It is longer than `most`, or none.
         GivenUpError

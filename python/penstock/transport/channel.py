@@ -235,7 +235,7 @@ class Listener(ABC):
 
         Raises
         ------
-        PeerLateError
+        PeerTimeoutError
             None came.
         """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from penstock.transport.errors import PeerLateError
+from penstock.transport.errors import PeerTimeoutError
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Deadline:
 
         Raises
         ------
-        PeerLateError
+        PeerTimeoutError
             There is none.
         """
         left = self.at_s - time.monotonic()
         if left <= 0:
-            raise PeerLateError(f"waited for {waiting_for}, and the time is over")
+            raise PeerTimeoutError(f"waited for {waiting_for}, and the time is over")
         return left

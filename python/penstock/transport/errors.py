@@ -14,7 +14,7 @@ class PeerLostError(TransportError):
         super().__init__("PENSTOCK_PEER_LOST", detail)
 
 
-class PeerLateError(TransportError):
+class PeerTimeoutError(TransportError):
     """The peer took longer than it may."""
 
     def __init__(self, detail: str) -> None:

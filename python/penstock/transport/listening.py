@@ -12,7 +12,7 @@ from collections.abc import Callable
 from penstock.transport import sockets
 from penstock.transport.channel import Channel, Listener
 from penstock.transport.deadline import Deadline
-from penstock.transport.errors import PeerLateError, PeerLostError, TransportError
+from penstock.transport.errors import PeerTimeoutError, PeerLostError, TransportError
 
 HANDSHAKE_S = 5.0
 """After which a peer that has connected and does not prove itself is turned away."""
@@ -59,7 +59,7 @@ class SocketListener(Listener):
         try:
             channel = None if self._closed else self._ready.get(timeout=deadline.left_s("a peer"))
         except queue.Empty:
-            raise PeerLateError("waited for a peer, and the time is over") from None
+            raise PeerTimeoutError("waited for a peer, and the time is over") from None
         if channel is None:
             raise PeerLostError(f"nobody can connect to {self._address} any more")
         return channel

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Iterator
 
 from penstock.transport.deadline import Deadline
-from penstock.transport.errors import PeerLateError, PeerLostError, TransportError
+from penstock.transport.errors import PeerTimeoutError, PeerLostError, TransportError
 from penstock.transport.handshake import ANSWER_BYTES, HELLO_BYTES, PROOF_BYTES, Accepting, Agreed, Connecting
 
 KEEP_ALIVE = ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3))
@@ -29,7 +29,7 @@ def dial(address: str, deadline: Deadline) -> socket.socket:
 
     Raises
     ------
-    PeerLostError, PeerLateError
+    PeerLostError, PeerTimeoutError
         Nobody is there, or nothing answers.
     """
     host, _, port = address.rpartition(":")
@@ -77,7 +77,7 @@ def write(connection: socket.socket, parts: list[memoryview], deadline: Deadline
 
     Raises
     ------
-    PeerLateError, PeerLostError
+    PeerTimeoutError, PeerLostError
         Some of them could not be written.
     """
     parts = [part for part in parts if len(part)]
@@ -97,7 +97,7 @@ def read(connection: socket.socket, into: memoryview, deadline: Deadline, what: 
 
     Raises
     ------
-    PeerLateError, PeerLostError
+    PeerTimeoutError, PeerLostError
         They did not come.
     """
     at = 0
@@ -110,7 +110,7 @@ def read_some(connection: socket.socket, into: memoryview, deadline: Deadline, w
 
     Raises
     ------
-    PeerLateError, PeerLostError
+    PeerTimeoutError, PeerLostError
         None came.
     """
     connection.settimeout(deadline.left_s(what))
@@ -148,7 +148,7 @@ class Collecting:
 
         Raises
         ------
-        PeerLateError, PeerLostError
+        PeerTimeoutError, PeerLostError
             It did not come.
         """
         while self._have < len(self._memory):
@@ -216,6 +216,6 @@ def _told(what: str) -> Iterator[None]:
     try:
         yield
     except TimeoutError:
-        raise PeerLateError(f"waited for {what}, and the time is over") from None
+        raise PeerTimeoutError(f"waited for {what}, and the time is over") from None
     except OSError as error:
         raise PeerLostError(f"the connection broke, and {what} was due: {error}") from None

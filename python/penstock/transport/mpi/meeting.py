@@ -14,7 +14,7 @@ from typing import Any
 
 from penstock.transport import sockets
 from penstock.transport.deadline import Deadline
-from penstock.transport.errors import PeerBrokenError, PeerLateError, PeerLostError, TransportError
+from penstock.transport.errors import PeerBrokenError, PeerTimeoutError, PeerLostError, TransportError
 from penstock.transport.mpi.library import CONNECT_S, mpi
 
 _COMES_AND_GOES = (
@@ -61,7 +61,7 @@ class Meetings:
             The peer did not come.
         """
         if not self._turn.acquire(timeout=deadline.left_s("other peers to connect")):
-            raise PeerLateError("waited for other peers to connect, and the time is over")
+            raise PeerTimeoutError("waited for other peers to connect, and the time is over")
         try:
             name = self._port.encode()
             sockets.write(control, [memoryview(_LENGTH.pack(len(name)) + name)], deadline, "the peer to connect")
@@ -81,7 +81,7 @@ class Meetings:
         while gone is None and accept.is_alive():
             accept.join(_LOOK_S)
             if time.monotonic() >= deadline.at_s:
-                gone = PeerLateError("waited for the peer to connect by MPI, and the time is over")
+                gone = PeerTimeoutError("waited for the peer to connect by MPI, and the time is over")
             elif sockets.is_gone(control):
                 gone = PeerLostError("the peer closed the connection before it connected by MPI")
         if gone is not None:

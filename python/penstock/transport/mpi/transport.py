@@ -20,7 +20,7 @@ from typing import Any
 from penstock.transport import slices, sockets
 from penstock.transport.channel import Channel, Listener, Transport
 from penstock.transport.deadline import Deadline
-from penstock.transport.errors import PeerLateError, PeerLostError, PeerRefusedError, TransportError
+from penstock.transport.errors import PeerTimeoutError, PeerLostError, PeerRefusedError, TransportError
 from penstock.transport.handshake import PROOF_BYTES, Agreed
 from penstock.transport.listening import SocketListener
 from penstock.transport.mpi.library import mpi
@@ -153,7 +153,7 @@ class _Line:
             while not request.Test():
                 now = time.monotonic()
                 if now >= deadline.at_s:
-                    raise PeerLateError(f"waited for {what}, and the time is over")
+                    raise PeerTimeoutError(f"waited for {what}, and the time is over")
                 if gone_at is not None and now - gone_at > _LAST_S:
                     raise PeerLostError(f"the peer closed the connection, and {what} was due")
                 if gone_at is None and now - looked > _LOOK_S:

@@ -23,7 +23,7 @@ from penstock.courier.peers import MOST_IDLE, Peers
 from penstock.courier.records import RECORD, BrokenLaneError, Kind, Record, decode, encode
 from penstock.transport import slices
 from penstock.transport.deadline import Deadline
-from penstock.transport.errors import PeerLateError, PeerLostError, TransportError
+from penstock.transport.errors import PeerTimeoutError, PeerLostError, TransportError
 from penstock.transport.tcp import Tcp
 
 MIB = 1 << 20
@@ -419,7 +419,7 @@ def test_whatever_the_counters_of_records_say_they_are_heard(said):
         assert sidecar.message(soon(), 20) == b"question %d" % n
         sidecar.send(b"answer", soon())
         assert executor.message(soon(), 20) == b"answer"
-    with pytest.raises(PeerLateError):
+    with pytest.raises(PeerTimeoutError):
         executor.message(soon(0.1), 20)
     one.close()
     other.close()
@@ -428,7 +428,7 @@ def test_whatever_the_counters_of_records_say_they_are_heard(said):
 def test_a_sender_waits_where_nothing_is_taken(lane_ends):
     sidecar, executor, _ = lane_ends
     size = (SLOTS + 1) * slices.SLICE_BYTES
-    with pytest.raises(PeerLateError):
+    with pytest.raises(PeerTimeoutError):
         sidecar.send(bytes(size), soon(0.2))
     total, parts = executor.receive(soon(), 10.0)
     assert total == size

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from penstock.transport import slices
 from penstock.transport.channel import MOST_BYTES
-from penstock.transport.errors import PeerBrokenError, PeerLateError, PeerLostError, PeerRefusedError, TransportError
+from penstock.transport.errors import PeerBrokenError, PeerTimeoutError, PeerLostError, PeerRefusedError, TransportError
 from transport_peers import SLOW, TRANSPORTS, Peer, soon, transport
 
 
@@ -96,7 +96,7 @@ def test_many_peers_are_served_side_by_side(name, listener):
 def test_a_peer_that_says_nothing_is_late_and_can_be_waited_for_again(name, listener):
     peer, channel = connected(name, listener, "echo")
     with peer, channel:
-        with pytest.raises(PeerLateError):
+        with pytest.raises(PeerTimeoutError):
             channel.receive(soon(0.2))
         assert channel.usable
         channel.send(b"go on", soon())
@@ -115,11 +115,11 @@ def test_who_sends_waits_for_a_peer_that_does_not_read(name, listener):
                 channel.send(bytes(1 << 20), soon(0.5))
                 sent += 1
 
-        with pytest.raises(PeerLateError):
+        with pytest.raises(PeerTimeoutError):
             send_on()
         # What is on its way is bounded: by the ring, or by the kernel's buffers.
         assert sent <= 64
-        with pytest.raises(PeerLateError):
+        with pytest.raises(PeerTimeoutError):
             channel.send(b"", soon())
 
 
@@ -143,7 +143,7 @@ def test_a_peer_that_is_stopped_in_the_middle_of_a_message_is_late(name, listene
     with peer, channel:
         channel.receive(soon())
         peer.stop()
-        with pytest.raises(PeerLateError):
+        with pytest.raises(PeerTimeoutError):
             again(lambda: channel.receive(soon(0.5)))
         peer.kill()
 

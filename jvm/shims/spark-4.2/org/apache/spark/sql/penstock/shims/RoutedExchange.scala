@@ -3,7 +3,7 @@ package org.apache.spark.sql.penstock.shims
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.{ShuffleExchangeExec, ShuffleOrigin}
-import org.apache.spark.sql.penstock.routing.{LateExchange, LatePartitioning}
+import org.apache.spark.sql.penstock.routing.{RoutedExchangeLike, ShardPartitioning}
 
 /** A routed exchange, with the constructor of this Spark's exchange. */
 final class RoutedExchange(
@@ -12,7 +12,7 @@ final class RoutedExchange(
     shuffleOrigin: ShuffleOrigin,
     advisoryPartitionSize: Option[Long]
 ) extends ShuffleExchangeExec(outputPartitioning, child, shuffleOrigin, advisoryPartitionSize)
-    with LateExchange {
+    with RoutedExchangeLike {
 
   override protected def withNewChildInternal(newChild: SparkPlan): ShuffleExchangeExec =
     new RoutedExchange(outputPartitioning, newChild, shuffleOrigin, advisoryPartitionSize)
@@ -25,6 +25,6 @@ final class RoutedExchange(
 object RoutedExchange {
 
   /** `exchange`, routed. */
-  def apply(exchange: ShuffleExchangeExec, partitioning: LatePartitioning): RoutedExchange =
+  def apply(exchange: ShuffleExchangeExec, partitioning: ShardPartitioning): RoutedExchange =
     new RoutedExchange(partitioning, exchange.child, exchange.shuffleOrigin, exchange.advisoryPartitionSize)
 }

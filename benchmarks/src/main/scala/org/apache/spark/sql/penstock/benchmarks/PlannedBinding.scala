@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.metric.{SQLMetrics, SQLShuffleReadMetricsReporter, SQLShuffleWriteMetricsReporter}
 import org.apache.spark.sql.penstock.lease.TaskLeases
-import org.apache.spark.sql.penstock.routing.{LateExchange, LatePartitioning}
+import org.apache.spark.sql.penstock.routing.{RoutedExchangeLike, ShardPartitioning}
 import org.apache.spark.sql.penstock.sharding.ShardHash
 import org.apache.spark.util.MutablePair
 import org.apache.spark.{PartitionIdPassthrough, ShuffleDependency, TaskContext}
@@ -24,7 +24,7 @@ class PlannedBinding extends (SparkSessionExtensions => Unit) {
       // After Penstock's own rule, which runs before the transitions.
       override def postColumnarTransitions: Rule[SparkPlan] = plan =>
         if (session.conf.get(PlannedBinding.Key, "false").toBoolean) plan.transformUp {
-          case e: LateExchange => PlannedExchangeExec(e.outputPartitioning, e.child)
+          case e: RoutedExchangeLike => PlannedExchangeExec(e.outputPartitioning, e.child)
         }
         else plan
     }
@@ -46,7 +46,7 @@ final case class PlannedExchangeExec(override val outputPartitioning: Partitioni
   override def output: Seq[Attribute] = child.output
 
   override protected def doExecute(): RDD[InternalRow] = {
-    val late = outputPartitioning.asInstanceOf[LatePartitioning]
+    val late = outputPartitioning.asInstanceOf[ShardPartitioning]
     val binding = late.plan.routing.barrier.decide().binding
     val lease = late.plan.routing.lease
     val shuffle = new ShuffleDependency[Int, InternalRow, InternalRow](
@@ -62,7 +62,7 @@ final case class PlannedExchangeExec(override val outputPartitioning: Partitioni
     }
   }
 
-  private def withTasks(late: LatePartitioning, taskOf: Array[Int]): RDD[Product2[Int, InternalRow]] = {
+  private def withTasks(late: ShardPartitioning, taskOf: Array[Int]): RDD[Product2[Int, InternalRow]] = {
     val keys = BindReferences.bindReferences(late.expressions, child.output)
     val layout = late.plan.layout
     child.execute().mapPartitionsInternal { rows =>

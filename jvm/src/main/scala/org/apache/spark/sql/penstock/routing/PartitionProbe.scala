@@ -67,7 +67,7 @@ final private case class ProbeExec(
 
 final private class ProbeRDD(probe: ProbeExec) extends RDD[InternalRow](probe.session.sparkContext, Nil) {
   override protected def getPartitions: Array[Partition] =
-    Array.tabulate[Partition](probe.outputPartitioning.numPartitions)(LatePartition(_))
+    Array.tabulate[Partition](probe.outputPartitioning.numPartitions)(RoutedPartition(_))
 
   override def compute(split: Partition, context: TaskContext): Iterator[InternalRow] =
     throw new UnsupportedOperationException("a probe has no rows")

@@ -23,7 +23,7 @@ private[routing] object Route {
    * @param inTurn
    *   inputs of which a task takes its shards' partitions one after the other
    */
-  final case class Late(exchanges: Seq[ShuffleExchangeExec], inTurn: Seq[InputByShard]) extends Route {
+  final case class AtBarrier(exchanges: Seq[ShuffleExchangeExec], inTurn: Seq[InputByShard]) extends Route {
 
     /** Why there are such inputs, if there are. */
     def inTurnReason: Option[String] = Option.when(inTurn.nonEmpty)(inTurn.map(_.why).distinct.mkString("; "))
@@ -82,7 +82,7 @@ final private[routing] class Region(
     if (operators.exists(_.requiredChildDistribution.contains(AllTuples))) Route.Single
     else if (wrong.nonEmpty) Route.InTurn(wrong.distinct.mkString("; "))
     else if (inputs.isEmpty && others.isEmpty) Route.InTurn("nothing feeds it")
-    else Route.Late(inputs, others.map(o => o.copy(exchanges = o.exchanges.filter(Region.obstacle(_, shards).isEmpty))))
+    else Route.AtBarrier(inputs, others.map(o => o.copy(exchanges = o.exchanges.filter(Region.obstacle(_, shards).isEmpty))))
   }
 }
 

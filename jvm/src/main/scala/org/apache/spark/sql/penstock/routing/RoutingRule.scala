@@ -67,8 +67,8 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
   }
 
   private def routeOf(region: Region): Route = (region.route, routing.settings.mode) match {
-    case (_: Route.Late, Mode.Off) => Route.ByShard("mode is off")
-    case (late: Route.Late, Mode.Observe) => late.inTurnReason.fold[Route](late)(Route.ByShard)
+    case (_: Route.AtBarrier, Mode.Off) => Route.ByShard("mode is off")
+    case (atBarrier: Route.AtBarrier, Mode.Observe) => atBarrier.inTurnReason.fold[Route](atBarrier)(Route.ByShard)
     case (Route.InTurn(why), Mode.Off | Mode.Observe) => Route.ByShard(why)
     case (route, _) => route
   }
@@ -95,7 +95,7 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
     def add(region: Region, route: Route, routing: RegionRouting): Unit = {
       region.nodes.foreach { case u: UnionExec => unions.put(u, routing); case _ => }
       route match {
-        case Route.Late(inputs, others) =>
+        case Route.AtBarrier(inputs, others) =>
           inputs.foreach(exchanges.put(_, routing))
           others.foreach { o =>
             o.exchanges.foreach(byShard.put(_, routing))
@@ -123,10 +123,10 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
       val changed = if (timed == node.children) node else node.withNewChildren(timed)
       val replaced = changed match {
         case e: ShuffleExchangeExec if exchanges.containsKey(node) =>
-          val reader = readers.getOrDefault(node, LatePartitioning.NoReader)
-          late(e, plan(exchanges.get(node), byShard = false), reader)
+          val reader = readers.getOrDefault(node, ShardPartitioning.NoReader)
+          routed(e, plan(exchanges.get(node), byShard = false), reader)
         case e: ShuffleExchangeExec if byShard.containsKey(node) =>
-          late(e, plan(byShard.get(node), byShard = true), LatePartitioning.NoReader)
+          routed(e, plan(byShard.get(node), byShard = true), ShardPartitioning.NoReader)
         case u: UnionExec if unions.containsKey(node) => lease(u, unions.get(node))
         case t: TransformWithStateExec => SwappedTransformWithState(t)
         case t: TransformWithStateInPySparkExec => SwappedTransformWithStateInPySpark(t)
@@ -138,7 +138,7 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
     /** The inputs of an operator, timed, but for those that are read from an exchange, which times them itself. */
     private def meter(operator: SparkPlan, inputs: Seq[SparkPlan], region: RegionRouting): Seq[SparkPlan] =
       inputs.zip(operator.requiredChildDistribution).map {
-        case (input, clustered: StatefulOpClusteredDistribution) if !input.isInstanceOf[LateExchange] =>
+        case (input, clustered: StatefulOpClusteredDistribution) if !input.isInstanceOf[RoutedExchangeLike] =>
           MeterExec(clustered.expressions, RoutingRule.reader(operator, input), input)(region.load)
         case (input, _) => input
       }
@@ -146,17 +146,17 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
     private def lease(below: SparkPlan, region: RegionRouting): SparkPlan =
       LeaseExec(below, region.reason.getOrElse(""))(region)
 
-    private def plan(region: RegionRouting, byShard: Boolean): LatePlan = {
+    private def plan(region: RegionRouting, byShard: Boolean): RegionPlan = {
       val batch = region.batch
       val id = region.spec.region
       val tasks = if (byShard || batch.mode == Mode.Observe) batch.spec.shardCount else batch.epoch.tasks(id)
       val layout = region.lease.layout
-      new LatePlan(batch.spec.runId, batch.spec.batchId, id, tasks, layout, batch.epoch.number, byShard, region)
+      new RegionPlan(batch.spec.runId, batch.spec.batchId, id, tasks, layout, batch.epoch.number, byShard, region)
     }
 
-    private def late(exchange: ShuffleExchangeExec, plan: LatePlan, reader: Long): SparkPlan = {
+    private def routed(exchange: ShuffleExchangeExec, plan: RegionPlan, reader: Long): SparkPlan = {
       val keys = exchange.outputPartitioning.asInstanceOf[HashPartitioning].expressions
-      RoutedExchange(exchange, new LatePartitioning(keys, plan, reader))
+      RoutedExchange(exchange, new ShardPartitioning(keys, plan, reader))
     }
   }
 }

@@ -62,7 +62,7 @@ final private[routing] class RunRouting(
       settings = settingsNow()
       LatencyTargets.set(runId, settings.latencyTargetMs, settings.mode == Mode.On)
       // A pinned key leaves its shard, and where partitions are shards it cannot.
-      keyTypes = regions.collect { case PlannedRegion(r, _, Route.Late(inputs, Nil)) =>
+      keyTypes = regions.collect { case PlannedRegion(r, _, Route.AtBarrier(inputs, Nil)) =>
         r.region -> inputs.head.outputPartitioning.asInstanceOf[HashPartitioning].expressions.map(_.dataType)
       }.toMap
       val spec = BatchSpec(runId, stateRoot, batchId, shards, regions.map(_.spec), countedBySpark = foreachBatch)
@@ -136,7 +136,7 @@ final private[routing] class RunRouting(
   ): Seq[RegionRouting] = regions.map { r =>
     val id = r.spec.region
     val (reason, inTurn) = r.route match {
-      case late: Route.Late => (None, late.inTurnReason)
+      case atBarrier: Route.AtBarrier => (None, atBarrier.inTurnReason)
       case Route.InTurn(why) => (Some(why), Some(why))
       case Route.ByShard(why) => (Some(why), None)
       case Route.Single => (Some("its operator takes one partition"), None)
@@ -322,7 +322,7 @@ final private[routing] class RunRouting(
     val counts = regions.map { r =>
       val id = r.spec.region
       id -> (r.route match {
-        case _: Route.Late | _: Route.InTurn =>
+        case _: Route.AtBarrier | _: Route.InTurn =>
           val now = inForce.flatMap(_.tasks.get(id))
           // With other cores there would have been others.
           val chosen = now.filterNot(_ => inForce.exists(_.perCore(id)))
@@ -334,10 +334,10 @@ final private[routing] class RunRouting(
     }
     val tasks = SortedMap.from(counts.map { case (id, (count, _)) => id -> count })
     val perCore = inForce.filter(_ => again.nonEmpty).fold {
-      val late = regions.collect {
-        case PlannedRegion(r, _, _: Route.Late | _: Route.InTurn) if settings.tasks.followsCores => r.region
+      val atBarrier = regions.collect {
+        case PlannedRegion(r, _, _: Route.AtBarrier | _: Route.InTurn) if settings.tasks.followsCores => r.region
       }
-      late.filter(id => tasks(id) == CoresPolicy.tasks(batchId, id, coresNow, shards, None)).toSet
+      atBarrier.filter(id => tasks(id) == CoresPolicy.tasks(batchId, id, coresNow, shards, None)).toSet
     }(_.perCore)
     val places =
       regions.map(r => r.spec.region -> placesOf(batchId, shards, r, inForce, again.nonEmpty)).filter(_._2.nonEmpty)
@@ -368,7 +368,7 @@ final private[routing] class RunRouting(
       inForce: Option[Epoch],
       again: Boolean
   ): Vector[Option[Int]] = region.route match {
-    case Route.Late(_, Nil) if settings.mode == Mode.On && settings.pinnedMax > 0 =>
+    case Route.AtBarrier(_, Nil) if settings.mode == Mode.On && settings.pinnedMax > 0 =>
       val id = region.spec.region
       val layout = inForce.fold(Layout(shards))(_.layout(id))
       val sampled = known.get(id).fold(Seq.empty[Int])(_.sampledHashes)

@@ -11,11 +11,11 @@ final private class ShardRDD(
     private var dep: ShuffleDependency[Int, InternalRow, InternalRow],
     metrics: Map[String, SQLMetric]
 ) extends RDD[InternalRow](dep.rdd.context, Nil) {
-  LateRDD.readInBatches(context)
+  RoutedShuffleRDD.readInBatches(context)
 
   override def getDependencies: Seq[Dependency[_]] = List(dep)
 
-  override protected def getPartitions: Array[Partition] = Array.tabulate[Partition](shards)(LatePartition(_))
+  override protected def getPartitions: Array[Partition] = Array.tabulate[Partition](shards)(RoutedPartition(_))
 
   override def compute(split: Partition, context: TaskContext): Iterator[InternalRow] = {
     val reporter = new SQLShuffleReadMetricsReporter(context.taskMetrics().createTempShuffleReadMetrics(), metrics)

@@ -34,8 +34,8 @@ final case class ShardsInTurnExec(child: SparkPlan, override val outputPartition
 object ShardsInTurnExec {
 
   /** Stands below the stateful operators of a region, above what feeds them by shard. */
-  def below(input: SparkPlan, plan: LatePlan): SparkPlan =
-    ordered(input, ShardsInTurnExec(input, late(input.outputPartitioning, plan), binds = true)(plan.routing))
+  def below(input: SparkPlan, plan: RegionPlan): SparkPlan =
+    ordered(input, ShardsInTurnExec(input, byShard(input.outputPartitioning, plan), binds = true)(plan.routing))
 
   /** Stands above the stateful operators of a region. */
   def above(top: SparkPlan, partitioning: Partitioning, routing: RegionRouting): SparkPlan =
@@ -47,10 +47,10 @@ object ShardsInTurnExec {
     case by => SortExec(by, global = false, several)
   }
 
-  private def late(partitioning: Partitioning, plan: LatePlan): Partitioning = partitioning match {
-    case h: HashPartitioning => new LatePartitioning(h.expressions, plan, LatePartitioning.NoReader)
+  private def byShard(partitioning: Partitioning, plan: RegionPlan): Partitioning = partitioning match {
+    case h: HashPartitioning => new ShardPartitioning(h.expressions, plan, ShardPartitioning.NoReader)
     case c: PartitioningCollection =>
-      PartitioningCollection(c.partitionings.collect { case h: HashPartitioning => late(h, plan) })
+      PartitioningCollection(c.partitionings.collect { case h: HashPartitioning => byShard(h, plan) })
     case p => throw new IllegalArgumentException(s"$p is not by hash")
   }
 }

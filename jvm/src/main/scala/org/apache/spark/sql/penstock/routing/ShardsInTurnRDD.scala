@@ -25,7 +25,7 @@ final private class ShardsInTurnRDD(
     binds: Boolean
 ) extends RDD[InternalRow](parent.context, Nil) {
   private val shipped = new ShippedBinding(routing)
-  @transient private lazy val locations = routing.locations(None, LateRDD.executors(context))
+  @transient private lazy val locations = routing.locations(None, RoutedShuffleRDD.executors(context))
 
   override protected def getDependencies: Seq[Dependency[_]] = Seq(new TurnDependency(parent, routing))
 

@@ -84,7 +84,7 @@ class RegionsSuite extends AnyFunSuite with LocalSpark {
   }
 
   private def exchanges(region: Region): Int = region.route match {
-    case Route.Late(es, Nil) => es.size
+    case Route.AtBarrier(es, Nil) => es.size
     case other => fail(s"not routed: $other")
   }
 
@@ -95,8 +95,8 @@ class RegionsSuite extends AnyFunSuite with LocalSpark {
 
   /** Why tasks read inputs of a region in turn, and how many exchanges there are, below those and others. */
   private def inTurn(plan: SparkPlan): (String, Int, Int) = only(plan).route match {
-    case late @ Route.Late(exchanges, inputs) =>
-      (late.inTurnReason.getOrElse(""), inputs.map(_.exchanges.size).sum, exchanges.size)
+    case route @ Route.AtBarrier(exchanges, inputs) =>
+      (route.inTurnReason.getOrElse(""), inputs.map(_.exchanges.size).sum, exchanges.size)
     case other => fail(s"expected a region that is routed, found $other")
   }
 

@@ -171,7 +171,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
     var routed, single = ""
     penstock(aggregation, Map.empty, q => routed = execution(q).executedPlan.treeString)
     assert(
-      routed.contains("LateExchange latepartitioning(k#") && routed.contains("tasks=2, shards=12, epoch=0"),
+      routed.contains("RoutedExchangeLike shardpartitioning(k#") && routed.contains("tasks=2, shards=12, epoch=0"),
       routed
     )
     assert(routed.contains("Penstock mode on, epoch 0, 12 shards"), routed)
@@ -192,7 +192,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
         val report = reports(q).last
         assert(report.getAs[String]("mode") == "off")
         assert(report.getAs[String]("reason") == s"checkpoint written by ${classOf[RocksDBStateStoreProvider].getName}")
-        assert(!execution(q).executedPlan.exists(_.isInstanceOf[LateExchange]))
+        assert(!execution(q).executedPlan.exists(_.isInstanceOf[RoutedExchangeLike]))
         assert(!execution(q).sparkSession.sessionState.conf.stateStoreUnloadOnCommit)
       }
     )

@@ -7,7 +7,7 @@ import org.apache.spark.sql.Encoders
 import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, StreamingQueryWrapper}
 import org.apache.spark.sql.functions.{col, expr, udf}
 import org.apache.spark.sql.penstock.commit.StateCommits
-import org.apache.spark.sql.penstock.routing.{LateExchange, LocalSpark, RoutingExtensions, RoutingReportExec}
+import org.apache.spark.sql.penstock.routing.{RoutedExchangeLike, LocalSpark, RoutingExtensions, RoutingReportExec}
 import org.apache.spark.sql.penstock.sharding.ShardHash
 import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.{DataFrame, Dataset, SparkSessionExtensions}
@@ -52,7 +52,7 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
         query.processAllAvailable()
       }
       val plan = query.asInstanceOf[StreamingQueryWrapper].streamingQuery.lastExecution.executedPlan
-      val load = plan.collectFirst { case e: LateExchange => e.load }.get
+      val load = plan.collectFirst { case e: RoutedExchangeLike => e.load }.get
       // A query that waits reports progress without a batch now and then.
       (load, query.recentProgress.toSeq.filter(_.durationMs.containsKey("addBatch")))
     } finally query.stop()

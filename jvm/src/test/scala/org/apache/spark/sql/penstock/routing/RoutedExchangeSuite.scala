@@ -15,7 +15,7 @@ import org.apache.spark.sql.penstock.lease._
 import io.penstock.routing.{Binder, Binding, ChaosBinder, StaticBinder, StickyBinder}
 
 /** The routed exchange by itself, in batch plans. */
-class LateExchangeSuite extends LateExchanges {
+class RoutedExchangeSuite extends RoutedExchanges {
   Seq("true", "false").foreach { batchFetch =>
     test(s"rows are those of the stock exchange, whatever the binding (fetch in batch: $batchFetch)") {
       spark.conf.set("spark.sql.adaptive.fetchShuffleBlocksInBatch", batchFetch)
@@ -44,7 +44,7 @@ class LateExchangeSuite extends LateExchanges {
 
   test("the serialized writer is used, with a spare block per shard that is not there") {
     val plan = routed(input(10, 1), routing(2, StaticBinder), 2)
-    val exchange = plan.collectFirst { case e: LateExchange => e }.get
+    val exchange = plan.collectFirst { case e: RoutedExchangeLike => e }.get
     assert(exchange.numPartitions == 201)
     assert(exchange.shuffleDependency.shuffleHandle.isInstanceOf[SerializedShuffleHandle[_, _]])
     assert(!exchange.shuffleDependency.shuffleMergeAllowed)
@@ -96,7 +96,7 @@ class LateExchangeSuite extends LateExchanges {
     val right = spark.range(0, 100).selectExpr("id % 60 as k", "id as b").repartition(shards, column("k"))
     val join = left.join(right, "k").selectExpr("k", "cast(a * 1000 + b as string)")
     val plan = routed(join, r, 3)
-    assert(plan.collect { case e: LateExchange => e }.size == 2)
+    assert(plan.collect { case e: RoutedExchangeLike => e }.size == 2)
     assert(run(plan).map(x => (x._2, x._3)).sorted == join.collect().map(x =>
       (x.getLong(0), x.getString(1))
     ).toSeq.sorted)
@@ -107,7 +107,7 @@ class LateExchangeSuite extends LateExchanges {
     val state = new NoState
     val r = routing(2, StaticBinder, state = state)
     run(routed(input(100, 2), r, 2))
-    val shuffle = routed(input(100, 2), r, 2).collectFirst { case e: LateExchange => e }.get.shuffleDependency.shuffleId
+    val shuffle = routed(input(100, 2), r, 2).collectFirst { case e: RoutedExchangeLike => e }.get.shuffleDependency.shuffleId
     assert(r.locations(Some(shuffle), executors = 2).forall(_.isEmpty), "the map stage of that shuffle has not run")
     state.executors = Array.tabulate(shards)(s => if (s < 10) "executor_h1_1" else "executor_h2_2")
     assert(r.locations(Some(shuffle), executors = 2).toSeq == Seq(Seq("executor_h1_1"), Seq("executor_h2_2")))
@@ -123,7 +123,7 @@ class LateExchangeSuite extends LateExchanges {
     assert(one != partitioning(keys, routing(3, StaticBinder), 3))
     assert(one != partitioning(keys, routing(2, StaticBinder, region = 1), 2))
     assert(one != HashPartitioning(keys.expressions, 2) && HashPartitioning(keys.expressions, 2) != one)
-    assert(one.canonicalized.isInstanceOf[LatePartitioning] && one.canonicalized != keys.canonicalized)
+    assert(one.canonicalized.isInstanceOf[ShardPartitioning] && one.canonicalized != keys.canonicalized)
     assert(one.withNewChildren(one.children) == one)
   }
 
@@ -133,7 +133,7 @@ class LateExchangeSuite extends LateExchanges {
     assert(plan.sameResult(routed(df, routing(2, StaticBinder), 2)))
     assert(!plan.sameResult(routed(df, routing(2, StaticBinder, region = 1), 2)))
     assert(!plan.sameResult(df.queryExecution.executedPlan) && !df.queryExecution.executedPlan.sameResult(plan))
-    assert(plan.canonicalized.exists(_.isInstanceOf[LateExchange]) && plan.clone().exists(_.isInstanceOf[LateExchange]))
+    assert(plan.canonicalized.exists(_.isInstanceOf[RoutedExchangeLike]) && plan.clone().exists(_.isInstanceOf[RoutedExchangeLike]))
   }
 
   test("explain shows tasks, shards and epoch") {
@@ -141,7 +141,7 @@ class LateExchangeSuite extends LateExchanges {
     val plan = routed(input(10, 1), routing(2, StaticBinder), 2)
     ExplainUtils.processPlan(plan, text.append(_))
     Seq(plan.treeString, text.toString).foreach { t =>
-      assert(t.contains("LateExchange") && t.contains("tasks=2, shards=32, epoch=3"), t)
+      assert(t.contains("RoutedExchange") && t.contains("tasks=2, shards=32, epoch=3"), t)
     }
   }
 
@@ -155,7 +155,7 @@ class LateExchangeSuite extends LateExchanges {
       val r = routing(3, new ChaosBinder(4, 4, 4))
       val plan = routed(input(600, 3), r, 3)
       val first = run(plan)
-      val exchange = plan.collectFirst { case e: LateExchange => e }.get
+      val exchange = plan.collectFirst { case e: RoutedExchangeLike => e }.get
       val tracker = spark.sparkContext.env.mapOutputTracker.asInstanceOf[org.apache.spark.MapOutputTrackerMaster]
       tracker.unregisterAllMapAndMergeOutput(exchange.shuffleDependency.shuffleId)
       assert(run(plan).sorted == first.sorted)

@@ -18,7 +18,7 @@ import io.penstock.sharding.Layout
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Batch plans whose exchanges are routed. */
-abstract class LateExchanges extends AnyFunSuite with LocalSpark {
+abstract class RoutedExchanges extends AnyFunSuite with LocalSpark {
   override protected def conf: Map[String, String] = Map("spark.sql.adaptive.enabled" -> "false")
   protected val shards = 32
 
@@ -64,9 +64,9 @@ abstract class LateExchanges extends AnyFunSuite with LocalSpark {
     ).region(region)
   }
 
-  protected def partitioning(keys: HashPartitioning, r: RegionRouting, tasks: Int) = new LatePartitioning(
+  protected def partitioning(keys: HashPartitioning, r: RegionRouting, tasks: Int) = new ShardPartitioning(
     keys.expressions,
-    new LatePlan(
+    new RegionPlan(
       r.batch.spec.runId,
       r.batch.spec.batchId,
       r.spec.region,

@@ -21,21 +21,21 @@ import org.apache.spark.{PartitionIdPassthrough, ShuffleDependency, SparkEnv}
  * itself is per Spark version (its constructor is); all behaviour is here. Stays a [[ShuffleExchangeExec]] for the rules
  * that look for one.
  */
-trait LateExchange extends ShuffleExchangeExec {
-  private def late: LatePartitioning = outputPartitioning.asInstanceOf[LatePartitioning]
+trait RoutedExchangeLike extends ShuffleExchangeExec {
+  private def partitioning: ShardPartitioning = outputPartitioning.asInstanceOf[ShardPartitioning]
 
   /** What the tasks measure that read it. */
-  def load: RegionLoad = late.plan.routing.load
+  def load: RegionLoad = partitioning.plan.routing.load
 
-  override def nodeName: String = "LateExchange"
+  override def nodeName: String = "RoutedExchange"
 
   /** Blocks per map task. */
-  override def numPartitions: Int = LateExchange.blocks(late.plan.layout.shards)
+  override def numPartitions: Int = RoutedExchangeLike.blocks(partitioning.plan.layout.shards)
 
   @transient
   override lazy val shuffleDependency: ShuffleDependency[Int, InternalRow, InternalRow] =
     RDDOperationScope.withScope(sparkContext, nodeName, false, true, rddScopeId) {
-      val counts = new ShardCounts(late.plan.layout.shards)
+      val counts = new ShardCounts(partitioning.plan.layout.shards)
       sparkContext.register(counts)
       val retry = SQLConf.get.shuffleChecksumMismatchFullRetryEnabled
       val checksums = if (SQLConf.get.shuffleOrderIndependentChecksumEnabled || retry) numPartitions else 0
@@ -54,7 +54,7 @@ trait LateExchange extends ShuffleExchangeExec {
       // Merged blocks would not be read, and waiting for the merge would delay each batch.
       dep.setShuffleMergeAllowed(false)
       // Now, not when planning: a plan may drop this exchange for an equal one.
-      late.plan.routing.barrier.register(dep.shuffleId, dep.rdd.getNumPartitions, counts)
+      partitioning.plan.routing.barrier.register(dep.shuffleId, dep.rdd.getNumPartitions, counts)
       metrics("numPartitions").set(numPartitions)
       val executionId = sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
       SQLMetrics.postDriverMetricUpdates(sparkContext, executionId, metrics("numPartitions") :: Nil)
@@ -64,7 +64,7 @@ trait LateExchange extends ShuffleExchangeExec {
   /** Rows with their shard: by the hash that Spark itself partitions state by, so state stays readable by partition. */
   private def withShards: RDD[Product2[Int, InternalRow]] = {
     val keys = boundKeys
-    val layout = late.plan.layout
+    val layout = partitioning.plan.layout
     // Spark's own shuffle writers serialize a row before they ask for the next.
     val copy = !Shuffles.manager(SparkEnv.get).isInstanceOf[SortShuffleManager]
     inputRDD.mapPartitionsInternal { rows =>
@@ -77,17 +77,17 @@ trait LateExchange extends ShuffleExchangeExec {
     }
   }
 
-  private def boundKeys: Seq[Expression] = BindReferences.bindReferences(late.expressions, child.output)
+  private def boundKeys: Seq[Expression] = BindReferences.bindReferences(partitioning.expressions, child.output)
 
   override protected def doExecute(): RDD[InternalRow] =
-    if (late.plan.byShard) new ShardRDD(late.plan.tasks, shuffleDependency, readMetrics)
-    else new LateRDD(late.plan.routing, late.plan.tasks, boundKeys, late.reader, shuffleDependency, readMetrics)
+    if (partitioning.plan.byShard) new ShardRDD(partitioning.plan.tasks, shuffleDependency, readMetrics)
+    else new RoutedShuffleRDD(partitioning.plan.routing, partitioning.plan.tasks, boundKeys, partitioning.reader, shuffleDependency, readMetrics)
 
   override def getShuffleRDD(partitionSpecs: Array[ShufflePartitionSpec]): RDD[InternalRow] =
     throw new UnsupportedOperationException("a routed exchange is read by its binding, never adaptively")
 }
 
-object LateExchange {
+object RoutedExchangeLike {
 
   /**
    * Blocks that a map task declares, of which the first S are used: enough for Spark to choose its serialized writer,

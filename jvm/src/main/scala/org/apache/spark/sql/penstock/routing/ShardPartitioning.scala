@@ -22,7 +22,7 @@ import io.penstock.sharding.Layout
  * @param routing
  *   the region's driver side; not part of the equality
  */
-final class LatePlan(
+final class RegionPlan(
     val runId: UUID,
     val batchId: Long,
     val region: Long,
@@ -35,7 +35,7 @@ final class LatePlan(
   private def content = (runId, batchId, region, tasks, layout, epoch, byShard)
 
   override def equals(other: Any): Boolean = other match {
-    case p: LatePlan => p.content == content
+    case p: RegionPlan => p.content == content
     case _ => false
   }
   override def hashCode(): Int = content.hashCode()
@@ -49,7 +49,7 @@ final class LatePlan(
  * @param reader
  *   operator that gets the rows; not part of the equality, since a plan may read an exchange twice
  */
-final class LatePartitioning(keys: Seq[Expression], val plan: LatePlan, val reader: Long)
+final class ShardPartitioning(keys: Seq[Expression], val plan: RegionPlan, val reader: Long)
     extends HashPartitioning(keys, plan.tasks) {
 
   override def partitionIdExpression: Expression =
@@ -57,20 +57,20 @@ final class LatePartitioning(keys: Seq[Expression], val plan: LatePlan, val read
     else throw new UnsupportedOperationException("the task of a row is decided when the batch runs, not by its key")
 
   override protected def withNewChildrenInternal(newChildren: IndexedSeq[Expression]): HashPartitioning =
-    new LatePartitioning(newChildren, plan, reader)
+    new ShardPartitioning(newChildren, plan, reader)
 
-  override def canEqual(other: Any): Boolean = other.isInstanceOf[LatePartitioning]
+  override def canEqual(other: Any): Boolean = other.isInstanceOf[ShardPartitioning]
 
   override def equals(other: Any): Boolean = other match {
-    case l: LatePartitioning => l.plan == plan && l.expressions == expressions
+    case l: ShardPartitioning => l.plan == plan && l.expressions == expressions
     case _ => false
   }
   override def hashCode(): Int = expressions.hashCode() * 31 + plan.hashCode()
-  override def productPrefix: String = "LatePartitioning"
-  override def toString: String = s"latepartitioning(${expressions.mkString(", ")}, $plan)"
+  override def productPrefix: String = "ShardPartitioning"
+  override def toString: String = s"shardpartitioning(${expressions.mkString(", ")}, $plan)"
 }
 
-private[routing] object LatePartitioning {
+private[routing] object ShardPartitioning {
 
   /** Where no stateful operator gets the rows. */
   val NoReader: Long = -1L

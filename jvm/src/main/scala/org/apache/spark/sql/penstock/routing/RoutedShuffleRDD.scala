@@ -18,7 +18,7 @@ import org.apache.spark.{Dependency, ExecutorAllocationClient, Partition, Shuffl
  * @param reader
  *   operator that gets the rows
  */
-final class LateRDD(
+final class RoutedShuffleRDD(
     @transient private val routing: RegionRouting,
     tasks: Int,
     keys: Seq[Expression],
@@ -29,13 +29,13 @@ final class LateRDD(
   private val shipped = new ShippedBinding(routing)
   private val load = routing.load
   @transient private lazy val locations: Array[Seq[String]] =
-    routing.locations(Some(dep.shuffleId), LateRDD.executors(context))
+    routing.locations(Some(dep.shuffleId), RoutedShuffleRDD.executors(context))
 
-  LateRDD.readInBatches(context)
+  RoutedShuffleRDD.readInBatches(context)
 
   override def getDependencies: Seq[Dependency[_]] = List(dep)
 
-  override protected def getPartitions: Array[Partition] = Array.tabulate[Partition](tasks)(LatePartition(_))
+  override protected def getPartitions: Array[Partition] = Array.tabulate[Partition](tasks)(RoutedPartition(_))
 
   /** The scheduler asks when the map stages are complete, just before it serializes; others may ask too early. */
   override protected def getPreferredLocations(split: Partition): Seq[String] =
@@ -54,7 +54,7 @@ final class LateRDD(
   }
 }
 
-private object LateRDD {
+private object RoutedShuffleRDD {
 
   /** As Spark's own reader of a shuffle asks for. */
   def readInBatches(context: SparkContext): Unit = context.setLocalProperty(
@@ -70,4 +70,4 @@ private object LateRDD {
 }
 
 /** A task of a routed region. */
-final private case class LatePartition(index: Int) extends Partition
+final private case class RoutedPartition(index: Int) extends Partition
