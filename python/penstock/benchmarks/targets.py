@@ -336,7 +336,7 @@ def loop(series: Sequence[Series]) -> list[Target]:
 
 
 def move(series: Sequence[Series]) -> list[Target]:
-    """Targets of `move`: 0.1 ms inside a worker, 2 ms for 32 KB, 2 GB/s and 10 x the speed of checkpoints for 32 MB."""
+    """Targets of `move`: 0.1 ms inside an executor, 2 ms for 32 KB, 2 GB/s and 10 x the speed of checkpoints for 32 MB."""
 
     def ms(call: str) -> float | None:
         ns = _median(find(series, call=call), samples.call_ns)
@@ -352,7 +352,7 @@ def move(series: Sequence[Series]) -> list[Target]:
         return Target(name, found, 10.0, at_least=True)
 
     return [
-        Target("32 MB inside a worker: ms, at most", ms("32 MB inside a worker"), 0.1),
+        Target("32 MB inside an executor: ms, at most", ms("32 MB inside an executor"), 0.1),
         Target("32 KB by local: ms, at most", ms("32 KB by local"), 2.0),
         Target("32 KB by mpi: ms, at most", ms("32 KB by mpi"), 2.0),
         Target("32 MB by local: GB/s, at least", gigabytes_per_s("32 MB by local"), 2.0, at_least=True),

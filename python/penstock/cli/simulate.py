@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "static,hindsight,hybrid,refine,mixed,ideal"
 DEFAULT_INTERVAL_S = 60.0
-LEAST = {"tasks": 1, "workers": 1, "shards": 1, "table": 0, "pinned": 0}
+LEAST = {"tasks": 1, "executors": 1, "shards": 1, "table": 0, "pinned": 0}
 SHIPPED = {"shards": int(default("shards")), "theta": float(default("theta")), "pinned": int(default("pinned.max"))}
 """Defaults of options that are settings of queries too."""
 OF_TRACES = ("interval", "time", "key", "cost", "state")
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("trace", type=Path, metavar="TRACE", help="Parquet, CSV if it is named .csv, event log")
     parser.add_argument("--tasks", type=int, default=8, metavar="N", help="tasks side by side; default 8")
-    parser.add_argument("--workers", type=int, default=1, metavar="W", help="that hybrid has; divides N; default 1")
+    parser.add_argument("--executors", type=int, default=1, metavar="W", help="that hybrid has; divides N; default 1")
     parser.add_argument("--policy", default=DEFAULT, metavar="A,B", help=f"which, or all; default {DEFAULT}")
     parser.add_argument("--interval", type=float, metavar="SECONDS", help="of a batch; default 60")
     parser.add_argument("--shards", type=int, metavar="S", help=f"of refine and hybrid; default {SHIPPED['shards']}")
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.theta,
         arguments.table,
         arguments.pinned,
-        workers=arguments.workers,
+        executors=arguments.executors,
         total=trace.cost_by_key,
     )
     interval_s = 1.0 if is_log else arguments.interval or DEFAULT_INTERVAL_S
@@ -144,8 +144,8 @@ def _check(arguments: argparse.Namespace) -> None:
     for option, least in LEAST.items():
         if getattr(arguments, option) < least:
             raise invalid(option, getattr(arguments, option), f"{least} or more")
-    if arguments.tasks % arguments.workers:
-        raise invalid("workers", arguments.workers, f"a divisor of --tasks, which is {arguments.tasks}")
+    if arguments.tasks % arguments.executors:
+        raise invalid("executors", arguments.executors, f"a divisor of --tasks, which is {arguments.tasks}")
     if not arguments.theta > 1.0:
         raise invalid("theta", arguments.theta, "more than 1")
     if arguments.interval is not None and not 0 < arguments.interval < float("inf"):

@@ -1,4 +1,4 @@
-"""What a placement means for the load of its destinations: tasks, workers or instances."""
+"""What a placement means for the load of its destinations: tasks, executors or instances."""
 
 import numpy as np
 from numpy.typing import NDArray

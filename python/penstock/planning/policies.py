@@ -18,7 +18,7 @@ from penstock.planning.refinement import refine
 from penstock.planning.repartitioning import repartition
 from penstock.planning.shard_pins import PinPlanner, ShardLoads
 from penstock.planning.spark_hash import Hashes, hash_ints, partition
-from penstock.planning.workers import Worth, place
+from penstock.planning.executors import Worth, place
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class Setting:
         Keys that hybrid may pin.
     beta
         Of MinMig and Mixed.
-    workers
-        Among which hybrid divides the tasks: shards move between workers by plan only. A divisor of `tasks`.
+    executors
+        Among which hybrid divides the tasks: shards move between executors by plan only. A divisor of `tasks`.
     total
         Cost of each key over all batches, which only `Hindsight` knows; shape ``(keys,)``.
     """
@@ -84,7 +84,7 @@ class Setting:
     table: int = 3000
     pinned: int = 16
     beta: float = mixed.DEFAULT_BETA
-    workers: int = 1
+    executors: int = 1
     total: Loads | None = None
 
 
@@ -235,10 +235,10 @@ class PlacedShards:
 
 
 class Hybrid:
-    """Penstock: shards bound to tasks by this batch's rows and learnt costs, pinned keys, and shards between workers.
+    """Penstock: shards bound to tasks by this batch's rows and learnt costs, pinned keys, and shards between executors.
 
-    Binding moves no state: tasks of a worker share it. Pins do, from one shard to another on the same worker, and so do
-    plans for workers. Both are made whenever a batch gains by them: costs of a trace are in any unit.
+    Binding moves no state: tasks of an executor share it. Pins do, from one shard to another on the same executor, and so do
+    plans for executors. Both are made whenever a batch gains by them: costs of a trace are in any unit.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -249,8 +249,8 @@ class Hybrid:
         self._setting = setting
         shards = setting.shards + setting.pinned
         self._cost_per_row: Loads = np.full(shards, np.nan)
-        self._worker: Placement = (np.arange(shards) % setting.workers).astype(np.int32)
-        self._cores: Loads = np.full(setting.workers, setting.tasks / setting.workers)
+        self._executor: Placement = (np.arange(shards) % setting.executors).astype(np.int32)
+        self._cores: Loads = np.full(setting.executors, setting.tasks / setting.executors)
 
     def loads(self, batch: Batch) -> Loads:
         """See `Policy`."""
@@ -287,26 +287,26 @@ class Hybrid:
             worth=Worth(bytes_per_ms=float("inf"), move_ms=0.0),
         )
         chosen = tuple(planned.hashes)
-        worker_of = dict(zip(self._pinned, self._worker[setting.shards :].tolist(), strict=False))
+        executor_of = dict(zip(self._pinned, self._executor[setting.shards :].tolist(), strict=False))
         self._shard = self._home.copy()
         for shard, pinned in enumerate(chosen, setting.shards):
             self._shard[setting.hashes == pinned] = shard
-            self._worker[shard] = worker_of.get(pinned, self._worker[pinned % setting.shards])
+            self._executor[shard] = executor_of.get(pinned, self._executor[pinned % setting.shards])
         self._pinned = chosen
 
     def _bound(self, weight: Loads) -> Placement:
-        each = self._setting.tasks // self._setting.workers
+        each = self._setting.tasks // self._setting.executors
         task: Placement = np.empty(len(weight), dtype=np.int32)
-        for worker in range(self._setting.workers):
-            own = np.flatnonzero(self._worker == worker)
-            task[own] = worker * each + longest_first(weight[own], each)
+        for executor in range(self._setting.executors):
+            own = np.flatnonzero(self._executor == executor)
+            task[own] = executor * each + longest_first(weight[own], each)
         return task
 
     def _travel(self, load: Loads, state: Loads) -> float:
-        """Move shards between workers; give the size of their state."""
+        """Move shards between executors; give the size of their state."""
         worth = Worth(bytes_per_ms=float("inf"), move_ms=0.0, theta=self._setting.theta, window=1)
-        plan = place(self._worker, load, state, self._cores, worth)
-        self._worker = plan.worker
+        plan = place(self._executor, load, state, self._cores, worth)
+        self._executor = plan.executor
         return float(state[plan.moves[:, 0]].sum())
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from penstock.planning.load import Loads
 from penstock.planning.pinning import Pins, pin
 from penstock.planning.spark_hash import Hashes
-from penstock.planning.workers import Worth
+from penstock.planning.executors import Worth
 from penstock.state.layout import Places
 
 WINDOW = 10

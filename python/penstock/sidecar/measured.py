@@ -12,7 +12,7 @@ from penstock.planning.cores import Counts
 from penstock.planning.load import Loads, Placement, loads
 from penstock.planning.shard_policies import POLICIES
 from penstock.planning.spark_hash import Hashes
-from penstock.planning.workers import LOST
+from penstock.planning.executors import LOST
 from penstock.sidecar.fields import RefusedError, a_list, a_number, a_truth, a_uuid, a_whole
 from penstock.sidecar.frame import BrokenFrameError, Frame
 from penstock.state.layout import MOST_PLACES, Places
@@ -20,7 +20,7 @@ from penstock.state.layout import MOST_PLACES, Places
 MOST_SHARDS = (1 << 16) + MOST_PLACES
 MOST_KEYS = 1024
 MOST_TASKS = 1 << 16
-MOST_WORKERS = 1 << 14
+MAX_EXECUTORS = 1 << 14
 MOST_NAME_CHARS = 1024
 MOST_THETA = 10.0
 TASK_MS = 30.0
@@ -88,23 +88,23 @@ class Pinning:
 
 @dataclass(frozen=True)
 class Homing:
-    """What planning of shards between workers needs besides.
+    """What planning of shards between executors needs besides.
 
     Parameters
     ----------
     theta
-        Largest load of a worker for each of its cores, over the mean, that is accepted, above 1.
+        Largest load of an executor for each of its cores, over the mean, that is accepted, above 1.
     changed
-        Whether the batch had other workers than there are now.
+        Whether the batch had other executors than there are now.
     bytes_per_ms, move_ms
         At which state travels, and what a move takes besides.
     executors
-        Names of the workers, each once.
+        Names of the executors, each once.
     cores
-        Of each worker, above 0; shape ``(workers,)``.
+        Of each executor, above 0; shape ``(executors,)``.
     tasks
-        That it had on each worker, all 0 where they were not divided among them; shape ``(workers,)``.
-    worker
+        That it had on each executor, all 0 where they were not divided among them; shape ``(executors,)``.
+    executor
         Of each shard, `LOST` where it has none; shape ``(shards,)``.
     state_bytes
         Size of each shard's state, 0 where it is not known; shape ``(shards,)``.
@@ -117,14 +117,14 @@ class Homing:
     executors: tuple[str, ...]
     cores: Loads
     tasks: Counts
-    worker: Placement
+    executor: Placement
     state_bytes: Loads
 
     @property
-    def bytes_of_workers(self) -> Loads:
-        """State on each worker; shape ``(workers,)``."""
-        held = self.worker != LOST
-        return loads(self.worker[held], self.state_bytes[held], len(self.cores))
+    def bytes_by_executor(self) -> Loads:
+        """State on each executor; shape ``(executors,)``."""
+        held = self.executor != LOST
+        return loads(self.executor[held], self.state_bytes[held], len(self.cores))
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class Measured:
         Task that each shard ran on, below the tasks that reported; shape ``(shards,)``. None where tasks could time
         their rows, so that what rows cost need not be found out from the times of tasks.
     homing
-        None where shards cannot go from one worker to another.
+        None where shards cannot go from one executor to another.
     """
 
     run: UUID
@@ -305,22 +305,22 @@ def _pinning(told: Any, state_bytes: NDArray[np.int64]) -> Pinning:
 def _homing(told: Any, home: NDArray[np.int64], state_bytes: NDArray[np.int64]) -> Homing:
     if not isinstance(told, dict):
         raise RefusedError(f"homing must be an object, found {told!r}")
-    cores = np.array([a_number(n, "cores") for n in a_list(told, "cores", MOST_WORKERS)], dtype=np.float64)
+    cores = np.array([a_number(n, "cores") for n in a_list(told, "cores", MAX_EXECUTORS)], dtype=np.float64)
     bytes_per_ms, move_ms = a_number(told.get("bytes_per_ms"), "bytes_per_ms"), a_number(told.get("move_ms"), "move_ms")
     if not len(cores) or cores.min() < 1 or bytes_per_ms <= 0:
         raise RefusedError(f"cores must be 1 at least, and bytes_per_ms above 0, found {cores} and {bytes_per_ms}")
     if home.max() > len(cores):
-        raise RefusedError(f"column home has {home.max()}, and there are {len(cores)} workers")
-    executors = a_list(told, "executors", MOST_WORKERS)
+        raise RefusedError(f"column home has {home.max()}, and there are {len(cores)} executors")
+    executors = a_list(told, "executors", MAX_EXECUTORS)
     if not all(isinstance(name, str) and len(name) <= MOST_NAME_CHARS for name in executors):
         raise RefusedError(f"executors must be names of at most {MOST_NAME_CHARS} characters, found {executors!r}")
-    tasks = np.array([a_number(n, "tasks") for n in a_list(told, "tasks", MOST_WORKERS)], dtype=np.float64)
+    tasks = np.array([a_number(n, "tasks") for n in a_list(told, "tasks", MAX_EXECUTORS)], dtype=np.float64)
     if not len(cores) == len(executors) == len(set(executors)) == len(tasks) or tasks.max() > MOST_TASKS:
         raise RefusedError(
-            f"there are {len(cores)} workers: each must have a name of its own in executors, and in tasks at most "
+            f"there are {len(cores)} executors: each must have a name of its own in executors, and in tasks at most "
             f"{MOST_TASKS}, found {executors!r} and {tasks}"
         )
-    worker = np.where(home == len(cores), LOST, home).astype(np.int32)
+    executor = np.where(home == len(cores), LOST, home).astype(np.int32)
     return Homing(
         _theta(told),
         a_truth(told, "changed"),
@@ -329,7 +329,7 @@ def _homing(told: Any, home: NDArray[np.int64], state_bytes: NDArray[np.int64]) 
         tuple(executors),
         cores,
         tasks.astype(np.int64),
-        worker,
+        executor,
         state_bytes.astype(np.float64),
     )
 

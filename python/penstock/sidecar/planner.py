@@ -19,15 +19,15 @@ from penstock.planning.scaling import follow as follow_demand
 from penstock.planning.shard_pins import PinPlan, PinPlanner, ShardLoads
 from penstock.planning.shard_policies import ShardStatistics, place
 from penstock.planning.task_count import TaskCount, TaskOverhead, follow, learn
-from penstock.planning.worker_tasks import RegionTasks, divide
-from penstock.planning.workers import WorkerPlan, Worth
-from penstock.planning.workers import place as home
+from penstock.planning.executor_tasks import RegionTasks, divide
+from penstock.planning.executors import ExecutorPlan, Worth
+from penstock.planning.executors import place as home
 from penstock.sidecar.demand import Demand
 from penstock.sidecar.measured import Homing, Measured
 from penstock.state.layout import Places
 
 MOST_MOVES = 256
-"""Of shards between workers in one plan. The driver makes those first that matter most, as far as their bytes allow."""
+"""Of shards between executors in one plan. The driver makes those first that matter most, as far as their bytes allow."""
 MOST_REGIONS = 256
 """Regions that are remembered; those that were not measured for longest are forgotten first."""
 IDLE_S = 600.0
@@ -51,9 +51,9 @@ class Plan:
     row_ns
         What a row of each shard takes, found out from the times of tasks; none where they do not tell.
     homes
-        Which worker each shard shall be on; none where that is not planned.
-    worker_tasks
-        Tasks on each worker, N together; none where they go by cores.
+        Which executor each shard shall be on; none where that is not planned.
+    executor_tasks
+        Tasks on each executor, N together; none where they go by cores.
     """
 
     tasks: int
@@ -61,8 +61,8 @@ class Plan:
     task: Placement | None = None
     pins: PinPlan | None = None
     row_ns: NDArray[np.int64] | None = None
-    homes: WorkerPlan | None = None
-    worker_tasks: Counts | None = None
+    homes: ExecutorPlan | None = None
+    executor_tasks: Counts | None = None
 
 
 @dataclass(frozen=True)
@@ -142,13 +142,13 @@ class Planner:
         row_ns = None if row_ms is None else (row_ms * 1e6).astype(np.int64)
         if measured.homing is None:
             return Plan(tasks, reason, task, pins, row_ns)
-        worker_tasks = self._worker_tasks(region, measured.homing, tasks)
-        return Plan(tasks, reason, task, pins, row_ns, _homes(region, measured.homing, worker_tasks), worker_tasks)
+        executor_tasks = self._executor_tasks(region, measured.homing, tasks)
+        return Plan(tasks, reason, task, pins, row_ns, _homes(region, measured.homing, executor_tasks), executor_tasks)
 
-    def _worker_tasks(self, region: _Region, homing: Homing, tasks: int) -> Counts | None:
+    def _executor_tasks(self, region: _Region, homing: Homing, tasks: int) -> Counts | None:
         """Assign cores to the regions that run on the same executors; give this one's tasks on each."""
         now_s = self._clock_s()
-        region.claim = _Claim(homing.executors, RegionTasks(tasks, homing.tasks, homing.bytes_of_workers), now_s)
+        region.claim = _Claim(homing.executors, RegionTasks(tasks, homing.tasks, homing.bytes_by_executor), now_s)
         # In an order that stays.
         claims = [
             claim
@@ -193,19 +193,19 @@ def _row_ms(region: _Region, measured: Measured) -> Loads | None:
     return region.attributed.observe(Batch(measured.ran_on, measured.rows.astype(np.float64), measured.work_ms))
 
 
-def _homes(region: _Region, homing: Homing, worker_tasks: Counts | None) -> WorkerPlan:
-    """Plan the worker of each shard by the load that is expected."""
+def _homes(region: _Region, homing: Homing, executor_tasks: Counts | None) -> ExecutorPlan:
+    """Plan the executor of each shard by the load that is expected."""
     worth = Worth(homing.bytes_per_ms, homing.move_ms, theta=homing.theta, most=MOST_MOVES)
-    others = worker_tasks is not None and bool((worker_tasks != homing.tasks).any())
+    others = executor_tasks is not None and bool((executor_tasks != homing.tasks).any())
     if homing.changed or others:
         worth = replace(worth, window=1)
     expected = region.forecaster.forecast().load
-    rooms = homing.cores if worker_tasks is None else worker_tasks.astype(np.float64)
-    plan = home(homing.worker, expected, homing.state_bytes, rooms, worth, region.above)
+    rooms = homing.cores if executor_tasks is None else executor_tasks.astype(np.float64)
+    plan = home(homing.executor, expected, homing.state_bytes, rooms, worth, region.above)
     region.above = plan.above
-    if worker_tasks is None:
+    if executor_tasks is None:
         return plan
-    where = f"{worker_tasks.sum()} tasks on {np.count_nonzero(worker_tasks)} of {len(worker_tasks)} executors"
+    where = f"{executor_tasks.sum()} tasks on {np.count_nonzero(executor_tasks)} of {len(executor_tasks)} executors"
     return replace(plan, reason=f"{plan.reason}; {where}")
 
 

@@ -100,11 +100,11 @@ def _planned(frame: Frame, planner: Planner) -> Frame:
         head |= {"pinned": plan.pins.hashes, "pins_reason": plan.pins.reason}
     if plan.homes is not None:
         head["homes_reason"] = plan.homes.reason
-    if plan.worker_tasks is not None:
-        head["worker_tasks"] = plan.worker_tasks.tolist()
+    if plan.executor_tasks is not None:
+        head["executor_tasks"] = plan.executor_tasks.tolist()
     head["attributed"] = plan.row_ns is not None
-    worker = None if plan.homes is None else plan.homes.worker
-    columns = {"task": plan.task, "row_ns": plan.row_ns, "home": worker}
+    executor = None if plan.homes is None else plan.homes.executor
+    columns = {"task": plan.task, "row_ns": plan.row_ns, "home": executor}
     return Frame(Kind.PLANNED, frame.number, head, _body({n: c for n, c in columns.items() if c is not None}))
 
 

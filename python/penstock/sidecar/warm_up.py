@@ -31,5 +31,5 @@ def _batches() -> Iterator[Measured]:
     yield from [replace(fixed, ran_on=task)] * 2
     key = np.ones(1, dtype=np.int64)
     yield replace(fixed, pinning=Pinning(1.1, 1, 2, 4, (), key.astype(np.int32), key, key, np.ones(4)))
-    workers = Homing(1.1, True, 1e5, 1.0, ("a", "b", "c"), np.ones(3), np.array([2, 0, 0]), task, np.ones(4))
-    yield replace(fixed, homing=workers)
+    executors = Homing(1.1, True, 1e5, 1.0, ("a", "b", "c"), np.ones(3), np.array([2, 0, 0]), task, np.ones(4))
+    yield replace(fixed, homing=executors)

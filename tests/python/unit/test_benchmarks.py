@@ -431,7 +431,7 @@ def test_what_travels_is_compared_with_the_checkpoint():
 
     found = targets.move(
         [
-            of("32 MB inside a worker", 0.01),
+            of("32 MB inside an executor", 0.01),
             of("32 KB by local", 3.0),
             of("32 MB by local", 16.0),
             of("32 MB through plain Spark's checkpoint, HDFS-backed, default file manager", 400.0),

@@ -140,7 +140,7 @@ def homes(answer):
         return stream.read_all().column("home").to_pylist()
 
 
-def test_shards_go_to_a_worker_that_came(served):
+def test_shards_go_to_an_executor_that_came(served):
     client, _ = served
     hello(client)
     answer = client.ask(measured(homing=HOMING, busy_ns=[10_000_000] * 4, plans_tasks=False))
@@ -149,7 +149,7 @@ def test_shards_go_to_a_worker_that_came(served):
     assert "gained over 20 batches" in answer.head["homes_reason"]
 
 
-def test_shards_that_no_worker_has_are_placed_at_once(served):
+def test_shards_that_no_executor_has_are_placed_at_once(served):
     client, _ = served
     hello(client)
     answer = client.ask(measured(homing=HOMING | {"changed": False}, home=[0, 2, 1, 2], plans_tasks=False))
@@ -163,7 +163,7 @@ def test_few_tasks_stay_on_the_executors_that_have_the_state(served):
     hello(client)
     three = HOMING | {"cores": [1, 1, 1], "executors": ["a", "b", "c"], "tasks": [0, 0, 0]}
     answer = client.ask(measured(homing=three, home=[1, 1, 2, 1], tasks=1, tasks_ms=[10.0], plans_tasks=False))
-    assert answer.head["worker_tasks"] == [0, 1, 0]
+    assert answer.head["executor_tasks"] == [0, 1, 0]
     assert homes(answer) == [1, 1, 1, 1]
     assert answer.head["homes_reason"] == "balanced; 1 tasks on 1 of 3 executors"
 
@@ -171,7 +171,7 @@ def test_few_tasks_stay_on_the_executors_that_have_the_state(served):
 def on_one_executor(planner, region, executors=("a", "b")):
     head = HOMING | {"executors": list(executors), "tasks": [1, 0], "changed": False}
     frame = measured(homing=head, region=region, tasks=1, tasks_ms=[10.0], plans_tasks=False)
-    return planner.plan(of_frame(frame)).worker_tasks.tolist()
+    return planner.plan(of_frame(frame)).executor_tasks.tolist()
 
 
 def test_regions_get_cores_of_their_own():
@@ -187,7 +187,7 @@ def test_regions_get_cores_of_their_own():
     assert on_one_executor(planner, 0) == [1, 0]
 
 
-def test_workers_that_are_known_wait_for_the_window():
+def test_executors_that_are_known_wait_for_the_window():
     planner, reasons = Planner(), []
     for batch in range(4):
         frame = measured(homing=HOMING | {"changed": False}, busy_ns=[10_000_000] * 4, plans_tasks=False, batch=batch)
@@ -200,20 +200,20 @@ def test_workers_that_are_known_wait_for_the_window():
     ("change", "home", "reason"),
     [
         ({"cores": []}, None, "cores must be 1 at least"),
-        ({"executors": ["a"]}, None, "there are 2 workers: each must have a name"),
-        ({"executors": ["a", "a"]}, None, "there are 2 workers: each must have a name"),
+        ({"executors": ["a"]}, None, "there are 2 executors: each must have a name"),
+        ({"executors": ["a", "a"]}, None, "there are 2 executors: each must have a name"),
         ({"executors": ["a", 7]}, None, "executors must be names"),
-        ({"tasks": [1]}, None, "there are 2 workers"),
+        ({"tasks": [1]}, None, "there are 2 executors"),
         ({"tasks": [1, -1]}, None, "tasks must be a number"),
         ({"tasks": [1, 1 << 17]}, None, "in tasks at most 65536"),
         ({"cores": [1, 0]}, None, "cores must be 1 at least"),
         ({"bytes_per_ms": 0}, None, "bytes_per_ms above 0"),
         ({"theta": 1.0}, None, "theta must be above 1"),
         ({"changed": 1}, None, "changed must be true or false"),
-        ({}, [0, 1, 3, 0], "column home has 3, and there are 2 workers"),
+        ({}, [0, 1, 3, 0], "column home has 3, and there are 2 executors"),
     ],
 )
-def test_workers_that_cannot_be_are_refused(served, change, home, reason):
+def test_executors_that_cannot_be_are_refused(served, change, home, reason):
     client, _ = served
     hello(client)
     answer = client.ask(measured(homing=HOMING | change, home=home))

@@ -97,9 +97,9 @@ def test_a_key_that_is_heavy_for_its_shard_is_pinned():
     assert hybrid.table[-1] > 0
 
 
-@pytest.mark.parametrize("workers", [4, 8])
-def test_shards_move_between_workers_where_binding_cannot_help(workers):
-    setting = Setting(hashes(), TASKS, shards=128, workers=workers)
+@pytest.mark.parametrize("executors", [4, 8])
+def test_shards_move_between_executors_where_binding_cannot_help(executors):
+    setting = Setting(hashes(), TASKS, shards=128, executors=executors)
     of = simulate(batches(12, 0.85, False), policy("hybrid", setting), lambda: 0)
     alone = simulated("hybrid")
     assert of.imbalance[0] > 1.2
@@ -170,7 +170,7 @@ def test_files_that_are_no_traces(tmp_path, capsys):
     ("options", "message"),
     [
         (["--tasks", "0"], "--tasks is 0; allowed: 1 or more"),
-        (["--workers", "3"], "--workers is 3; allowed: a divisor of --tasks, which is 8"),
+        (["--executors", "3"], "--executors is 3; allowed: a divisor of --tasks, which is 8"),
         (["--theta", "1"], "--theta is 1.0; allowed: more than 1"),
         (["--interval", "0"], "--interval is 0.0; allowed: more than 0 seconds"),
         (["--policy", "static,best"], "--policy is best; allowed: static, hindsight, hybrid"),

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from penstock.planning.shard_pins import WINDOW, PinPlanner, ShardLoads
-from penstock.planning.workers import Worth
+from penstock.planning.executors import Worth
 
 FREE = Worth(move_ms=0.0)
 

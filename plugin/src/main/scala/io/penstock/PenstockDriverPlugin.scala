@@ -9,7 +9,7 @@ import org.apache.spark.sql.penstock.shims.RealTimeMode
 import org.apache.spark.sql.penstock.state.{ExecutorMetrics, TravelSettings}
 import org.apache.spark.sql.penstock.telemetry.QueryMetrics
 import org.apache.spark.sql.penstock.ui.PenstockTab
-import org.apache.spark.sql.penstock.workers.{ExecutorScaling, WorkerArrived, WorkerOrders}
+import org.apache.spark.sql.penstock.executors.{ExecutorScaling, ExecutorRegistered, ExecutorOrders}
 import org.apache.spark.{SPARK_VERSION, SparkContext}
 
 import io.penstock.conf.{ApplicationSetup, Mode, Settings, SparkVersions}
@@ -73,14 +73,14 @@ class PenstockDriverPlugin extends DriverPlugin {
 
   override def receive(message: AnyRef): AnyRef = {
     message match {
-      case worker: WorkerArrived => WorkerOrders.arrived(worker)
+      case executor: ExecutorRegistered => ExecutorOrders.arrived(executor)
       case other => log.warn(s"Penstock: an executor has told what the driver does not know: ${other.getClass}")
     }
     null
   }
 
   override def shutdown(): Unit = {
-    WorkerOrders.clear()
+    ExecutorOrders.clear()
     planner.foreach { made =>
       Planner.use(new NoPlanner("the application has ended"))
       made.close()

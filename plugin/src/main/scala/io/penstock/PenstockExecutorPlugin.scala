@@ -7,7 +7,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.api.plugin.{ExecutorPlugin, PluginContext}
 import org.apache.spark.sql.penstock.state.{ExecutorMetrics, LeavingExecutor, ShardGiver, ShardStores, TravelSettings}
-import org.apache.spark.sql.penstock.workers.WorkerEndpoint
+import org.apache.spark.sql.penstock.executors.ExecutorEndpoint
 
 import io.penstock.conf.{Settings, SparkVersions}
 import io.penstock.courier.ExecutorCourier
@@ -40,7 +40,7 @@ class PenstockExecutorPlugin extends ExecutorPlugin {
       try {
         val command = SidecarCommand.ofExecutor(conf.getAll.toMap, sys.env, InstalledPython.ofThisJar)
         ExecutorCourier.start(command, TravelSettings.of(conf, secret), ShardGiver)
-        context.send(WorkerEndpoint.start())
+        context.send(ExecutorEndpoint.start())
       } catch { case NonFatal(e) => log.warn("Penstock: no sidecar, so that shards come from the checkpoint", e) }
     }
   }

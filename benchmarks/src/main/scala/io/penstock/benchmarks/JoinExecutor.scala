@@ -22,7 +22,7 @@ object JoinExecutor {
     val keys = EvenKeys(Shards, KeysOfShard)
     val sides = Seq(Side.hdfs(Few).copy(name = "plain"), Side.penstock("penstock", Shards, Few))
     for (manager <- FileManager.named(args.text("file-manager", "local"))) {
-      // The worker is started when its executors are listened for.
+      // The executor is started when its executors are listened for.
       Files.createFile(Paths.get(args.required("signals"), "ready"))
       val before = executors.await(Few)
       val contenders = for (side <- sides if args.wants(side)) yield {

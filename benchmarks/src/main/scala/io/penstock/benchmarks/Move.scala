@@ -12,7 +12,7 @@ import io.penstock.courier.{CourierProcess, CourierSettings, LaneMemories}
 import io.penstock.state.engine.ShardState
 
 /**
- * How long a shard takes from one executor's memory to where it can be read in another's, by transport, inside a worker, and
+ * How long a shard takes from one executor's memory to where it can be read in another's, by transport, inside an executor, and
  * through the checkpoint: Penstock's, and those of plain Spark's providers, which have no other way. Both executors' sidecars
  * are on this machine.
  */
@@ -43,7 +43,7 @@ object Move {
         }
         def measure(way: String)(move: => ShardState): Unit =
           timed(way)(move)(found => require(shard.isWhole(found), way))
-        measure("inside a worker")(shard.inside())
+        measure("inside an executor")(shard.inside())
         for (transport <- Transports) {
           val settings =
             CourierSettings(

@@ -2,7 +2,7 @@ package io.penstock.control
 
 import java.util.UUID
 
-import io.penstock.routing.{Homes, MoveCost, Workers}
+import io.penstock.routing.{Homes, MoveCost, ExecutorSet}
 import io.penstock.sharding.Layout
 
 /**
@@ -29,7 +29,7 @@ import io.penstock.sharding.Layout
  * @param attributing
  *   None where tasks could time their rows
  * @param homing
- *   None where shards cannot go from one worker to another
+ *   None where shards cannot go from one executor to another
  */
 final case class Measured(
     run: UUID,
@@ -100,18 +100,18 @@ final case class Pinning(
 final case class Attributing(layout: Layout, ranOn: Array[Int])
 
 /**
- * What planning of shards between workers needs besides.
+ * What planning of shards between executors needs besides.
  *
  * @param theta
- *   busiest worker over mean that is accepted
- * @param workers
+ *   busiest executor over mean that is accepted
+ * @param executors
  *   when the batch had ended
  * @param changed
  *   whether the batch had others: then no balance can be waited for
  * @param tasks
- *   that it had on each worker, all 0 where they were not divided among them
+ *   that it had on each executor, all 0 where they were not divided among them
  * @param home
- *   worker of each shard, [[io.penstock.routing.Workers.Unknown]] where it has none
+ *   executor of each shard, [[io.penstock.routing.ExecutorSet.Unknown]] where it has none
  * @param moveCost
  *   what a move takes
  * @param stateBytes
@@ -119,7 +119,7 @@ final case class Attributing(layout: Layout, ranOn: Array[Int])
  */
 final case class Homing(
     theta: Double,
-    workers: Workers,
+    executors: ExecutorSet,
     changed: Boolean,
     tasks: Seq[Int],
     home: Array[Int],
@@ -151,7 +151,7 @@ final case class HeavyKey(hash: Int, rows: Long, busyNs: Long)
  * @param rowTimes
  *   what rows take; None where times of tasks do not tell, or need not
  * @param homes
- *   None where shards cannot go from one worker to another
+ *   None where shards cannot go from one executor to another
  */
 final case class Plan(
     batch: Long,

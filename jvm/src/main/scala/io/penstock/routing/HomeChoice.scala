@@ -4,7 +4,7 @@ package io.penstock.routing
  * Where the shards of a region are in a batch.
  *
  * @param home
- *   worker of each shard, [[Workers.Unknown]] where it has none
+ *   executor of each shard, [[ExecutorSet.Unknown]] where it has none
  * @param ahead
  *   shards that are to come to their home before tasks want them, those that matter most first
  * @param waiting
@@ -18,15 +18,15 @@ object HomeChoice {
    * Follows a plan as far as a batch's bytes allow: the shards with most load first, and one at least.
    *
    * @param owner
-   *   worker that has each shard's state, [[Workers.Unknown]] where none has
+   *   executor that has each shard's state, [[ExecutorSet.Unknown]] where none has
    * @param wanted
-   *   worker that it is to be on, [[Workers.Unknown]] where it stays
+   *   executor that it is to be on, [[ExecutorSet.Unknown]] where it stays
    * @param load
    *   of each shard, as the batch before had it
    * @param stateBytes
    *   size of each shard's state
    * @param mostBytes
-   *   of state that goes from worker to worker
+   *   of state that goes from executor to executor
    */
   def of(
       owner: Array[Int],
@@ -35,8 +35,8 @@ object HomeChoice {
       stateBytes: Array[Long],
       mostBytes: Long
   ): HomeChoice = {
-    val (begin, go) = owner.indices.filter(s => wanted(s) != Workers.Unknown && wanted(s) != owner(s))
-      .partition(owner(_) == Workers.Unknown)
+    val (begin, go) = owner.indices.filter(s => wanted(s) != ExecutorSet.Unknown && wanted(s) != owner(s))
+      .partition(owner(_) == ExecutorSet.Unknown)
     val inOrder = go.sortBy(s => (-load(s), s))
     val ahead = ByteBudget.fitting(inOrder, stateBytes, mostBytes)
     val home = owner.clone()

@@ -2,7 +2,7 @@ package io.penstock.routing
 
 import io.penstock.conf.{Mode, PolicyChoice, QuerySettings}
 
-/** Says which workers tasks are on, and which each shard is to be on. Pure: equal arguments give equal answers. */
+/** Says which executors tasks are on, and which each shard is to be on. Pure: equal arguments give equal answers. */
 trait HomePolicy {
 
   /** Tasks on each executor; empty where they go by cores. */
@@ -12,17 +12,17 @@ trait HomePolicy {
    * @param from
    *   for each shard of the batch, which one of the batch before has its keys
    * @param owner
-   *   worker that has each shard, [[Workers.Unknown]] where none has
+   *   executor that has each shard, [[ExecutorSet.Unknown]] where none has
    * @return
-   *   worker that each shard of the batch is to be on, [[Workers.Unknown]] where it stays where it is
+   *   executor that each shard of the batch is to be on, [[ExecutorSet.Unknown]] where it stays where it is
    */
-  def homes(from: Array[Int], owner: Array[Int], workers: Workers): Array[Int]
+  def homes(from: Array[Int], owner: Array[Int], executors: ExecutorSet): Array[Int]
 }
 
 object HomePolicy {
 
   /**
-   * The policy that a query's settings name, for one region of one batch; None where tasks are not divided among workers.
+   * The policy that a query's settings name, for one region of one batch; None where tasks are not divided among executors.
    *
    * @param planned
    *   where shards of the batch before are to go, where that was planned
@@ -41,18 +41,18 @@ object HomePolicy {
 final class PlannedHomes(planned: Option[Homes]) extends HomePolicy {
   override val tasks: Map[String, Int] = planned.fold(Map.empty[String, Int])(_.tasks)
 
-  override def homes(from: Array[Int], owner: Array[Int], workers: Workers): Array[Int] =
-    planned.filter(p => from.forall(_ < p.to.length)).fold(Array.fill(from.length)(Workers.Unknown)) { p =>
+  override def homes(from: Array[Int], owner: Array[Int], executors: ExecutorSet): Array[Int] =
+    planned.filter(p => from.forall(_ < p.to.length)).fold(Array.fill(from.length)(ExecutorSet.Unknown)) { p =>
       from.zip(owner).map { case (s, now) =>
-        if (workers.indexOf(p.from(s)) == now) workers.indexOf(p.to(s)) else Workers.Unknown
+        if (executors.indexOf(p.from(s)) == now) executors.indexOf(p.to(s)) else ExecutorSet.Unknown
       }
     }
 }
 
 /** At random, for tests: others in every batch and region, the same for the same seed. */
 final class ChaosHomes(seed: Long, batch: Long, region: Long) extends HomePolicy {
-  override def homes(from: Array[Int], owner: Array[Int], workers: Workers): Array[Int] = {
+  override def homes(from: Array[Int], owner: Array[Int], executors: ExecutorSet): Array[Int] = {
     val random = Chaos.random(seed ^ 2L, batch, region)
-    Array.fill(from.length)(random.nextInt(workers.size))
+    Array.fill(from.length)(random.nextInt(executors.size))
   }
 }

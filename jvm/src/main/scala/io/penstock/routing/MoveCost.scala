@@ -1,7 +1,7 @@
 package io.penstock.routing
 
 /**
- * What it takes to bring a shard's state from one worker to another.
+ * What it takes to bring a shard's state from one executor to another.
  *
  * @param bytesPerMs
  *   at which state travels

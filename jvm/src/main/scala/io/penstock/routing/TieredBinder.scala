@@ -1,21 +1,21 @@
 package io.penstock.routing
 
 /**
- * Shards stay on the worker that has their state, and are spread over its tasks by the sticky binder, which moves no byte.
- * To another worker they go where the batch gets shorter by more than the state takes to travel (decision 064).
+ * Shards stay on the executor that has their state, and are spread over its tasks by the sticky binder, which moves no byte.
+ * To another executor they go where the batch gets shorter by more than the state takes to travel (decision 064).
  *
  * @param theta
  *   busiest over mean that is aimed at, greater than 1
  * @param deadBand
  *   imbalance for which nothing moves
  * @param shares
- *   which tasks are which worker's
+ *   which tasks are which executor's
  * @param home
- *   worker that has each shard's state; [[Workers.Unknown]] where none has
+ *   executor that has each shard's state; [[ExecutorSet.Unknown]] where none has
  * @param moveCost
  *   of each shard, in units of load; infinite where a move must not be
  * @param before
- *   the binding of the batch before in terms of `shares`: task of each shard, -1 where it ran on another worker than `home`
+ *   the binding of the batch before in terms of `shares`: task of each shard, -1 where it ran on another executor than `home`
  */
 final class TieredBinder(
     theta: Double,
@@ -30,10 +30,10 @@ final class TieredBinder(
 
   override def bind(load: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int] = {
     require(tasks == shares.tasks && load.length == home.length, s"$tasks tasks and ${load.length} shards are others")
-    val worker = new WorkerBalance(load, shares.counts, moveCost, tolerated(load, tasks)).of(home)
+    val executor = new ExecutorBalance(load, shares.counts, moveCost, tolerated(load, tasks)).of(home)
     val taskOf = new Array[Int](load.length)
-    (0 until shares.workers).filter(shares.counts(_) > 0).foreach { w =>
-      val its = worker.indices.filter(worker(_) == w).toArray
+    (0 until shares.executors).filter(shares.counts(_) > 0).foreach { w =>
+      val its = executor.indices.filter(executor(_) == w).toArray
       val (start, count) = (shares.start(w), shares.counts(w))
       // A task that does not exist owns nothing.
       val owners = its.map(s => if (before(s) >= start && before(s) < start + count) before(s) - start else count)
@@ -48,7 +48,7 @@ final class TieredBinder(
 object TieredBinder {
 
   /**
-   * The batch before in terms of other shares of tasks: task of each shard where its worker is still `home` and still has
+   * The batch before in terms of other shares of tasks: task of each shard where its executor is still `home` and still has
    * that task, else -1.
    *
    * @param taskOf
@@ -59,7 +59,7 @@ object TieredBinder {
   def before(
       taskOf: Array[Int],
       executorOf: IndexedSeq[String],
-      workers: Workers,
+      executors: ExecutorSet,
       shares: TaskShares,
       home: Array[Int]
   ): Array[Int] = {
@@ -67,7 +67,7 @@ object TieredBinder {
     taskOf.zip(home).map { case (task, w) =>
       val executor = executorOf.lift(task)
       val at = executor.fold(-1)(task - firstOf(_))
-      if (w >= 0 && executor.contains(workers.executors(w)) && at < shares.counts(w)) shares.start(w) + at else -1
+      if (w >= 0 && executor.contains(executors.locations(w)) && at < shares.counts(w)) shares.start(w) + at else -1
     }
   }
 }

@@ -5,7 +5,7 @@ import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 import io.penstock.control.{Homing, Measured, Pinning, Plan, RowTimes}
-import io.penstock.routing.{Homes, Workers}
+import io.penstock.routing.{Homes, ExecutorSet}
 
 /** What is measured to a frame, and a frame to a plan: docs/PROTOCOL.md, section 9. */
 object PlanMessages {
@@ -32,8 +32,8 @@ object PlanMessages {
     val of = head.putObject("homing").put("theta", homing.theta).put("changed", homing.changed)
     of.put("bytes_per_ms", homing.moveCost.bytesPerMs).put("move_ms", homing.moveCost.moveMs)
     val (executors, cores, tasks) = (of.putArray("executors"), of.putArray("cores"), of.putArray("tasks"))
-    homing.workers.executors.foreach(executors.add(_))
-    homing.workers.cores.foreach(cores.add(_))
+    homing.executors.locations.foreach(executors.add(_))
+    homing.executors.cores.foreach(cores.add(_))
     homing.tasks.foreach(tasks.add(_))
   }
 
@@ -58,7 +58,7 @@ object PlanMessages {
     val ranOn = measured.attributing.map(a => "ran_on" -> a.ranOn.map(_.toLong))
     // No number of a shard is negative: one more than there are stands for none.
     val homes = measured.homing.map(h =>
-      "home" -> h.home.map(w => (if (w == Workers.Unknown) h.workers.size else w).toLong)
+      "home" -> h.home.map(w => (if (w == ExecutorSet.Unknown) h.executors.size else w).toLong)
     )
     ShardColumns.encode(loads ++ places ++ ranOn ++ homes ++ stateBytes.map("state_bytes" -> _): _*)
   }
@@ -111,34 +111,34 @@ object PlanMessages {
   }
 
   private def homed(answer: SidecarFrame, asked: Homing, tasks: Int): Either[String, Homes] = {
-    val workers = asked.workers
+    val executors = asked.executors
     for {
       reason <- text(answer.head, "homes_reason").toRight("homes_reason must be a text")
       home <- ShardColumns.decode(answer.body, "home", asked.home.length)
-      _ <- home.find(w => w < 0L || w >= workers.size)
-        .toLeft(()).left.map(w => s"a shard is to be on worker $w, and there are ${workers.size}")
+      _ <- home.find(w => w < 0L || w >= executors.size)
+        .toLeft(()).left.map(w => s"a shard is to be on executor $w, and there are ${executors.size}")
       divided <-
-        Option[JsonNode](answer.head.get("worker_tasks")).fold[Either[String, Map[String, Int]]](Right(Map.empty))(
-          tasksOf(_, workers, tasks)
+        Option[JsonNode](answer.head.get("executor_tasks")).fold[Either[String, Map[String, Int]]](Right(Map.empty))(
+          tasksOf(_, executors, tasks)
         )
-      _ <- home.find(w => divided.nonEmpty && !divided.contains(workers.executors(w.toInt)))
-        .toLeft(()).left.map(w => s"a shard is to be on worker $w, which has no task")
+      _ <- home.find(w => divided.nonEmpty && !divided.contains(executors.locations(w.toInt)))
+        .toLeft(()).left.map(w => s"a shard is to be on executor $w, which has no task")
     } yield Homes(
-      home.zip(asked.home).map { case (w, before) => if (w == before) null else workers.executors(w.toInt) },
-      asked.home.map(w => workers.executors.lift(w).orNull),
+      home.zip(asked.home).map { case (w, before) => if (w == before) null else executors.locations(w.toInt) },
+      asked.home.map(w => executors.locations.lift(w).orNull),
       reason.take(MostReasonChars),
       divided
     )
   }
 
   /** Tasks on each executor that has any. */
-  private def tasksOf(found: JsonNode, workers: Workers, tasks: Int): Either[String, Map[String, Int]] = {
+  private def tasksOf(found: JsonNode, executors: ExecutorSet, tasks: Int): Either[String, Map[String, Int]] = {
     val counts = Option(found).filter(_.isArray).toSeq.flatMap(_.elements().asScala)
       .map(n => if (n.isIntegralNumber && n.canConvertToInt) n.intValue else -1)
     Either.cond(
-      counts.size == workers.size && counts.forall(_ >= 0) && counts.map(_.toLong).sum == tasks,
-      workers.executors.zip(counts).filter(_._2 > 0).toMap,
-      s"worker_tasks must be $tasks tasks on ${workers.size} workers, found $found"
+      counts.size == executors.size && counts.forall(_ >= 0) && counts.map(_.toLong).sum == tasks,
+      executors.locations.zip(counts).filter(_._2 > 0).toMap,
+      s"executor_tasks must be $tasks tasks on ${executors.size} executors, found $found"
     )
   }
 

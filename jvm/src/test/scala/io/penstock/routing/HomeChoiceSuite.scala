@@ -26,23 +26,23 @@ class HomeChoiceSuite extends AnyFunSuite {
     assert((one.home.toSeq, one.ahead, one.waiting) == ((Seq(0, 1, 0, 1), Seq(1), 2)))
   }
 
-  test("a shard that nobody has begins where it is planned, and one whose new worker is gone stays") {
+  test("a shard that nobody has begins where it is planned, and one whose new executor is gone stays") {
     val c = choice(Seq(-1, 1, 1, 0), 1000L, Seq(0, -1, 1, 1))
     assert((c.home.toSeq, c.ahead) == ((Seq(0, 1, 1, 0), Seq(3))))
   }
 
   test("a plan moves what is where it has it, and leaves alone what has moved since") {
-    val workers = Workers(Vector("a", "b"), Vector(1, 1))
+    val executors = ExecutorSet(Vector("a", "b"), Vector(1, 1))
     // Of shards 0 to 4: stays, goes, has gone elsewhere, was nowhere and is, its new executor is gone.
     val homes = Homes(Array(null, "b", "a", "a", "c"), Array("a", "a", "b", null, "a"), "why")
     def wanted(owner: Int*) =
-      new PlannedHomes(Some(homes)).homes(owner.indices.toArray, owner.toArray, workers).toSeq
+      new PlannedHomes(Some(homes)).homes(owner.indices.toArray, owner.toArray, executors).toSeq
     assert(wanted(0, 0, 1, -1, 0) == Seq(-1, 1, 0, 0, -1))
     assert(wanted(1, 1, 0, 1, 0) == Seq(-1, -1, -1, -1, -1))
     // Shards that begin with another's keys, and a plan for fewer shards.
-    val other = new PlannedHomes(Some(homes)).homes(Array(1, 1), Array(0, 1), workers).toSeq
+    val other = new PlannedHomes(Some(homes)).homes(Array(1, 1), Array(0, 1), executors).toSeq
     assert(other == Seq(1, -1))
-    assert(new PlannedHomes(Some(homes)).homes(Array(5), Array(0), workers).toSeq == Seq(-1))
-    assert(new PlannedHomes(None).homes(Array(0), Array(0), workers).toSeq == Seq(-1))
+    assert(new PlannedHomes(Some(homes)).homes(Array(5), Array(0), executors).toSeq == Seq(-1))
+    assert(new PlannedHomes(None).homes(Array(0), Array(0), executors).toSeq == Seq(-1))
   }
 }

@@ -4,22 +4,22 @@ import org.scalacheck.{Gen, Prop}
 import org.scalatest.funsuite.AnyFunSuite
 
 class ReplicaChoiceSuite extends AnyFunSuite with Checks {
-  private def choice(home: Seq[Int], replica: Seq[Int], mostBytes: Long = 1000L, workers: Int = 3) =
+  private def choice(home: Seq[Int], replica: Seq[Int], mostBytes: Long = 1000L, executors: Int = 3) =
     ReplicaChoice.of(
       home.toArray,
       replica.toArray,
       Array(1L, 5L, 3L, 9L),
       Array(10L, 20L, 30L, 40L),
       mostBytes,
-      workers
+      executors
     )
 
-  test("copies are spread over the other workers, the shards with most load first") {
+  test("copies are spread over the other executors, the shards with most load first") {
     assert(choice(Seq(0, 0, 1, 2), Seq(-1, -1, -1, -1)) == Seq(3 -> 1, 1 -> 2, 2 -> 2, 0 -> 1))
-    assert(choice(Seq(0, 1, 1, 0), Seq(-1, -1, -1, -1), workers = 2).toMap == Map(0 -> 1, 1 -> 0, 2 -> 0, 3 -> 1))
+    assert(choice(Seq(0, 1, 1, 0), Seq(-1, -1, -1, -1), executors = 2).toMap == Map(0 -> 1, 1 -> 0, 2 -> 0, 3 -> 1))
   }
 
-  test("a copy stays where it is, and leaves a worker that has become the shard's own") {
+  test("a copy stays where it is, and leaves an executor that has become the shard's own") {
     assert(choice(Seq(0, 0, 1, 2), Seq(2, 1, 1, 0)).toMap == Map(0 -> 2, 1 -> 1, 2 -> 2, 3 -> 0))
   }
 
@@ -28,25 +28,25 @@ class ReplicaChoiceSuite extends AnyFunSuite with Checks {
     assert(choice(Seq(0, 0, 1, 2), Seq(-1, 1, -1, -1), mostBytes = 70L).map(_._1) == Seq(1, 3, 2))
   }
 
-  test("one worker has none, and so has a shard without a home or state") {
-    assert(choice(Seq(0, 0, 0, 0), Seq(-1, -1, -1, -1), workers = 1).isEmpty)
+  test("one executor has none, and so has a shard without a home or state") {
+    assert(choice(Seq(0, 0, 0, 0), Seq(-1, -1, -1, -1), executors = 1).isEmpty)
     assert(choice(Seq(-1, 0, -1, -1), Seq(-1, -1, -1, -1)).map(_._1) == Seq(1))
     assert(ReplicaChoice.of(Array(0), Array(-1), Array(1L), Array(0L), 10L, 2).isEmpty)
   }
 
   test("no copy is where the shard is, and what was chosen is chosen again") {
     val some = for {
-      workers <- Gen.choose(2, 6)
+      executors <- Gen.choose(2, 6)
       shards <- Gen.choose(1, 50)
-      home <- Gen.listOfN(shards, Gen.choose(-1, workers - 1))
-      replica <- Gen.listOfN(shards, Gen.choose(-1, workers - 1))
-    } yield (workers, home.toArray, replica.toArray)
-    check(Prop.forAll(some) { case (workers, home, replica) =>
+      home <- Gen.listOfN(shards, Gen.choose(-1, executors - 1))
+      replica <- Gen.listOfN(shards, Gen.choose(-1, executors - 1))
+    } yield (executors, home.toArray, replica.toArray)
+    check(Prop.forAll(some) { case (executors, home, replica) =>
       val ones = Array.fill(home.length)(1L)
-      def chosen(replica: Array[Int]) = ReplicaChoice.of(home, replica, ones, ones, Long.MaxValue, workers)
+      def chosen(replica: Array[Int]) = ReplicaChoice.of(home, replica, ones, ones, Long.MaxValue, executors)
       val to = chosen(replica)
       val after = home.indices.map(to.toMap.getOrElse(_, -1)).toArray
-      to.forall { case (s, w) => w != home(s) && w >= 0 && w < workers } &&
+      to.forall { case (s, w) => w != home(s) && w >= 0 && w < executors } &&
       to.size == home.count(_ >= 0) && chosen(after).toMap == to.toMap
     })
   }

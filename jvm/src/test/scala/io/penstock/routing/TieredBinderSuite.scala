@@ -26,12 +26,12 @@ class TieredBinderSuite extends AnyFunSuite with Checks {
     binder.bind(load.toArray, shares.tasks, None).toSeq
   }
 
-  test("shards stay on their worker, and are spread over its tasks") {
+  test("shards stay on their executor, and are spread over its tasks") {
     val taskOf = bound(Seq(5, 5, 1, 1), Seq(0, 0, 1, 1), Seq.fill(4)(never))
     assert(taskOf.take(2).toSet == Set(0, 1) && taskOf.drop(2).toSet == Set(2, 3))
   }
 
-  test("a shard leaves its worker where the batch gets shorter by more than its state takes") {
+  test("a shard leaves its executor where the batch gets shorter by more than its state takes") {
     // 40 on two tasks against 0: moving one of 10 gains 5 per task, two gain 10.
     val (load, home) = (Seq(10L, 10L, 10L, 10L), Seq(0, 0, 0, 0))
     def moved(cost: Double) = bound(load, home, Seq.fill(4)(cost)).count(_ >= 2)
@@ -43,7 +43,7 @@ class TieredBinderSuite extends AnyFunSuite with Checks {
     assert(taskOf.map(_ / 2) == Seq(0, 1, 0, 0, 1, 1))
   }
 
-  test("a worker without tasks is left, by the shards that cost most, too") {
+  test("an executor without tasks is left, by the shards that cost most, too") {
     val taskOf = bound(Seq(4, 3, 2, 1), Seq(0, 0, 1, 1), Seq.fill(4)(never), cores = Seq(0, 1, 1))
     assert(taskOf == Seq(1, 0, 0, 0))
     assert(bound(Seq(4, 3), Seq(0, 2), Seq.fill(2)(never), cores = Seq(0, 1, 0)) == Seq(0, 0))
@@ -55,11 +55,11 @@ class TieredBinderSuite extends AnyFunSuite with Checks {
   }
 
   test("shards without a home begin where there is room for them, by cores") {
-    val taskOf = bound(Seq.fill(8)(1L), Seq.fill(8)(Workers.Unknown), Seq.fill(8)(never), cores = Seq(3, 1))
+    val taskOf = bound(Seq.fill(8)(1L), Seq.fill(8)(ExecutorSet.Unknown), Seq.fill(8)(never), cores = Seq(3, 1))
     assert(taskOf.count(_ < 3) == 6 && taskOf.count(_ == 3) == 2)
   }
 
-  test("inside a worker shards keep their task where balance allows") {
+  test("inside an executor shards keep their task where balance allows") {
     val load = Seq(1L, 1L, 1L, 1L)
     assert(bound(load, Seq(0, 0, 1, 1), Seq.fill(4)(never), before = Some(Seq(1, 0, 3, 2))) == Seq(1, 0, 3, 2))
     // Two on one task, and a third that was elsewhere: it takes the free one.
@@ -68,13 +68,13 @@ class TieredBinderSuite extends AnyFunSuite with Checks {
   }
 
   test("tasks of the batch before are found again by their executors, in another order and number") {
-    val workers = Workers(Vector("b", "c", "a"), Vector(1, 1, 2))
-    val shares = workers.shares(4).get
+    val executors = ExecutorSet(Vector("b", "c", "a"), Vector(1, 1, 2))
+    val shares = executors.shares(4).get
     // Tasks 0 to 2 were of a, 3 of b, 4 of d.
     val executorOf = Vector("a", "a", "a", "b", "d")
-    val before = TieredBinder.before(Array(0, 1, 2, 3, 4, 0), executorOf, workers, shares, Array(2, 2, 2, 0, 1, 0))
+    val before = TieredBinder.before(Array(0, 1, 2, 3, 4, 0), executorOf, executors, shares, Array(2, 2, 2, 0, 1, 0))
     assert(before.toSeq == Seq(2, 3, -1, 0, -1, -1))
-    assert(TieredBinder.before(Array(0), Vector.empty, workers, shares, Array(0)).toSeq == Seq(-1))
+    assert(TieredBinder.before(Array(0), Vector.empty, executors, shares, Array(0)).toSeq == Seq(-1))
   }
 
   private val cases = for {
@@ -87,14 +87,14 @@ class TieredBinderSuite extends AnyFunSuite with Checks {
     )
   } yield (load, cores, home.toArray, cost.toArray)
 
-  private def longest(load: Array[Long], worker: Array[Int], cores: Seq[Int]): Double =
+  private def longest(load: Array[Long], executor: Array[Int], cores: Seq[Int]): Double =
     cores.indices.filter(cores(_) > 0)
-      .map(w => worker.indices.filter(worker(_) == w).map(load(_).toDouble).sum / cores(w)).max
+      .map(w => executor.indices.filter(executor(_) == w).map(load(_).toDouble).sum / cores(w)).max
 
   test("what leaves its home is worth it, what must not leave stays, and equal arguments give equal answers") {
     check(Prop.forAll(cases) { case (load, cores, home, cost) =>
       def placed(cost: Array[Double]) =
-        new WorkerBalance(load, cores.toArray, cost, 1.05).of(home)
+        new ExecutorBalance(load, cores.toArray, cost, 1.05).of(home)
       val stay = placed(Array.fill(load.length)(never))
       val now = placed(cost)
       val moved = load.indices.filter(s => now(s) != stay(s))
@@ -106,9 +106,9 @@ class TieredBinderSuite extends AnyFunSuite with Checks {
     })
   }
 
-  test("where moves cost nothing, workers end within theta or one shard of the mean") {
+  test("where moves cost nothing, executors end within theta or one shard of the mean") {
     check(Prop.forAll(cases) { case (load, cores, home, _) =>
-      val now = new WorkerBalance(load, cores.toArray, new Array(load.length), 1.05).of(home)
+      val now = new ExecutorBalance(load, cores.toArray, new Array(load.length), 1.05).of(home)
       val mean = load.map(_.toDouble).sum / cores.sum
       longest(load, now, cores) <= math.max(1.05 * mean, mean + load.max.toDouble) + 1e-6
     })

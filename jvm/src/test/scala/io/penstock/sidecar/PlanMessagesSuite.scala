@@ -4,7 +4,7 @@ import java.util.UUID
 
 import com.fasterxml.jackson.databind.node.ObjectNode
 import io.penstock.control.{Attributing, HeavyKey, Homing, Measured, Pinning, Placing, Plan, RowTimes}
-import io.penstock.routing.{MoveCost, Workers}
+import io.penstock.routing.{MoveCost, ExecutorSet}
 import io.penstock.sharding.Layout
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -179,15 +179,15 @@ class PlanMessagesSuite extends AnyFunSuite {
 
   private val homing = Homing(
     1.05,
-    Workers(Vector("executor_h_1", "executor_h_2"), Vector(2, 4)),
+    ExecutorSet(Vector("executor_h_1", "executor_h_2"), Vector(2, 4)),
     changed = true,
     Seq(0, 2),
-    Array(1, Workers.Unknown, 0),
+    Array(1, ExecutorSet.Unknown, 0),
     MoveCost(1000, 2),
     Array(7L, 0L, 9L)
   )
 
-  test("workers are told by their cores, and a shard that none has by their number") {
+  test("executors are told by their cores, and a shard that none has by their number") {
     val measured = asked.copy(homing = Some(homing))
     assert(PlanMessages.head(measured).toString.endsWith(
       """"homing":{"theta":1.05,"changed":true,"bytes_per_ms":1000.0,"move_ms":2.0,""" +
@@ -201,14 +201,14 @@ class PlanMessagesSuite extends AnyFunSuite {
   private def homed(
       home: Seq[Long],
       reason: Option[String] = Some("balanced"),
-      workerTasks: Seq[Any] = Nil
+      executorTasks: Seq[Any] = Nil
   ): Either[String, Plan] = {
     val head = SidecarFrame.newHead()
       .put("run", run.toString).put("region", 1L).put("batch", 9L).put("tasks", 2).put("reason", "as it was")
     reason.foreach(head.put("homes_reason", _))
-    if (workerTasks.nonEmpty) {
-      val array = head.putArray("worker_tasks")
-      workerTasks.foreach {
+    if (executorTasks.nonEmpty) {
+      val array = head.putArray("executor_tasks")
+      executorTasks.foreach {
         case count: Int => array.add(count)
         case other => array.add(other.toString)
       }
@@ -217,34 +217,34 @@ class PlanMessagesSuite extends AnyFunSuite {
     PlanMessages.plan(SidecarFrame(FrameKind.Planned, 1, head, body), asked.copy(homing = Some(homing)))
   }
 
-  test("a plan for workers names executors, of shards that go") {
+  test("a plan for executors names executors, of shards that go") {
     val homes = homed(Seq(1, 0, 1)).map(_.homes.get)
     assert(homes.map(_.to.toSeq) == Right(Seq(null, "executor_h_1", "executor_h_2")))
     assert(homes.map(_.from.toSeq) == Right(Seq("executor_h_2", null, "executor_h_1")))
     assert(homes.map(_.tasks) == Right(Map.empty))
     assert(homed(
       Seq(1, 1, 1),
-      workerTasks = Seq(0, 2)
+      executorTasks = Seq(0, 2)
     ).map(_.homes.map(_.tasks)) == Right(Some(Map("executor_h_2" -> 2))))
     assert(homes.map(_.reason) == Right("balanced") && answer(_ => ()).map(_.homes) == Right(None))
   }
 
-  test("a plan for workers may be a batch late, and no later") {
+  test("a plan for executors may be a batch late, and no later") {
     val plan = homed(Seq(1, 0, 0)).toOption.get
     assert(plan.batch == 9L && Seq(10L, 11L).forall(plan.isFresh) && !plan.isFresh(12L))
   }
 
   Seq[(String, Either[String, Plan], String)](
-    ("a worker that there is not", homed(Seq(1, 2, 0)), "a shard is to be on worker 2, and there are 2"),
+    ("an executor that there is not", homed(Seq(1, 2, 0)), "a shard is to be on executor 2, and there are 2"),
     ("too few shards", homed(Seq(1, 0)), "column home must have 3 numbers"),
     ("no reason", homed(Seq(1, 0, 0), None), "homes_reason must be a text"),
-    ("a worker too few", homed(Seq(0, 0, 0), workerTasks = Seq(2)), "worker_tasks must be 2 tasks on 2 workers"),
-    ("a task too many", homed(Seq(1, 0, 0), workerTasks = Seq(1, 2)), "worker_tasks must be 2 tasks on 2 workers"),
-    ("less than no task", homed(Seq(1, 1, 1), workerTasks = Seq(-1, 3)), "worker_tasks must be 2 tasks on 2 workers"),
-    ("a task that is no number", homed(Seq(1, 1, 1), workerTasks = Seq("1", 1)), "worker_tasks must be 2 tasks"),
-    ("a worker without tasks", homed(Seq(1, 0, 1), workerTasks = Seq(0, 2)), "to be on worker 0, which has no task")
+    ("an executor too few", homed(Seq(0, 0, 0), executorTasks = Seq(2)), "executor_tasks must be 2 tasks on 2 executors"),
+    ("a task too many", homed(Seq(1, 0, 0), executorTasks = Seq(1, 2)), "executor_tasks must be 2 tasks on 2 executors"),
+    ("less than no task", homed(Seq(1, 1, 1), executorTasks = Seq(-1, 3)), "executor_tasks must be 2 tasks on 2 executors"),
+    ("a task that is no number", homed(Seq(1, 1, 1), executorTasks = Seq("1", 1)), "executor_tasks must be 2 tasks"),
+    ("an executor without tasks", homed(Seq(1, 0, 1), executorTasks = Seq(0, 2)), "to be on executor 0, which has no task")
   ).foreach { case (what, found, why) =>
-    test(s"impossible plan for workers: $what") {
+    test(s"impossible plan for executors: $what") {
       assert(found.left.exists(m => m.startsWith("impossible plan: ") && m.contains(why)), found)
     }
   }

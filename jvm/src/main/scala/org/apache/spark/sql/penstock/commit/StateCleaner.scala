@@ -35,7 +35,7 @@ final class StateCleaner(directory: StateDirectory, minBatches: Int) extends Log
       lastCleaned = batchId
       running = true
       try
-        worker.execute { () =>
+        cleaning.execute { () =>
           try clean(batchId)
           catch { case NonFatal(e) => logWarning(s"Cleaning ${directory.root} failed; the next try is later", e) }
           finally running = false
@@ -66,5 +66,5 @@ object StateCleaner {
   private val EveryBatches = 10
 
   /** Each cleaner cleans once at a time; one whose file system hangs stops no other. */
-  private lazy val worker: ExecutorService = ThreadUtils.newDaemonCachedThreadPool("penstock-cleaner")
+  private lazy val cleaning: ExecutorService = ThreadUtils.newDaemonCachedThreadPool("penstock-cleaner")
 }

@@ -16,7 +16,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.streaming.state.{StateStoreId, StateStoreProviderId}
 import org.apache.spark.sql.penstock.lease._
-import org.apache.spark.sql.penstock.workers.WorkerOrders
+import org.apache.spark.sql.penstock.executors.ExecutorOrders
 import org.apache.spark.sql.streaming.StreamingQueryListener.QueryTerminatedEvent
 import org.apache.spark.util.{RpcUtils, ThreadUtils}
 import org.apache.spark.{SparkConf, SparkContext, SparkEnv}
@@ -93,7 +93,7 @@ object StateCommits extends Logging {
     ): Unit = Option(runs.get(runId)).map(_.commits).foreach { commits =>
       val batchId = commits.batchId
       commits.offers(region, to).foreach { case (executor, offer) =>
-        WorkerOrders.take(executor, ShardOffer.encode(offer))(taken(commits, executor, offer.shards, _, batchId))
+        ExecutorOrders.take(executor, ShardOffer.encode(offer))(taken(commits, executor, offer.shards, _, batchId))
       }
     }
 
@@ -219,23 +219,23 @@ object StateCommits extends Logging {
    * with, which does not know the jars that the application brings (`--jars`).
    */
   final private class Endpoint(override val rpcEnv: RpcEnv) extends ThreadSafeRpcEndpoint {
-    private val workers = ThreadUtils.newDaemonCachedThreadPool("penstock-commits", 16)
+    private val pool = ThreadUtils.newDaemonCachedThreadPool("penstock-commits", 16)
 
     override def receiveAndReply(context: RpcCallContext): PartialFunction[Any, Unit] = {
       case m: CommitMessage =>
-        workers.execute { () =>
+        pool.execute { () =>
           try handle(m)(outcome => context.reply(refusal(m, outcome)))
           catch { case e: Throwable => context.reply(refusal(m, Failure(e))) }
         }
       case WhichAreLive(roots) => context.reply(liveRoots.filter { case (root, _) => roots(root) })
       case WhatToHandOver(executor) =>
-        workers.execute { () =>
+        pool.execute { () =>
           try context.reply(toHandOver(executor))
           catch { case NonFatal(e) => context.sendFailure(e) }
         }
     }
 
-    override def onStop(): Unit = workers.shutdownNow(): Unit
+    override def onStop(): Unit = pool.shutdownNow(): Unit
 
     private def refusal(m: CommitMessage, outcome: Try[Unit]): Option[(String, String)] = outcome match {
       case Success(_) => None

@@ -5,7 +5,7 @@ import java.util.UUID
 import org.apache.spark.sql.penstock.telemetry.RegionLoad
 
 import io.penstock.control.{Attributing, HeavyKey, Homing, Measured, Pinning, Placing, Planner, RowTimes}
-import io.penstock.routing.{MoveCost, Workers}
+import io.penstock.routing.{MoveCost, ExecutorSet}
 import io.penstock.telemetry.KeyShare
 
 /**
@@ -47,10 +47,10 @@ final case class PlanReasons(
  *   that each task is meant for; empty where that is left open
  */
 final private[routing] case class RegionExecutors(
-    inBatch: Workers,
+    inBatch: ExecutorSet,
     waiting: Int,
     move: MoveCost,
-    now: () => Workers,
+    now: () => ExecutorSet,
     owners: () => Array[String],
     executorOf: IndexedSeq[String]
 )
@@ -147,10 +147,10 @@ final private[routing] class RegionPlanning(
     val homing = Option.when(hybrid && load.workMs > RegionLoad.LittleMs)(executors.now()).filter(_.size > 1)
       .map(now =>
         Homing(
-          math.max(theta, RegionPlanning.WorkerTheta),
+          math.max(theta, RegionPlanning.ExecutorTheta),
           now,
           now != executors.inBatch,
-          now.executors.map(e => executors.executorOf.count(_ == e)),
+          now.locations.map(e => executors.executorOf.count(_ == e)),
           now.of(ownersOf(load)),
           executors.move,
           stateBytes
@@ -207,5 +207,5 @@ private[routing] object RegionPlanning {
   private val ColdBatches = 3
 
   /** Executors differ by as much from batch to batch without reason: state is not sent after that. */
-  private val WorkerTheta = 1.05
+  private val ExecutorTheta = 1.05
 }

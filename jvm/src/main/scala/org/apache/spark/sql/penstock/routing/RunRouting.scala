@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
 import org.apache.spark.sql.penstock.lease.{BatchLeases, BatchSpec, RegionLease, RegionSpec}
 import org.apache.spark.sql.penstock.telemetry.RegionLoad
-import org.apache.spark.sql.penstock.workers.{LatencyTargets, LiveWorkers}
+import org.apache.spark.sql.penstock.executors.{LatencyTargets, LiveExecutors}
 import org.apache.spark.sql.types.DataType
 
 import io.penstock.conf.{Mode, PolicyChoice, QuerySettings}
@@ -153,9 +153,9 @@ final private[routing] class RunRouting(
       }
     val move =
       if (opened(id).holders.all.isEmpty) MoveCost.FromCheckpoint else known.get(id).fold(MoveCost.Usual)(_.move)
-    val workers = homes.flatMap { policy =>
-      RegionWorkers.of(
-        LiveWorkers.of(session.sparkContext),
+    val tiered = homes.flatMap { policy =>
+      TieredRegion.of(
+        LiveExecutors.of(session.sparkContext),
         tasks,
         layout,
         known.get(id),
@@ -167,14 +167,14 @@ final private[routing] class RunRouting(
         move
       )
     }
-    val executorOf = workers.fold(IndexedSeq.empty[String])(_.executorOf)
+    val executorOf = tiered.fold(IndexedSeq.empty[String])(_.executorOf)
     val choices = PlanChoices.of(settings).filter(_ => reason.isEmpty)
     val planning = choices.map(c => if (inTurn.isEmpty) c else c.copy(pins = None)).map { choices =>
       val executors = RegionExecutors(
-        workers.fold(Workers.None)(_.workers),
-        workers.fold(0)(_.waiting),
+        tiered.fold(ExecutorSet.None)(_.executors),
+        tiered.fold(0)(_.waiting),
         move,
-        () => LiveWorkers.of(session.sparkContext),
+        () => LiveExecutors.of(session.sparkContext),
         () => ownersOf(id),
         executorOf
       )
@@ -186,7 +186,7 @@ final private[routing] class RunRouting(
     val barrier = new RegionBarrier(
       layout.shards,
       tasks,
-      workers.fold(Binder.of(settings, batch.spec.batchId, id, deadBand, planning.flatMap(_.taskOf)))(
+      tiered.fold(Binder.of(settings, batch.spec.batchId, id, deadBand, planning.flatMap(_.taskOf)))(
         _.binder(settings.theta, deadBand)
       ),
       before.map(_.taskOf),
@@ -194,9 +194,9 @@ final private[routing] class RunRouting(
       settings.mode == Mode.Observe
     )
     // While the map side runs.
-    if (settings.mode == Mode.On) workers.foreach { w =>
-      leases.bring(runId, id, w.ahead)
-      if (settings.replicas > 1) leases.copy(runId, id, w.copies(settings.moveMaxBytesPerBatch))
+    if (settings.mode == Mode.On) tiered.foreach { t =>
+      leases.bring(runId, id, t.ahead)
+      if (settings.replicas > 1) leases.copy(runId, id, t.copies(settings.moveMaxBytesPerBatch))
     }
     val load = new RegionLoad(
       layout,

@@ -1,17 +1,17 @@
-package org.apache.spark.sql.penstock.workers
+package org.apache.spark.sql.penstock.executors
 
 import org.apache.spark.scheduler.ExecutorCacheTaskLocation
 import org.apache.spark.util.Utils
 import org.apache.spark.{ExecutorAllocationClient, SparkContext}
 
-import io.penstock.routing.Workers
+import io.penstock.routing.ExecutorSet
 
 /** The executors of an application that get tasks: not those that Spark is about to end, or excludes. */
-object LiveWorkers {
+object LiveExecutors {
 
   /** In the order in which they came; none in local mode. */
-  def of(context: SparkContext): Workers =
-    if (context.isLocal) Workers.None
+  def of(context: SparkContext): ExecutorSet =
+    if (context.isLocal) ExecutorSet.None
     else {
       val getsTasks: String => Boolean = context.schedulerBackend match {
         case backend: ExecutorAllocationClient => backend.isExecutorActive
@@ -21,7 +21,7 @@ object LiveWorkers {
       val found = context.statusStore.executorList(activeOnly = true)
         .filter(e => e.totalCores >= cpus && getsTasks(e.id))
         .sortBy(e => (e.id.length, e.id))
-      Workers(
+      ExecutorSet(
         found.iterator.map(e => ExecutorCacheTaskLocation(Utils.parseHostPort(e.hostPort)._1, e.id).toString).toVector,
         found.iterator.map(_.totalCores / cpus).toVector
       )

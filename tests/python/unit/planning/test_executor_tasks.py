@@ -1,11 +1,11 @@
-"""Tasks of regions on workers: enough cores, no more than there are, and little state that moves."""
+"""Tasks of regions on executors: enough cores, no more than there are, and little state that moves."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from penstock.planning.cores import migrated_bytes
-from penstock.planning.worker_tasks import MOST_WORKERS, RegionTasks, divide
+from penstock.planning.executor_tasks import MAX_EXECUTORS, RegionTasks, divide
 
 
 def region(wanted, now, state=None):
@@ -29,7 +29,7 @@ def test_a_task_more_goes_where_a_core_is_free():
 
 
 def test_a_task_less_is_given_back_where_least_has_to_leave():
-    # Half of the state is on each of two workers either way.
+    # Half of the state is on each of two executors either way.
     assert tasks([4, 4, 4], region(2, [2, 2, 0])) == [1, 1, 0]
     # Two thirds are on the first: with one task on each, a sixth leaves it; with both there, a third comes.
     assert tasks([4, 4, 4], region(2, [2, 1, 0])) == [1, 1, 0]
@@ -55,7 +55,7 @@ def test_by_cores_where_nothing_else_is_to_be_decided():
     assert tasks([2, 2], region(2, [1, 1])) is None
     assert tasks([2, 2], region(5, [3, 2]), region(1, [1, 0])) is None
     assert tasks([4], region(2, [2])) is None
-    many = MOST_WORKERS + 1
+    many = MAX_EXECUTORS + 1
     assert tasks([1] * many, region(2, [1, 1] + [0] * (many - 2))) is None
 
 
@@ -105,7 +105,7 @@ def test_what_has_its_cores_keeps_them(application):
 
 
 @pytest.mark.parametrize("free", [0, 3])
-def test_ties_go_to_the_first_worker(free):
+def test_ties_go_to_the_first_executor(free):
     now = [0, 0, 0, 0]
     now[free] = 1
     assert tasks([1, 1, 1, 1], region(2, now)) == ([1, 1, 0, 0] if free == 0 else [1, 0, 0, 1])

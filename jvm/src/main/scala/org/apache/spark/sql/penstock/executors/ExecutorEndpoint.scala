@@ -1,4 +1,4 @@
-package org.apache.spark.sql.penstock.workers
+package org.apache.spark.sql.penstock.executors
 
 import java.util.concurrent.{ArrayBlockingQueue, RejectedExecutionException, ThreadPoolExecutor, TimeUnit}
 
@@ -18,7 +18,7 @@ import io.penstock.state.format.ShardOffer
  * Messages are of the Scala library's types only: an executor reads them with the class loader that it was started with,
  * which does not know the jars that the application brings (`--jars`).
  */
-final class WorkerEndpoint private (override val rpcEnv: RpcEnv) extends ThreadSafeRpcEndpoint {
+final class ExecutorEndpoint private (override val rpcEnv: RpcEnv) extends ThreadSafeRpcEndpoint {
 
   /**
    * One thread: shards come in the order in which they matter, and tasks want the lanes as well. What waits for long is of
@@ -29,7 +29,7 @@ final class WorkerEndpoint private (override val rpcEnv: RpcEnv) extends ThreadS
     1,
     0L,
     TimeUnit.MILLISECONDS,
-    new ArrayBlockingQueue[Runnable](WorkerEndpoint.MostWaiting),
+    new ArrayBlockingQueue[Runnable](ExecutorEndpoint.MostWaiting),
     ThreadUtils.namedThreadFactory("penstock-take")
   )
 
@@ -45,16 +45,16 @@ final class WorkerEndpoint private (override val rpcEnv: RpcEnv) extends ThreadS
   override def onStop(): Unit = taking.shutdownNow(): Unit
 }
 
-object WorkerEndpoint {
-  private val Name = "penstock-worker"
+object ExecutorEndpoint {
+  private val Name = "penstock-executor"
 
   /** Offers. */
   private val MostWaiting = 64
 
   /** Starts it in this executor; gives what the driver is to know of it. */
-  def start(): WorkerArrived = {
+  def start(): ExecutorRegistered = {
     val rpc = SparkEnv.get.rpcEnv
-    WorkerArrived(TaskCommits.here, rpc.setupEndpoint(Name, new WorkerEndpoint(rpc)))
+    ExecutorRegistered(TaskCommits.here, rpc.setupEndpoint(Name, new ExecutorEndpoint(rpc)))
   }
 }
 
@@ -64,4 +64,4 @@ object WorkerEndpoint {
  * @param executor
  *   as a task location
  */
-final case class WorkerArrived(executor: String, endpoint: RpcEndpointRef)
+final case class ExecutorRegistered(executor: String, endpoint: RpcEndpointRef)

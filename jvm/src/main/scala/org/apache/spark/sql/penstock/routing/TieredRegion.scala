@@ -9,7 +9,7 @@ import io.penstock.sharding.Layout
  * @param choice
  *   where its shards are
  * @param replica
- *   worker that has a second copy of each shard, [[Workers.Unknown]] where none has
+ *   executor that has a second copy of each shard, [[ExecutorSet.Unknown]] where none has
  * @param orphaned
  *   whether its owner is gone, and the copy takes its place
  * @param before
@@ -23,8 +23,8 @@ import io.penstock.sharding.Layout
  * @param move
  *   what it takes to bring one to another executor
  */
-final private[routing] class RegionWorkers private (
-    val workers: Workers,
+final private[routing] class TieredRegion private (
+    val executors: ExecutorSet,
     shares: TaskShares,
     choice: HomeChoice,
     replica: Array[Int],
@@ -37,18 +37,18 @@ final private[routing] class RegionWorkers private (
 ) {
 
   /** Executor that each task is meant for. */
-  val executorOf: IndexedSeq[String] = (0 until shares.tasks).map(t => workers.executors(shares.workerOf(t)))
+  val executorOf: IndexedSeq[String] = (0 until shares.tasks).map(t => executors.locations(shares.executorOf(t)))
 
   /** Shards that are to come before tasks want them, in the order in which they matter, each with its executor. */
-  def ahead: Seq[(Int, String)] = choice.ahead.map(s => s -> workers.executors(choice.home(s)))
+  def ahead: Seq[(Int, String)] = choice.ahead.map(s => s -> executors.locations(choice.home(s)))
 
   /** How many of those that are to go stay for a batch. */
   def waiting: Int = choice.waiting
 
   /** Shards that are to have a second copy, in the order in which they matter, each with its executor. */
   def copies(mostBytes: Long): Seq[(Int, String)] =
-    ReplicaChoice.of(choice.home, replica, load, stateBytes, mostBytes, workers.size)
-      .map { case (s, w) => s -> workers.executors(w) }
+    ReplicaChoice.of(choice.home, replica, load, stateBytes, mostBytes, executors.size)
+      .map { case (s, w) => s -> executors.locations(w) }
 
   def binder(theta: Double, deadBand: DeadBand): Binder =
     new TieredBinder(theta, deadBand, shares, choice.home, choice.home.indices.map(moveCost).toArray, before)
@@ -63,7 +63,7 @@ final private[routing] class RegionWorkers private (
     else move.ms(stateBytes(shard)) / msPerLoad
 }
 
-private[routing] object RegionWorkers {
+private[routing] object TieredRegion {
 
   /**
    * None where executors do not matter: there is one; or there are more than tasks, and nothing says which are to be used.
@@ -82,7 +82,7 @@ private[routing] object RegionWorkers {
    *   what it takes to bring a shard to another executor
    */
   def of(
-      workers: Workers,
+      executors: ExecutorSet,
       tasks: Int,
       layout: Layout,
       known: Option[KnownRegion],
@@ -92,24 +92,24 @@ private[routing] object RegionWorkers {
       stateBytes: => Array[Long],
       mostBytes: Long,
       move: MoveCost
-  ): Option[RegionWorkers] =
-    workers.shares(tasks, policy.tasks, known.fold(Seq.empty[String])(_.executorOf)).map { shares =>
+  ): Option[TieredRegion] =
+    executors.shares(tasks, policy.tasks, known.fold(Seq.empty[String])(_.executorOf)).map { shares =>
       val from = known.fold((0 until layout.shards).toArray)(k => layout.inherited(k.layout))
       // Asked for here: most applications run in one JVM, and need none of it.
       val (owned, copied, bytes) = (owners, replicas, stateBytes)
-      val replica = workers.of(from.map(s => copied.lift(s).orNull))
-      val first = workers.of(from.map(s => owned.lift(s).orNull))
-      val orphaned = first.zip(replica).map { case (f, r) => f == Workers.Unknown && r != Workers.Unknown }
+      val replica = executors.of(from.map(s => copied.lift(s).orNull))
+      val first = executors.of(from.map(s => owned.lift(s).orNull))
+      val orphaned = first.zip(replica).map { case (f, r) => f == ExecutorSet.Unknown && r != ExecutorSet.Unknown }
       val owner = first.indices.map(s => if (orphaned(s)) replica(s) else first(s)).toArray
       val now = known.map(_.in(layout))
-      val wanted = policy.homes(from, owner, workers)
+      val wanted = policy.homes(from, owner, executors)
       val load = now.fold(new Array[Long](layout.shards))(_.load)
       val choice = HomeChoice.of(owner, wanted, load, bytes, mostBytes)
       val before = now.fold(Array.fill(layout.shards)(-1)) { k =>
-        TieredBinder.before(k.taskOf, k.executorOf, workers, shares, choice.home)
+        TieredBinder.before(k.taskOf, k.executorOf, executors, shares, choice.home)
       }
-      new RegionWorkers(
-        workers,
+      new TieredRegion(
+        executors,
         shares,
         choice,
         replica,

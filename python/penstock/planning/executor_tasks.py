@@ -1,8 +1,8 @@
-"""How many tasks of which region run on which worker: Elasticutor's assignment of cores (section 4.2) at work.
+"""How many tasks of which region run on which executor: Elasticutor's assignment of cores (section 4.2) at work.
 
-An executor of Elasticutor is a region here, a node is a worker, and a region gets a core for each of its tasks. No
-worker is where a region's main process is, as rows come from the map outputs of all: no region is data-intensive in
-the sense of the paper, so that what is left to minimise is the state that moves.
+What Elasticutor calls an executor is a region here, what it calls a node is a Spark executor, and a region gets a core for
+each of its tasks. A region has no main process, because its rows come from all map outputs: no region is data-intensive
+in the sense of the paper, and what is left to minimise is the state that moves.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.planning.cores import Counts, Demand, Floats, assign
 
-MOST_WORKERS = 256
+MAX_EXECUTORS = 256
 """With more, tasks are divided by cores: the assignment's time grows with their square."""
 
 
@@ -25,9 +25,9 @@ class RegionTasks:
     wanted
         Tasks that it is to have, at least 1.
     now
-        Its tasks on each worker; all 0 where they were not divided among workers. Shape ``(workers,)``.
+        Its tasks on each executor; all 0 where they were not divided among executors. Shape ``(executors,)``.
     state_bytes
-        Of its state on each worker; shape ``(workers,)``.
+        Of its state on each executor; shape ``(executors,)``.
     """
 
     wanted: int
@@ -36,12 +36,12 @@ class RegionTasks:
 
 
 def divide(cores: Counts, regions: Sequence[RegionTasks], of: int) -> Counts | None:
-    """Give one region's tasks on each worker.
+    """Give one region's tasks on each executor.
 
     Parameters
     ----------
     cores
-        Of each worker, above 0; shape ``(workers,)``.
+        Of each executor, above 0; shape ``(executors,)``.
     regions
         All that run, in an order that stays: the same for whichever is asked for gives each its part of the same whole.
     of
@@ -50,8 +50,8 @@ def divide(cores: Counts, regions: Sequence[RegionTasks], of: int) -> Counts | N
     Returns
     -------
     array or None
-        As many as it wants, on no worker more than it has cores, and such that little state moves; where there are
-        cores for the tasks of all regions, none has two. None where that decides nothing: it has the workers for itself
+        As many as it wants, on no executor more than it has cores, and such that little state moves; where there are
+        cores for the tasks of all regions, none has two. None where that decides nothing: it has the executors for itself
         and a task for each at least, so that its tasks go by cores; or it has more tasks than there are cores.
     """
     asked, total = regions[of], int(cores.sum())
@@ -59,7 +59,7 @@ def divide(cores: Counts, regions: Sequence[RegionTasks], of: int) -> Counts | N
         # They take turns.
         regions, of = [asked], 0
     alone = len(regions) == 1 and asked.wanted >= len(cores)
-    if asked.wanted > total or alone or not 1 < len(cores) <= MOST_WORKERS:
+    if asked.wanted > total or alone or not 1 < len(cores) <= MAX_EXECUTORS:
         return None
     wanted = np.array([region.wanted for region in regions], dtype=np.int64)
     state = np.array([region.state_bytes.sum() for region in regions], dtype=np.float64)
@@ -73,7 +73,7 @@ def divide(cores: Counts, regions: Sequence[RegionTasks], of: int) -> Counts | N
 
 
 def _now(region: RegionTasks) -> Counts:
-    """Give its tasks on each worker; where they were not divided, as its state is, by largest remainder."""
+    """Give its tasks on each executor; where they were not divided, as its state is, by largest remainder."""
     if region.now.any():
         return region.now.astype(np.int64)
     total = float(region.state_bytes.sum())
@@ -87,18 +87,18 @@ def _now(region: RegionTasks) -> Counts:
 
 
 def _fit(now: Counts, cores: Counts, state: Floats) -> None:
-    """Take from regions with least state, for each of their tasks, what is more than a worker has."""
-    for worker in np.flatnonzero(now.sum(axis=1) > cores):
-        while now[worker].sum() > cores[worker]:
-            share = np.where(now[worker] > 0, state / np.maximum(1, now.sum(axis=0)), np.inf)
-            now[worker, int(np.argmin(share))] -= 1
+    """Take from regions with least state, for each of their tasks, what is more than an executor has."""
+    for executor in np.flatnonzero(now.sum(axis=1) > cores):
+        while now[executor].sum() > cores[executor]:
+            share = np.where(now[executor] > 0, state / np.maximum(1, now.sum(axis=0)), np.inf)
+            now[executor, int(np.argmin(share))] -= 1
 
 
 def _give_back(now: Counts, wanted: int) -> None:
     """Give back cores of one region, each where least state has to leave for it."""
     before = now / max(1, int(now.sum()))
     while (total := int(now.sum())) > wanted:
-        # Without a core of worker w: what is over there leaves, and so does what is over elsewhere.
+        # Without a core of executor w: what is over there leaves, and so does what is over elsewhere.
         left = np.maximum(0.0, before - now / (total - 1))
         own = np.maximum(0.0, before - (now - 1) / (total - 1))
         leaves = np.where(now > 0, left.sum() - left + own, np.inf)

@@ -1,18 +1,18 @@
 package io.penstock.routing
 
 /**
- * Which worker has which shards in one batch: as few leave their home as pay for it. The same greedy as the plans between
- * batches (python/penstock/planning/workers.py), with this batch's exact load and without a horizon: what a move takes must
+ * Which executor has which shards in one batch: as few leave their home as pay for it. The same greedy as the plans between
+ * batches (python/penstock/planning/executors.py), with this batch's exact load and without a horizon: what a move takes must
  * come back in the same batch.
  *
  * @param counts
- *   tasks of each worker; one without is as good as gone
+ *   tasks of each executor; one without is as good as gone
  * @param moveCost
  *   of each shard, in units of load; infinite where a move must not be
  * @param theta
- *   busiest worker over the mean that is left alone
+ *   busiest executor over the mean that is left alone
  */
-final private[routing] class WorkerBalance(
+final private[routing] class ExecutorBalance(
     load: Array[Long],
     counts: Array[Int],
     moveCost: Array[Double],
@@ -24,11 +24,11 @@ final private[routing] class WorkerBalance(
 
   /**
    * @param home
-   *   of each shard, [[Workers.Unknown]] where it has none: it begins where there is most room
+   *   of each shard, [[ExecutorSet.Unknown]] where it has none: it begins where there is most room
    */
   def of(home: Array[Int]): Array[Int] = {
     val placed = home.clone()
-    val (settled, homeless) = Load.heaviestFirst(load).partition(s => home(s) != Workers.Unknown && counts(home(s)) > 0)
+    val (settled, homeless) = Load.heaviestFirst(load).partition(s => home(s) != ExecutorSet.Unknown && counts(home(s)) > 0)
     settled.foreach(s => book(s, home(s)))
     homeless.foreach { s =>
       val to = usable.minBy(w => ((work(w) + load(s)) / counts(w), shards(w).toDouble / counts(w), w))
@@ -39,12 +39,12 @@ final private[routing] class WorkerBalance(
     placed
   }
 
-  private def book(shard: Int, worker: Int): Unit = {
-    work(worker) += load(shard)
-    shards(worker) += 1
+  private def book(shard: Int, executor: Int): Unit = {
+    work(executor) += load(shard)
+    shards(executor) += 1
   }
 
-  private def perTask(worker: Int): Double = work(worker) / counts(worker)
+  private def perTask(executor: Int): Double = work(executor) / counts(executor)
 
   private def busiest: Int = {
     var most = usable.head
@@ -81,7 +81,7 @@ final private[routing] class WorkerBalance(
     made.drop(kept).reverseIterator.foreach { case (shard, from) => placed(shard) = from }
   }
 
-  /** The shard of the busiest worker that is worth most elsewhere, and where; None where all is well, or none pays. */
+  /** The shard of the busiest executor that is worth most elsewhere, and where; None where all is well, or none pays. */
   private def next(placed: Array[Int], limit: Double): Option[(Int, Int)] = {
     val from = busiest
     val most = perTask(from)

@@ -3,24 +3,24 @@ package io.penstock.routing
 /**
  * The executors of an application, between which state would have to travel.
  *
- * @param executors
+ * @param locations
  *   as task locations
  * @param cores
  *   tasks that each can run at once, at least 1
  */
-final case class Workers(executors: Vector[String], cores: Vector[Int]) {
-  require(executors.size == cores.size, s"${executors.size} executors, and cores of ${cores.size}")
+final case class ExecutorSet(locations: Vector[String], cores: Vector[Int]) {
+  require(locations.size == cores.size, s"${locations.size} executors, and cores of ${cores.size}")
 
-  def size: Int = executors.size
+  def size: Int = locations.size
 
-  /** Number of an executor; [[Workers.Unknown]] where it is none of these, or null. */
-  def indexOf(executor: String): Int = numbers.getOrElse(executor, Workers.Unknown)
+  /** Number of an executor; [[ExecutorSet.Unknown]] where it is none of these, or null. */
+  def indexOf(executor: String): Int = numbers.getOrElse(executor, ExecutorSet.Unknown)
 
   /** Number of each shard's executor. */
   def of(owners: Array[String]): Array[Int] = owners.map(indexOf)
 
   /**
-   * Tasks of each worker: as planned, where that is for as many tasks; else as in the batch before, where that leaves no worker
+   * Tasks of each executor: as planned, where that is for as many tasks; else as in the batch before, where that leaves no executor
    * without a task, or cannot but do so; else about as many for each core.
    *
    * @param planned
@@ -39,47 +39,47 @@ final case class Workers(executors: Vector[String], cores: Vector[Int]) {
 
   private def fitting(tasks: Int, on: Map[String, Int]): Option[TaskShares] =
     Option.when(on.values.sum == tasks && on.keys.forall(numbers.contains))(
-      TaskShares.of(executors.map(on.getOrElse(_, 0)))
+      TaskShares.of(locations.map(on.getOrElse(_, 0)))
     )
 
-  private lazy val numbers = executors.zipWithIndex.toMap
+  private lazy val numbers = locations.zipWithIndex.toMap
 }
 
-object Workers {
+object ExecutorSet {
 
-  /** In place of a worker: none has the shard. */
+  /** In place of an executor: none has the shard. */
   val Unknown: Int = -1
 
   /** Where all tasks run in one JVM. */
-  val None: Workers = Workers(Vector.empty, Vector.empty)
+  val None: ExecutorSet = ExecutorSet(Vector.empty, Vector.empty)
 }
 
 /**
- * Which tasks are which worker's: runs of neighbours.
+ * Which tasks are which executor's: runs of neighbours.
  *
  * @param counts
- *   tasks of each worker, 0 or more
+ *   tasks of each executor, 0 or more
  */
 final class TaskShares private (val counts: Array[Int]) {
 
-  /** First task of each worker, and the number of all tasks. */
+  /** First task of each executor, and the number of all tasks. */
   private val starts = counts.scanLeft(0)(_ + _)
 
-  def workers: Int = counts.length
+  def executors: Int = counts.length
 
   def tasks: Int = starts.last
 
-  /** The first task of a worker. */
-  def start(worker: Int): Int = starts(worker)
+  /** The first task of an executor. */
+  def start(executor: Int): Int = starts(executor)
 
-  def workerOf(task: Int): Int = starts.lastIndexWhere(_ <= task)
+  def executorOf(task: Int): Int = starts.lastIndexWhere(_ <= task)
 }
 
 private[routing] object TaskShares {
 
   def of(counts: Seq[Int]): TaskShares = new TaskShares(counts.toArray)
 
-  /** One task for each worker, and each further one for the worker that has most cores for its tasks then (D'Hondt). */
+  /** One task for each executor, and each further one for the executor that has most cores for its tasks then (D'Hondt). */
   def byCores(cores: Seq[Int], tasks: Int): TaskShares = {
     val counts = Array.fill(cores.size)(1)
     (cores.size until tasks).foreach { _ =>

@@ -1,6 +1,6 @@
-"""Which worker has which shards: few moves, each worth what its state takes to travel.
+"""Which executor has which shards: few moves, each worth what its state takes to travel.
 
-Inside a worker the binder spreads shards over tasks in every batch, and moves nothing. Between workers state travels,
+Inside an executor the binder spreads shards over tasks in every batch, and moves nothing. Between executors state travels,
 so that a plan weighs what a batch gains, over some batches, against that: the cost that Elasticutor's assignment of
 cores (section 4.2) and Fang et al.'s migration (section 2.2) minimise, in time instead of bytes. Neither paper says
 when a move is not worth it.
@@ -15,7 +15,7 @@ from penstock.planning.compiled import compiled
 from penstock.planning.load import Loads, Placement, loads
 
 LOST = -1
-"""Worker of a shard whose worker is gone."""
+"""Executor of a shard whose executor is gone."""
 _ROUNDING = 1e-9
 
 
@@ -32,11 +32,11 @@ class Worth:
     horizon
         Batches over which a gain counts.
     theta
-        Busiest worker over the mean that is left alone, above 1.
+        Busiest executor over the mean that is left alone, above 1.
     most
         Moves in one plan.
     window
-        Batches in a row in which the busiest worker must have been above theta.
+        Batches in a row in which the busiest executor must have been above theta.
     """
 
     bytes_per_ms: float = 100_000.0
@@ -48,29 +48,29 @@ class Worth:
 
 
 @dataclass(frozen=True)
-class WorkerPlan:
+class ExecutorPlan:
     """Where shards shall be.
 
     Parameters
     ----------
-    worker
+    executor
         Of each shard; shape ``(shards,)``.
     moves
-        Rows of shard, worker before and after, the heaviest shard first; shape ``(moves, 3)``. Shards of lost workers
+        Rows of shard, executor before and after, the heaviest shard first; shape ``(moves, 3)``. Shards of lost executors
         are among them.
     delta_before, delta_after
-        Busiest worker over the mean, as it is and with the plan, lost workers' shards placed in both.
+        Busiest executor over the mean, as it is and with the plan, lost executors' shards placed in both.
     gain_ms
         By how much a batch gets shorter.
     cost_ms
-        What the moves take; shards of lost workers take nothing, since they are loaded in any case.
+        What the moves take; shards of lost executors take nothing, since they are loaded in any case.
     above
-        For how many batches in a row the busiest worker has been above theta.
+        For how many batches in a row the busiest executor has been above theta.
     reason
         Why the moves are what they are.
     """
 
-    worker: Placement
+    executor: Placement
     moves: NDArray[np.int64]
     delta_before: float
     delta_after: float
@@ -80,22 +80,22 @@ class WorkerPlan:
     reason: str
 
 
-def place(worker: Placement, load: Loads, state_bytes: Loads, cores: Loads, worth: Worth, above: int = 0) -> WorkerPlan:
-    """Plan which shards move between workers after a batch.
+def place(executor: Placement, load: Loads, state_bytes: Loads, cores: Loads, worth: Worth, above: int = 0) -> ExecutorPlan:
+    """Plan which shards move between executors after a batch.
 
-    A batch takes as long as the worker with most work for each of its cores. Each step makes the move from that worker
+    A batch takes as long as the executor with most work for each of its cores. Each step makes the move from that executor
     that is worth most by itself; of all steps as many are taken as are worth most together.
 
     Parameters
     ----------
-    worker
+    executor
         Of each shard, `LOST` where it is gone; shape ``(shards,)``.
     load
         Expected work of each shard in a batch, in ms, not negative; shape ``(shards,)``.
     state_bytes
         Of each shard; shape ``(shards,)``.
     cores
-        Of each worker, one above 0 at least; to its shards a worker without is lost. Shape ``(workers,)``.
+        Of each executor, one above 0 at least; to its shards an executor without is lost. Shape ``(executors,)``.
     worth
         See there.
     above
@@ -103,16 +103,16 @@ def place(worker: Placement, load: Loads, state_bytes: Loads, cores: Loads, wort
 
     Returns
     -------
-    WorkerPlan
+    ExecutorPlan
         Never worse than what was there: its gain over the horizon is at least its cost. Ties go to the lower shard and
-        the lower worker.
+        the lower executor.
     """
     used = np.flatnonzero(cores)
     # Among those that have any; the number behind the last is found by LOST.
     number = np.full(len(cores) + 1, LOST, dtype=np.int32)
     number[used] = np.arange(len(used))
     cores = cores[used]
-    start = _placed(number[worker], load, cores)
+    start = _placed(number[executor], load, cores)
     cost_ms = state_bytes / worth.bytes_per_ms + worth.move_ms
     mean = float(load.sum() / cores.sum())
     before = _longest(start, load, cores)
@@ -122,11 +122,11 @@ def place(worker: Placement, load: Loads, state_bytes: Loads, cores: Loads, wort
         placed, reason = _weighed(start, load, cost_ms, cores, worth)
     after = _longest(placed, load, cores)
     to = used[placed].astype(np.int32)
-    moved = np.flatnonzero(to != worker)
+    moved = np.flatnonzero(to != executor)
     moved = moved[np.argsort(-load[moved], kind="stable")]
-    return WorkerPlan(
+    return ExecutorPlan(
         to,
-        np.stack((moved, worker[moved].astype(np.int64), to[moved].astype(np.int64)), axis=1),
+        np.stack((moved, executor[moved].astype(np.int64), to[moved].astype(np.int64)), axis=1),
         before / mean if mean > 0 else 1.0,
         after / mean if mean > 0 else 1.0,
         _batch(start, load, cores) - _batch(placed, load, cores),
@@ -136,9 +136,9 @@ def place(worker: Placement, load: Loads, state_bytes: Loads, cores: Loads, wort
     )
 
 
-def _placed(worker: Placement, load: Loads, cores: Loads) -> Placement:
-    """Give shards of lost workers to others: the heaviest first, where the work for each core is least then."""
-    placed = worker.astype(np.int32)
+def _placed(executor: Placement, load: Loads, cores: Loads) -> Placement:
+    """Give shards of lost executors to others: the heaviest first, where the work for each core is least then."""
+    placed = executor.astype(np.int32)
     lost = np.flatnonzero(placed == LOST)
     if len(lost):
         here = placed != LOST
@@ -170,7 +170,7 @@ def _weighed(start: Placement, load: Loads, cost_ms: Loads, cores: Loads, worth:
 
 
 def _why_nothing(start: Placement, load: Loads, cores: Loads, limit: float) -> str:
-    """Tell a shard that no worker has room for from moves that are not worth it: those would be made for nothing."""
+    """Tell a shard that no executor has room for from moves that are not worth it: those would be made for nothing."""
     work = loads(start, load, len(cores))
     busiest = int(np.argmax(work / cores))
     if load.max() >= work[busiest] / cores[busiest]:
@@ -204,35 +204,35 @@ def _steps(
     horizon: float,
     most: int,
 ) -> NDArray[np.int64]:
-    """Give the moves one after the other, as rows of shard and worker; `placed` and `work` are changed."""
+    """Give the moves one after the other, as rows of shard and executor; `placed` and `work` are changed."""
     made = np.empty((most, 2), dtype=np.int64)
     count = 0
     heaviest = load.max()
     while count < most:
         busiest = 0
-        for worker in range(1, len(cores)):
-            if work[worker] / cores[worker] > work[busiest] / cores[busiest]:
-                busiest = worker
+        for executor in range(1, len(cores)):
+            if work[executor] / cores[executor] > work[busiest] / cores[busiest]:
+                busiest = executor
         longest = work[busiest] / cores[busiest]
         if longest <= max(limit, heaviest):
             break
-        best, best_shard, best_worker = 0.0, -1, -1
+        best, best_shard, best_executor = 0.0, -1, -1
         for shard in range(len(placed)):
             if placed[shard] != busiest or load[shard] <= 0:
                 continue
             left = (work[busiest] - load[shard]) / cores[busiest]
-            for worker in range(len(cores)):
-                if worker == busiest:
+            for executor in range(len(cores)):
+                if executor == busiest:
                     continue
-                shorter = longest - max(left, (work[worker] + load[shard]) / cores[worker], heaviest)
+                shorter = longest - max(left, (work[executor] + load[shard]) / cores[executor], heaviest)
                 net = horizon * shorter - cost_ms[shard]
                 if shorter > 0 and net > best:
-                    best, best_shard, best_worker = net, shard, worker
+                    best, best_shard, best_executor = net, shard, executor
         if best_shard < 0:
             break
         work[busiest] -= load[best_shard]
-        work[best_worker] += load[best_shard]
-        placed[best_shard] = best_worker
-        made[count, 0], made[count, 1] = best_shard, best_worker
+        work[best_executor] += load[best_shard]
+        placed[best_shard] = best_executor
+        made[count, 0], made[count, 1] = best_shard, best_executor
         count += 1
     return made[:count].copy()

@@ -1,4 +1,4 @@
-"""Shards between workers: moves that are worth their bytes."""
+"""Shards between executors: moves that are worth their bytes."""
 
 from itertools import product
 
@@ -7,21 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from penstock.planning.load import loads
-from penstock.planning.workers import LOST, Worth, place
+from penstock.planning.executors import LOST, Worth, place
 
 NOW = Worth(bytes_per_ms=1.0, move_ms=0.0, horizon=10, theta=1.1, most=16, window=1)
 
 
-def planned(worker, load, state=None, cores=(1.0, 1.0), worth=NOW, *, above=0):
+def planned(executor, load, state=None, cores=(1.0, 1.0), worth=NOW, *, above=0):
     loads_, sizes = np.array(load, dtype=np.float64), [0.0] * len(load) if state is None else state
     return place(
-        np.array(worker, dtype=np.int32), loads_, np.array(sizes, dtype=np.float64), np.array(cores), worth, above
+        np.array(executor, dtype=np.int32), loads_, np.array(sizes, dtype=np.float64), np.array(cores), worth, above
     )
 
 
-def longest(worker, load, cores):
+def longest(executor, load, cores):
     """What a batch takes: a shard is one core's."""
-    work = loads(np.array(worker, dtype=np.int32), np.array(load, dtype=np.float64), len(cores))
+    work = loads(np.array(executor, dtype=np.int32), np.array(load, dtype=np.float64), len(cores))
     return max((work / cores).max(), *load)
 
 
@@ -42,9 +42,9 @@ def test_of_equal_loads_the_smaller_state_moves():
     assert planned([0, 0, 0, 1], [4, 4, 4, 4], [30, 10, 20, 0]).moves.tolist() == [[1, 0, 1]]
 
 
-def test_workers_with_more_cores_get_more():
+def test_executors_with_more_cores_get_more():
     plan = planned([0] * 12, [1] * 12, cores=(1.0, 3.0))
-    assert np.bincount(plan.worker).tolist() == [3, 9]
+    assert np.bincount(plan.executor).tolist() == [3, 9]
     assert plan.delta_after == 1.0
 
 
@@ -59,7 +59,7 @@ def test_one_shard_may_be_the_limit():
     assert plan.reason == "one shard is the limit: 0 has 50% of the work"
 
 
-def test_two_workers_that_are_busiest_are_both_relieved():
+def test_two_executors_that_are_busiest_are_both_relieved():
     plan = planned([0, 0, 1, 1, 2], [4, 4, 4, 4, 0], cores=(1.0, 1.0, 1.0, 1.0))
     assert plan.delta_before == 2.0
     assert plan.delta_after == 1.0
@@ -77,67 +77,67 @@ def test_a_plan_waits_for_the_window():
     assert planned([0, 1], [4, 4], worth=worth, above=2).above == 0
 
 
-def test_what_a_lost_worker_had_is_placed_at_once_and_costs_nothing():
+def test_what_a_lost_executor_had_is_placed_at_once_and_costs_nothing():
     worth = Worth(window=5, most=0)
     plan = planned([LOST, LOST, 1, LOST], [6, 2, 5, 1], [1e9] * 4, worth=worth)
-    assert plan.worker.tolist() == [0, 1, 1, 0]
+    assert plan.executor.tolist() == [0, 1, 1, 0]
     assert plan.moves.tolist() == [[0, LOST, 0], [1, LOST, 1], [3, LOST, 0]]
     assert plan.cost_ms == 0
 
 
-def test_no_load_and_one_worker():
+def test_no_load_and_one_executor():
     assert planned([0, 1], [0, 0]).reason == "balanced"
     assert planned([0, 0], [3, 4], cores=(2.0,)).reason == "balanced"
 
 
 @st.composite
 def clusters(draw):
-    workers = draw(st.integers(1, 4))
+    executors = draw(st.integers(1, 4))
     size = draw(st.integers(1, 12))
 
     def column(values):
         return draw(st.lists(values, min_size=size, max_size=size))
 
-    cores = np.array(draw(st.lists(st.integers(1, 4), min_size=workers, max_size=workers)), dtype=np.float64)
-    worker = column(st.integers(0, workers - 1))
-    return worker, column(st.integers(0, 20)), column(st.integers(0, 60)), cores
+    cores = np.array(draw(st.lists(st.integers(1, 4), min_size=executors, max_size=executors)), dtype=np.float64)
+    executor = column(st.integers(0, executors - 1))
+    return executor, column(st.integers(0, 20)), column(st.integers(0, 60)), cores
 
 
 @given(clusters(), st.integers(0, 5))
 def test_a_plan_is_never_worse_than_doing_nothing(cluster, most):
-    worker, load, state, cores = cluster
+    executor, load, state, cores = cluster
     worth = Worth(bytes_per_ms=1.0, move_ms=0.5, horizon=10, theta=1.05, most=most, window=1)
-    plan = planned(worker, load, state, cores, worth)
+    plan = planned(executor, load, state, cores, worth)
     assert len(plan.moves) <= most
-    assert plan.gain_ms == pytest.approx(longest(worker, load, cores) - longest(plan.worker, load, cores))
+    assert plan.gain_ms == pytest.approx(longest(executor, load, cores) - longest(plan.executor, load, cores))
     assert plan.gain_ms * worth.horizon >= plan.cost_ms - 1e-9
     moved = [shard for shard, _, _ in plan.moves]
     assert plan.cost_ms == pytest.approx(sum(state[shard] + 0.5 for shard in moved))
     assert [load[shard] for shard in moved] == sorted((load[shard] for shard in moved), reverse=True)
-    again = planned(worker, load, state, cores, worth)
-    assert again.worker.tolist() == plan.worker.tolist()
+    again = planned(executor, load, state, cores, worth)
+    assert again.executor.tolist() == plan.executor.tolist()
 
 
 @given(clusters())
 def test_one_move_is_the_best_one(cluster):
-    """By brute force over all shards and workers. A step looks at two workers only: a third bounds what it gains."""
-    worker, load, state, cores = cluster
+    """By brute force over all shards and executors. A step looks at two executors only: a third bounds what it gains."""
+    executor, load, state, cores = cluster
     worth = Worth(bytes_per_ms=1.0, move_ms=0.5, horizon=10, theta=1.0, most=1, window=1)
-    plan = planned(worker, load, state, cores, worth)
+    plan = planned(executor, load, state, cores, worth)
     best = 0.0
-    for shard, to in product(range(len(worker)), range(len(cores))):
-        moved = list(worker)
+    for shard, to in product(range(len(executor)), range(len(cores))):
+        moved = list(executor)
         moved[shard] = to
-        gained = longest(worker, load, cores) - longest(moved, load, cores)
-        best = max(best, worth.horizon * gained - (state[shard] + 0.5) * (to != worker[shard]))
+        gained = longest(executor, load, cores) - longest(moved, load, cores)
+        best = max(best, worth.horizon * gained - (state[shard] + 0.5) * (to != executor[shard]))
     net = plan.gain_ms * worth.horizon - plan.cost_ms
     assert net <= best + 1e-9
     if len(cores) <= 2:
         assert net == pytest.approx(best)
 
 
-def test_a_worker_without_cores_is_left():
+def test_an_executor_without_cores_is_left():
     plan = planned([0, 0, 1, LOST], [4, 3, 2, 1], cores=(0.0, 1.0, 1.0))
-    assert plan.worker.tolist() == [2, 1, 1, 2]
+    assert plan.executor.tolist() == [2, 1, 1, 2]
     assert plan.moves.tolist() == [[0, 0, 2], [1, 0, 1], [3, LOST, 2]]
     assert (plan.cost_ms, plan.delta_before) == (0.0, 1.0)

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.penstock.workers
+package org.apache.spark.sql.penstock.executors
 
 import java.util.UUID
 import java.util.concurrent.ConcurrentHashMap

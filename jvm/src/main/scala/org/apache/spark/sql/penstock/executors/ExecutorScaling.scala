@@ -1,4 +1,4 @@
-package org.apache.spark.sql.penstock.workers
+package org.apache.spark.sql.penstock.executors
 
 import java.time.Instant
 import java.util.UUID
@@ -59,24 +59,24 @@ final class ExecutorScaling(context: SparkContext, least: Int, most: Int) extend
     val start = Try(Instant.parse(progress.timestamp).toEpochMilli).getOrElse(0L)
     val before = startMs.put(run, start)
     for (target <- LatencyTargets.of(run); b <- before if start > b) {
-      val workers = LiveWorkers.of(context)
-      if (workers.size == 0) LatencyTargets.tell(run, "no executors to ask for: Spark runs in local mode")
+      val executors = LiveExecutors.of(context)
+      if (executors.size == 0) LatencyTargets.tell(run, "no executors to ask for: Spark runs in local mode")
       else {
         // They may still be on their way when the first batch is over.
-        mostSeen = math.max(mostSeen, workers.size)
+        mostSeen = math.max(mostSeen, executors.size)
         val work =
           RoutingReportExec.regions(report).flatMap(r => Option(r.getAs[Any]("busyMs"))).map(_.asInstanceOf[Long])
         val demand = Demand(
           run,
           progress.batchId,
-          workers.size,
+          executors.size,
           progress.numInputRows,
           progress.durationMs.get("triggerExecution"),
           start - b,
           work.sum,
-          workers.cores.sum,
+          executors.cores.sum,
           target.targetMs,
-          workers.cores.max,
+          executors.cores.max,
           least,
           math.max(least, if (most > 0) most else mostSeen)
         )

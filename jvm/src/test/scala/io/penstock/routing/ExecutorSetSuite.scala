@@ -3,23 +3,23 @@ package io.penstock.routing
 import org.scalacheck.{Gen, Prop}
 import org.scalatest.funsuite.AnyFunSuite
 
-class WorkersSuite extends AnyFunSuite with Checks {
-  private def workers(cores: Int*) = Workers(cores.indices.map(i => s"executor_h_$i").toVector, cores.toVector)
+class ExecutorSetSuite extends AnyFunSuite with Checks {
+  private def executors(cores: Int*) = ExecutorSet(cores.indices.map(i => s"executor_h_$i").toVector, cores.toVector)
 
   test("tasks are divided by cores, one for each at least, as runs of neighbours") {
-    assert(workers(4, 4).shares(8).map(_.counts.toSeq).contains(Seq(4, 4)))
-    assert(workers(1, 3, 4).shares(8).map(_.counts.toSeq).contains(Seq(1, 3, 4)))
-    assert(workers(1, 3).shares(2).map(_.counts.toSeq).contains(Seq(1, 1)))
-    val shares = workers(2, 1).shares(6).get
+    assert(executors(4, 4).shares(8).map(_.counts.toSeq).contains(Seq(4, 4)))
+    assert(executors(1, 3, 4).shares(8).map(_.counts.toSeq).contains(Seq(1, 3, 4)))
+    assert(executors(1, 3).shares(2).map(_.counts.toSeq).contains(Seq(1, 1)))
+    val shares = executors(2, 1).shares(6).get
     assert(shares.counts.toSeq == Seq(4, 2) && shares.start(1) == 4)
-    assert((0 until 6).map(shares.workerOf) == Seq(0, 0, 0, 0, 1, 1))
+    assert((0 until 6).map(shares.executorOf) == Seq(0, 0, 0, 0, 1, 1))
   }
 
-  test("one worker, or fewer tasks than workers, are no matter of workers") {
-    assert(Seq(Workers.None.shares(3), workers(4).shares(4), workers(1, 1, 1).shares(2)).forall(_.isEmpty))
+  test("one executor, or fewer tasks than executors, are no matter of executors") {
+    assert(Seq(ExecutorSet.None.shares(3), executors(4).shares(4), executors(1, 1, 1).shares(2)).forall(_.isEmpty))
   }
 
-  test("every worker has tasks, and no worker could be given another's without having more of them for its cores") {
+  test("every executor has tasks, and no executor could be given another's without having more of them for its cores") {
     val some = for {
       cores <- Gen.nonEmptyListOf(Gen.choose(1, 64))
       more <- Gen.choose(0, 200)
@@ -32,13 +32,13 @@ class WorkersSuite extends AnyFunSuite with Checks {
     })
   }
 
-  test("tasks are where they are planned, on some workers or on all") {
+  test("tasks are where they are planned, on some executors or on all") {
     def counts(tasks: Int, planned: (String, Int)*) =
-      workers(1, 1, 1).shares(tasks, planned.toMap).map(_.counts.toSeq)
+      executors(1, 1, 1).shares(tasks, planned.toMap).map(_.counts.toSeq)
     assert(counts(1, "executor_h_2" -> 1).contains(Seq(0, 0, 1)))
     assert(counts(3, "executor_h_0" -> 2, "executor_h_2" -> 1).contains(Seq(2, 0, 1)))
-    val shares = workers(1, 1, 1).shares(2, Map("executor_h_0" -> 1, "executor_h_2" -> 1)).get
-    assert((0 until 2).map(shares.workerOf) == Seq(0, 2))
+    val shares = executors(1, 1, 1).shares(2, Map("executor_h_0" -> 1, "executor_h_2" -> 1)).get
+    assert((0 until 2).map(shares.executorOf) == Seq(0, 2))
     // For another number of tasks, or for another executor.
     assert(counts(2, "executor_h_2" -> 1).isEmpty && counts(1, "executor_h_9" -> 1).isEmpty)
     assert(counts(3, "executor_h_9" -> 3).contains(Seq(1, 1, 1)))
@@ -46,13 +46,13 @@ class WorkersSuite extends AnyFunSuite with Checks {
 
   test("tasks stay where they were, unless an executor has come and there is one for each") {
     def counts(tasks: Int, before: Int*) =
-      workers(1, 3, 1).shares(tasks, before = before.map(i => s"executor_h_$i")).map(_.counts.toSeq)
+      executors(1, 3, 1).shares(tasks, before = before.map(i => s"executor_h_$i")).map(_.counts.toSeq)
     assert(counts(1, 2).contains(Seq(0, 0, 1)) && counts(2, 1, 1).contains(Seq(0, 2, 0)))
     assert(counts(4, 0, 0, 1, 2).contains(Seq(2, 1, 1)) && counts(4, 0, 0, 1, 1).contains(Seq(1, 2, 1)))
     assert(counts(2, 1).isEmpty && counts(2, 1, 9).isEmpty)
   }
 
   test("executors are known by their locations") {
-    assert(workers(1, 1).of(Array("executor_h_1", null, "executor_h_9", "executor_h_0")).toSeq == Seq(1, -1, -1, 0))
+    assert(executors(1, 1).of(Array("executor_h_1", null, "executor_h_9", "executor_h_0")).toSeq == Seq(1, -1, -1, 0))
   }
 }

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.penstock.workers
+package org.apache.spark.sql.penstock.executors
 
 import java.util.concurrent.{ConcurrentHashMap, RejectedExecutionException, TimeoutException}
 
@@ -9,21 +9,21 @@ import org.apache.spark.internal.Logging
 import org.apache.spark.rpc.RpcEndpointRef
 import org.apache.spark.util.ThreadUtils
 
-/** Driver side of the workers' endpoints. What is told to one that is gone is lost: the checkpoint has everything. */
-object WorkerOrders extends Logging {
+/** Driver side of the executors' endpoints. What is told to one that is gone is lost: the checkpoint has everything. */
+object ExecutorOrders extends Logging {
   private val endpoints = new ConcurrentHashMap[String, RpcEndpointRef]()
 
   /** Answers are dealt with by a thread of their own: the query's commits may be busy. */
   private val answers =
-    ExecutionContext.fromExecutor(ThreadUtils.newDaemonCachedThreadPool("penstock-worker-answers", 4))
+    ExecutionContext.fromExecutor(ThreadUtils.newDaemonCachedThreadPool("penstock-executor-answers", 4))
 
-  def arrived(worker: WorkerArrived): Unit = endpoints.put(worker.executor, worker.endpoint): Unit
+  def arrived(executor: ExecutorRegistered): Unit = endpoints.put(executor.executor, executor.endpoint): Unit
 
   /** Forgets all, when the application ends. */
   def clear(): Unit = endpoints.clear()
 
   /**
-   * Tells a worker to take shards. Returns at once.
+   * Tells an executor to take shards. Returns at once.
    *
    * @param offer
    *   encoded [[io.penstock.state.format.ShardOffer]]
@@ -37,7 +37,7 @@ object WorkerOrders extends Logging {
         case Failure(e @ (_: TimeoutException | _: RejectedExecutionException)) =>
           logInfo(s"Penstock: $executor is too busy to take shards ahead of a batch: $e")
         case Failure(e) =>
-          // A worker that went away does not come back under its name.
+          // An executor that went away does not come back under its name.
           endpoints.remove(executor, endpoint)
           logInfo(s"Penstock: $executor has not taken shards ahead of a batch: $e")
       }(answers)
