@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # pandas is imported where it is used: the command line works without it.
 # ruff: noqa: PLC0415
 
-COLUMNS = ("batch", "timestamp", "batchMs", "mode", "epoch")
+COLUMNS = ("batch", "timestamp", "batchMs", "mode", "routingVersion")
 """Of what `decisions` gives, before those of a region."""
 
 
@@ -32,7 +32,7 @@ def status(query: StreamingQuery) -> dict[str, Any]:
     -------
     dict
         Number of the ``batch``; ``exception``, what the query failed with, or None; and the fields of
-        ``docs/progress.md``: mode, epoch, shards, regions with tasks, balance, heavy keys, pinned keys and decision,
+        ``docs/progress.md``: mode, routingVersion, shards, regions with tasks, balance, heavy keys, pinned keys and decision,
         stores, state. Where Penstock leaves the query alone, or has nothing to tell yet, ``reason`` says why; ``batch``
         is None then if no batch has ended.
 
@@ -65,7 +65,7 @@ def decisions(query: StreamingQuery) -> pd.DataFrame:
     pandas.DataFrame
         A row per batch and region, oldest first, of the batches that Spark keeps the progress of
         (``spark.sql.streaming.numRecentProgressUpdates``, 100): ``batch``, ``timestamp``, ``batchMs``, ``mode``,
-        ``epoch``, the fields of a region (``docs/progress.md``) with the heaviest key in place of the list, as
+        ``routingVersion``, the fields of a region (``docs/progress.md``) with the heaviest key in place of the list, as
         ``heaviestKey`` and ``heaviestKeyShare``, and the pinned keys by name. Where there is no row,
         ``attrs["reason"]`` says why, and so does a warning.
 
@@ -127,7 +127,7 @@ def _of_batch(progress: dict[str, Any], report: dict[str, Any]) -> dict[str, Any
         "timestamp": progress["timestamp"],
         "batchMs": progress["durationMs"].get("triggerExecution"),
         "mode": report["mode"],
-        "epoch": report.get("epoch"),
+        "routingVersion": report.get("routingVersion"),
     }
 
 

@@ -58,7 +58,7 @@ def _as_json(inspection: Inspection | None, verification: Verification | None) -
             "writtenAtMs": None if manifest is None else manifest.written_at_ms,
             "committedBatch": inspection.committed_batch,
             "batches": inspection.batches,
-            "epochs": [
+            "routingVersions": [
                 {
                     "number": e.number,
                     "firstBatch": e.first_batch,
@@ -67,7 +67,7 @@ def _as_json(inspection: Inspection | None, verification: Verification | None) -
                     "perCore": sorted(e.per_core),
                     "pinned": {region: _hashes(places) for region, places in e.places.items()},
                 }
-                for e in inspection.epochs
+                for e in inspection.routing_versions
             ],
             "stores": [
                 {
@@ -132,12 +132,12 @@ def _head(inspection: Inspection) -> list[str]:
         f"kept        {kept}",
         f"shards      {inspection.description.shard_count}, written by {inspection.description.written_by}",
         *(
-            f"epoch {e.number:<6}from batch {e.first_batch}: "
+            f"routing version {e.number:<6}from batch {e.first_batch}: "
             + (
                 ", ".join(_region(region, tasks, e.places[region]) for region, tasks in sorted(e.tasks.items()))
                 or "no regions"
             )
-            for e in inspection.epochs
+            for e in inspection.routing_versions
         ),
     ]
 

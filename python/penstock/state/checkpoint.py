@@ -8,9 +8,8 @@ from typing import TypeVar
 
 from penstock.api.errors import PenstockError
 from penstock.state import change_set, image
-from penstock.state import epoch as epochs
 from penstock.state.change_set import Content
-from penstock.state.epoch import Description, Epoch
+from penstock.state.routing_version import Description, RoutingVersion, decode_description, decode_routing_version
 from penstock.state.framing import HEADER_BYTES, Kind, MalformedDataError, NewerFormatError, check, read_header
 from penstock.state.manifest import Change, Manifest, Section, TableEntry, counting, decode, decode_table, manifest_path
 from penstock.state.storage import Storage, storage_of
@@ -82,19 +81,19 @@ class Checkpoint:
 
     def description(self) -> Description:
         """Read the file FORMAT."""
-        return self._decoded("FORMAT", Kind.FORMAT, epochs.decode_description)
+        return self._decoded("FORMAT", Kind.FORMAT, decode_description)
 
-    def epoch_numbers(self) -> list[int]:
-        """List the numbers of the epochs on record, in ascending order."""
+    def routing_version_numbers(self) -> list[int]:
+        """List the numbers of the routing versions on record, in ascending order."""
         return sorted(_numbers(f.name for f in self._storage.files(f"{PLACE}/epochs")))
 
-    def epoch(self, number: int) -> Epoch:
-        """Read the epoch with a number."""
+    def routing_version(self, number: int) -> RoutingVersion:
+        """Read the routing version with a number."""
         path = f"epochs/{number}"
-        epoch = self._decoded_as(path, Kind.EPOCH, epochs.decode_epoch)
-        if epoch.number != number:
-            raise _corrupt(path, f"it is the epoch of number {epoch.number}", HEADER_BYTES)
-        return epoch
+        routing_version = self._decoded_as(path, Kind.ROUTING_VERSION, decode_routing_version)
+        if routing_version.number != number:
+            raise _corrupt(path, f"it is the routing version of number {routing_version.number}", HEADER_BYTES)
+        return routing_version
 
     def manifests(self) -> dict[int, list[int]]:
         """List the generations of every batch's manifest, both in ascending order."""

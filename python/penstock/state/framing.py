@@ -24,18 +24,18 @@ class Kind(IntEnum):
     CHANGELOG = 1
     SNAPSHOTS = 2
     MANIFEST = 3
-    EPOCH = 4
+    ROUTING_VERSION = 4
     FORMAT = 5
 
     @property
     def has_payload(self) -> bool:
         """Whether anything may follow the body."""
-        return self not in (Kind.EPOCH, Kind.FORMAT)
+        return self not in (Kind.ROUTING_VERSION, Kind.FORMAT)
 
     @property
     def version(self) -> int:
         """Newest version of its format that can be read."""
-        return 3 if self is Kind.EPOCH else OLDEST_VERSION
+        return 3 if self is Kind.ROUTING_VERSION else OLDEST_VERSION
 
 
 class MalformedDataError(Exception):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from penstock.state.checkpoint import FOLDERS, Checkpoint
-from penstock.state.epoch import Description, Epoch
+from penstock.state.routing_version import Description, RoutingVersion
 from penstock.state.manifest import Manifest, Shard, manifest_path
 
 
@@ -49,7 +49,7 @@ class Inspection:
     batches: list[int]
     committed_batch: int | None
     manifest: Manifest | None
-    epochs: list[Epoch]
+    routing_versions: list[RoutingVersion]
     stores: list[StoreSummary]
     files: list[FileSummary]
 
@@ -75,7 +75,7 @@ def inspect(checkpoint: Checkpoint) -> Inspection:
         batches=sorted({manifest.batch for manifest in kept}),
         committed_batch=checkpoint.committed_batch(),
         manifest=newest,
-        epochs=[checkpoint.epoch(number) for number in checkpoint.epoch_numbers()],
+        routing_versions=[checkpoint.routing_version(number) for number in checkpoint.routing_version_numbers()],
         stores=[] if newest is None else _stores(checkpoint, newest),
         files=needs(checkpoint.all_files(), kept),
     )

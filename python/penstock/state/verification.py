@@ -69,7 +69,7 @@ def verify(checkpoint: Checkpoint) -> Verification:
     # First: a query that runs meanwhile commits further batches.
     committed = checkpoint.committed_batch()
     shard_count = _shard_count(checkpoint, found)
-    _epochs(checkpoint, found, shard_count)
+    _routing_versions(checkpoint, found, shard_count)
     oldest = checkpoint.retained_from()
     kept, superseded = _manifests(checkpoint, found, shard_count, oldest)
     _sections(checkpoint, found, list(kept.values()), superseded)
@@ -121,16 +121,16 @@ def _shard_count(checkpoint: Checkpoint, found: Verification) -> int | None:
     return description.shard_count
 
 
-def _epochs(checkpoint: Checkpoint, found: Verification, shard_count: int | None) -> None:
-    for number in checkpoint.epoch_numbers():
+def _routing_versions(checkpoint: Checkpoint, found: Verification, shard_count: int | None) -> None:
+    for number in checkpoint.routing_version_numbers():
         found.files += 1
         try:
-            epoch = checkpoint.epoch(number)
+            routing_version = checkpoint.routing_version(number)
         except DamagedFileError as error:
             found.failed(error)
             continue
-        if shard_count not in (None, epoch.shard_count):
-            found.wrong(f"epochs/{number}", f"it has {epoch.shard_count} shards, the query {shard_count}")
+        if shard_count not in (None, routing_version.shard_count):
+            found.wrong(f"epochs/{number}", f"it has {routing_version.shard_count} shards, the query {shard_count}")
 
 
 def _manifests(

@@ -70,11 +70,11 @@ def test_keys_are_those_that_sparks_reader_of_state_finds(application: SparkSess
     found = inspect(Checkpoint(str(path)))
     (store,) = found.stores
     assert store.operator == "stateStoreSave"
-    epoch = found.epochs[-1]
-    ((_, places),) = epoch.places.items()
+    routing_version = found.routing_versions[-1]
+    ((_, places),) = routing_version.places.items()
     keys: Counter[int] = Counter()
     for shard in store.shards:
-        keys[_home(shard.shard, epoch.shard_count, places)] += shard.keys
+        keys[_home(shard.shard, routing_version.shard_count, places)] += shard.keys
     assert dict(+keys) == {row["partition_id"]: row["count"] for row in rows}
 
 

@@ -45,7 +45,7 @@ def test_status_and_decisions_of_a_query(application: SparkSession, tmp_path: Pa
         with pytest.warns(UserWarning, match="No decisions: no batch has ended yet"):
             empty = penstock.decisions(query)
         assert empty.empty
-        assert empty.columns.tolist() == ["batch", "timestamp", "batchMs", "mode", "epoch"]
+        assert empty.columns.tolist() == ["batch", "timestamp", "batchMs", "mode", "routingVersion"]
         assert empty.attrs["reason"].startswith("no batch has ended yet: ")
         for number in range(3):
             write_events(tmp_path / "source", number, rows=60)

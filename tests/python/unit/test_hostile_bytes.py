@@ -163,7 +163,7 @@ def test_names_and_json_in_a_checkpoint(tmp_path: Path) -> None:
         names = [part.decode(errors="replace").replace("/", "?") for part in data.split(b"\n")]
         checkpoint._storage = Named(names, data)
         checkpoint.manifests()
-        checkpoint.epoch_numbers()
+        checkpoint.routing_version_numbers()
         checkpoint.partitions(0)
         checkpoint.committed_batch()
         checkpoint.all_files()

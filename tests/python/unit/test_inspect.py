@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from penstock import cli
 from penstock.api.errors import PenstockError
-from penstock.state import epoch, image, manifest
+from penstock.state import routing_version, image, manifest
 from penstock.state.checkpoint import Checkpoint, DamagedFileError
 from penstock.state.framing import MalformedDataError
 from penstock.state.inspection import inspect
@@ -42,7 +42,7 @@ def test_content_of_every_shard(tmp_path):
     found = inspect(Checkpoint(str(write(tmp_path))))
     assert found.batches == [0, 1, 2]
     assert (found.manifest.batch, found.committed_batch) == (2, 2)
-    assert [e.tasks for e in found.epochs] == [{0: 2}]
+    assert [e.tasks for e in found.routing_versions] == [{0: 2}]
     (store,) = found.stores
     sizes = {n: (len(c), sum(len(k) + len(v) for k, v in c.items())) for n, c in CONTENT.items()}
     assert {s.shard: (s.keys, s.bytes) for s in store.shards} == sizes
@@ -302,8 +302,8 @@ READERS = {
     "manifests": manifest.decode,
     "changelogs": lambda body: manifest.decode_table(body, "changelogs/0-x"),
     "snapshots": image.decode,
-    "epochs": epoch.decode_epoch,
-    "FORMAT": epoch.decode_description,
+    "epochs": routing_version.decode_routing_version,
+    "FORMAT": routing_version.decode_description,
 }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 import pytest
-from penstock.state import change_set, epoch, manifest
+from penstock.state import change_set, routing_version, manifest
 from penstock.state import image as images
 from penstock.state.change_set import Family
 from penstock.state.checkpoint import Checkpoint, DamagedFileError
@@ -61,20 +61,20 @@ AFTER_FAMILY = len(section(0))
 AFTER_HEAD = len(a_manifest())
 
 REFUSED: dict[str, tuple[Callable[[bytes], object], bytes, int]] = {
-    "a number of ten bytes": (epoch.decode_description, b"\x84" + b"\x80" * 8 + b"\1" + string("x"), 0),
-    "a number longer than it need be": (epoch.decode_description, b"\x84\0" + string("x"), 0),
-    "FORMAT without shards": (epoch.decode_description, b"\0" + string("x"), 0),
-    "FORMAT that goes on": (epoch.decode_description, varint(4) + string("x") + string("") + b"?", 4),
-    "a name that is not UTF-8": (epoch.decode_description, b"\4\1\xff", 1),
-    "an epoch without shards": (epoch.decode_epoch, b"\0\0\0\0", 2),
-    "a region without tasks": (epoch.decode_epoch, b"\0\0\4\1\0\0", 5),
-    "more tasks than shards": (epoch.decode_epoch, b"\0\0\4\1\0\5", 5),
-    "a region that is there twice": (epoch.decode_epoch, b"\0\0\4\2\1\1\0\1\1\0", 7),
-    "regions that descend": (epoch.decode_epoch, b"\0\0\4\2\2\1\0\1\1\0", 7),
-    "tasks per core of a region that is not there": (epoch.decode_epoch, b"\0\0\4\1\1\1\0\1\0", 8),
-    "tasks per core of some regions": (epoch.decode_epoch, b"\0\0\4\2\1\1\0\2\1\0\1", 11),
-    "tasks per core neither so nor not": (epoch.decode_epoch, b"\0\0\4\1\1\1\0\2", 7),
-    "tasks per core in 0.1.0": (lambda body: epoch.decode_epoch(body, version=2), b"\0\0\4\1\1\1\0\1", 7),
+    "a number of ten bytes": (routing_version.decode_description, b"\x84" + b"\x80" * 8 + b"\1" + string("x"), 0),
+    "a number longer than it need be": (routing_version.decode_description, b"\x84\0" + string("x"), 0),
+    "FORMAT without shards": (routing_version.decode_description, b"\0" + string("x"), 0),
+    "FORMAT that goes on": (routing_version.decode_description, varint(4) + string("x") + string("") + b"?", 4),
+    "a name that is not UTF-8": (routing_version.decode_description, b"\4\1\xff", 1),
+    "a routing version without shards": (routing_version.decode_routing_version, b"\0\0\0\0", 2),
+    "a region without tasks": (routing_version.decode_routing_version, b"\0\0\4\1\0\0", 5),
+    "more tasks than shards": (routing_version.decode_routing_version, b"\0\0\4\1\0\5", 5),
+    "a region that is there twice": (routing_version.decode_routing_version, b"\0\0\4\2\1\1\0\1\1\0", 7),
+    "regions that descend": (routing_version.decode_routing_version, b"\0\0\4\2\2\1\0\1\1\0", 7),
+    "tasks per core of a region that is not there": (routing_version.decode_routing_version, b"\0\0\4\1\1\1\0\1\0", 8),
+    "tasks per core of some regions": (routing_version.decode_routing_version, b"\0\0\4\2\1\1\0\2\1\0\1", 11),
+    "tasks per core neither so nor not": (routing_version.decode_routing_version, b"\0\0\4\1\1\1\0\2", 7),
+    "tasks per core in 0.1.0": (lambda body: routing_version.decode_routing_version(body, version=2), b"\0\0\4\1\1\1\0\1", 7),
     "a section in the header": (manifest.decode, a_manifest(a_store(HEADER_BYTES - 1)), AFTER_HEAD + 10),
     "a store that is there twice": (
         manifest.decode,
@@ -149,9 +149,9 @@ def test_refused(what):
 
 def test_what_is_next_to_it_is_read():
     assert Cursor(b"\xff" * 8 + b"\x7f").varint() == (1 << 63) - 1
-    assert epoch.decode_epoch(b"\0\0\4\2\1\1\0\2\4\0", version=2).tasks == {1: 1, 2: 4}
-    assert epoch.decode_epoch(b"\0\0\4\2\1\1\0\2\4\0", version=2).per_core == frozenset()
-    assert epoch.decode_epoch(b"\0\0\4\2\1\1\0\2\4\0\0\1").per_core == {2}
+    assert routing_version.decode_routing_version(b"\0\0\4\2\1\1\0\2\4\0", version=2).tasks == {1: 1, 2: 4}
+    assert routing_version.decode_routing_version(b"\0\0\4\2\1\1\0\2\4\0", version=2).per_core == frozenset()
+    assert routing_version.decode_routing_version(b"\0\0\4\2\1\1\0\2\4\0\0\1").per_core == {2}
     decoded = manifest.decode(a_manifest(a_store(HEADER_BYTES)))
     assert [len(shards) for shards in decoded.stores.values()] == [2]
     content: change_set.Content = {}
@@ -181,11 +181,11 @@ def refused(root: Path, read: Callable[[Checkpoint], object]) -> DamagedFileErro
     return caught.value
 
 
-def test_a_manifest_or_an_epoch_under_another_name(checkpoint):
+def test_a_manifest_or_a_routing_version_under_another_name(checkpoint):
     (checkpoint / "manifests" / "1.0").rename(checkpoint / "manifests" / "2.1")
     (checkpoint / "epochs" / "0").rename(checkpoint / "epochs" / "2")
     assert refused(checkpoint, lambda c: c.manifest(2, 1)).at_byte == HEADER_BYTES
-    assert refused(checkpoint, lambda c: c.epoch(2)).at_byte == HEADER_BYTES
+    assert refused(checkpoint, lambda c: c.routing_version(2)).at_byte == HEADER_BYTES
 
 
 def test_bytes_behind_the_end(checkpoint):
@@ -193,7 +193,7 @@ def test_bytes_behind_the_end(checkpoint):
         path = checkpoint / name
         size = path.stat().st_size
         path.write_bytes(path.read_bytes() + b"\0")
-        error = refused(checkpoint, lambda c, name=name: c.epoch(0) if name != "FORMAT" else c.description())
+        error = refused(checkpoint, lambda c, name=name: c.routing_version(0) if name != "FORMAT" else c.description())
         assert (error.path, error.at_byte) == (name, size)
 
 
@@ -243,9 +243,9 @@ def test_places_of_pinned_hashes():
             read(wrong)
 
 
-def test_an_epoch_with_pinned_hashes():
+def test_a_routing_version_with_pinned_hashes():
     body = varint(1) + varint(3) + varint(8) + varint(1) + b"\0\2" + varint(1) + b"\1" + struct.pack("<i", 5)
-    read = epoch.decode_epoch(body + b"\0")
+    read = routing_version.decode_routing_version(body + b"\0")
     assert (read.tasks, read.places) == ({0: 2}, {0: (5,)})
 
 

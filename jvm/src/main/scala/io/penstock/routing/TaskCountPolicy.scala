@@ -15,7 +15,7 @@ trait TaskCountPolicy {
    * @param shards
    *   S; more tasks than shards would have nothing to do
    * @param now
-   *   N of the epoch in force, if there is one, unless it went by cores
+   *   N of the routing version in force, if there is one, unless it went by cores
    * @return
    *   N, from 1 to `shards`
    */

@@ -13,7 +13,7 @@ import io.penstock.errors.PenstockException
 object FileFormat {
 
   /** Version of the formats that this code writes, of a kind of file. It reads those from [[OldestVersion]] on. */
-  def version(kind: Int): Int = if (kind == Kind.Epoch) 3 else OldestVersion
+  def version(kind: Int): Int = if (kind == Kind.RoutingVersion) 3 else OldestVersion
 
   /** Of the first release. */
   val OldestVersion = 2
@@ -25,11 +25,11 @@ object FileFormat {
     val Changelog = 1
     val Snapshots = 2
     val Manifest = 3
-    val Epoch = 4
+    val RoutingVersion = 4
     val Format = 5
 
     /** Kinds of which nothing follows the body. */
-    def withoutPayload(kind: Int): Boolean = kind == Epoch || kind == Format
+    def withoutPayload(kind: Int): Boolean = kind == RoutingVersion || kind == Format
   }
 
   /**

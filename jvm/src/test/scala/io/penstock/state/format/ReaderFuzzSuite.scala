@@ -9,7 +9,7 @@ import org.apache.spark.sql.penstock.state.QueryDescription
 import org.apache.spark.unsafe.Platform
 
 import io.penstock.Seed
-import io.penstock.routing.Epoch
+import io.penstock.routing.RoutingVersion
 import io.penstock.state.engine.{FamilyState, ShardState}
 import io.penstock.state.format.Damage.Damaged
 import org.scalatest.funsuite.AnyFunSuite
@@ -93,9 +93,9 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
     )
   }
 
-  private val epoch = Epoch(3, 7, 256, SortedMap(0L -> 4, 2L -> 256, 7L -> 1))
-  private val byCores = epoch.copy(number = 8, perCore = Set(0L, 7L))
-  private def decodeEpoch(body: FileFormat.Body) = Epoch.decode(body.bytes, body.version)
+  private val routingVersion = RoutingVersion(3, 7, 256, SortedMap(0L -> 4, 2L -> 256, 7L -> 1))
+  private val byCores = routingVersion.copy(number = 8, perCore = Set(0L, 7L))
+  private def decodeRoutingVersion(body: FileFormat.Body) = RoutingVersion.decode(body.bytes, body.version)
   private val description = QueryDescription(256, "penstock, ünïcode", "4f0c")
 
   private val subjects: Seq[Subject[_]] = Seq(
@@ -105,8 +105,8 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
       6,
       Seq(StoreKey(0L, "left-keyToNumValues"), StoreKey(1L, "ünïcode"), StoreKey(9L, "s"))
     ),
-    new Subject("epochs/7", FileFormat.Kind.Epoch, Epoch.encode(epoch), Array())(decodeEpoch)(Epoch.encode),
-    new Subject("epochs/8", FileFormat.Kind.Epoch, Epoch.encode(byCores), Array())(decodeEpoch)(Epoch.encode),
+    new Subject("epochs/7", FileFormat.Kind.RoutingVersion, RoutingVersion.encode(routingVersion), Array())(decodeRoutingVersion)(RoutingVersion.encode),
+    new Subject("epochs/8", FileFormat.Kind.RoutingVersion, RoutingVersion.encode(byCores), Array())(decodeRoutingVersion)(RoutingVersion.encode),
     new Subject("FORMAT", FileFormat.Kind.Format, description.encode, Array())(body =>
       QueryDescription.decode(body.bytes)
     )(_.encode)

@@ -5,7 +5,7 @@ import org.apache.spark.sql.penstock.telemetry.RegionLoad
 import org.apache.spark.{MapOutputTrackerMaster, SparkEnv}
 
 import io.penstock.conf.Mode
-import io.penstock.routing.{Binding, BindingOutcome, Epoch, Limited, Placement}
+import io.penstock.routing.{Binding, BindingOutcome, RoutingVersion, Limited, Placement}
 import io.penstock.telemetry.{KeyShare, MovedState, StateLoad}
 
 /**
@@ -23,7 +23,7 @@ final class BatchRouting(
     val mode: Mode,
     val theta: Double,
     val foreseen: Boolean,
-    val epoch: Epoch,
+    val routingVersion: RoutingVersion,
     val state: () => StateReport,
     makeRegions: BatchRouting => Seq[RegionRouting]
 ) {

@@ -130,7 +130,7 @@ object ReportSchema {
 
   val report: StructType = new StructType()
     .add("mode", StringType, true, "`off`, `observe` or `on`")
-    .add("epoch", LongType, true, "number of the epoch in force")
+    .add("routingVersion", LongType, true, "number of the routing version in force")
     .add("shards", IntegerType, true, "shards of the query's state")
     .add("reason", StringType, true, "why Penstock leaves the query alone")
     .add("regions", ArrayType(region), true, "parts of the plan that are routed alike")

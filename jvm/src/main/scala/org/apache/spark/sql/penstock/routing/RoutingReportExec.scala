@@ -33,16 +33,16 @@ final private[routing] class LeftAlone(reason: String) extends RoutingReport {
 
 final private[routing] class BatchReport(batch: BatchRouting) extends RoutingReport {
   override def planned: String =
-    s"mode ${batch.mode}, epoch ${batch.epoch.number}, ${batch.spec.shardCount} shards, regions: " +
+    s"mode ${batch.mode}, routing version ${batch.routingVersion.number}, ${batch.spec.shardCount} shards, regions: " +
       batch.regions.map(r =>
-        s"${r.spec.region} tasks ${batch.epoch.tasks(r.spec.region)}${r.reason.orElse(r.inTurn).fold("")(" (" + _ + ")")}"
+        s"${r.spec.region} tasks ${batch.routingVersion.tasks(r.spec.region)}${r.reason.orElse(r.inTurn).fold("")(" (" + _ + ")")}"
       )
         .mkString(", ")
 
   override def row: Row =
     RoutingReport.row(
       batch.mode.name,
-      batch.epoch.number,
+      batch.routingVersion.number,
       batch.spec.shardCount,
       null,
       batch.regions.map(region),
@@ -59,7 +59,7 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       r.spec.region,
       r.names.mkString(" + "),
       r.reason.isEmpty,
-      batch.epoch.tasks(r.spec.region),
+      batch.routingVersion.tasks(r.spec.region),
       r.plans.tasks.orNull,
       r.lease.layout.pinned.size,
       pinned(r),
@@ -132,7 +132,7 @@ private[routing] object RoutingReport {
    */
   def row(
       mode: String,
-      epoch: Any,
+      routingVersion: Any,
       shards: Any,
       reason: String,
       regions: Seq[Row],
@@ -142,7 +142,7 @@ private[routing] object RoutingReport {
   ): Row = {
     val stores = state.toSeq.flatMap(s => s.lags.map(lag => store(lag, s.loads.getOrElse(lag.store, StateLoad.Empty))))
     val values =
-      Array[Any](mode, epoch, shards, reason, regions, operators, stores, state.map(run).orNull, scaling.orNull)
+      Array[Any](mode, routingVersion, shards, reason, regions, operators, stores, state.map(run).orNull, scaling.orNull)
     new GenericRowWithSchema(values, ReportSchema.report)
   }
 

@@ -108,7 +108,7 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
         case _ => RoutingRule.lowest(region).foreach(leased.put(_, routing))
       }
       if (route.isInstanceOf[Route.InTurn]) {
-        val tasks = UnknownPartitioning(routing.batch.epoch.tasks(routing.spec.region))
+        val tasks = UnknownPartitioning(routing.batch.routingVersion.tasks(routing.spec.region))
         inTurn.put(RoutingRule.highest(region), ShardsInTurnExec.above(_, tasks, routing))
       }
     }
@@ -149,9 +149,9 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
     private def plan(region: RegionRouting, byShard: Boolean): RegionPlan = {
       val batch = region.batch
       val id = region.spec.region
-      val tasks = if (byShard || batch.mode == Mode.Observe) batch.spec.shardCount else batch.epoch.tasks(id)
+      val tasks = if (byShard || batch.mode == Mode.Observe) batch.spec.shardCount else batch.routingVersion.tasks(id)
       val layout = region.lease.layout
-      new RegionPlan(batch.spec.runId, batch.spec.batchId, id, tasks, layout, batch.epoch.number, byShard, region)
+      new RegionPlan(batch.spec.runId, batch.spec.batchId, id, tasks, layout, batch.routingVersion.number, byShard, region)
     }
 
     private def routed(exchange: ShuffleExchangeExec, plan: RegionPlan, reader: Long): SparkPlan = {

@@ -26,7 +26,7 @@ import io.penstock.telemetry.{CostTrust, MovedState, RowCosts, ShardsMeasured, S
 final private[routing] case class PlannedRegion(spec: RegionSpec, names: Seq[String], route: Route)
 
 /**
- * Driver side of one run of a query: gives each batch its epoch and its regions, once, however often the batch is
+ * Driver side of one run of a query: gives each batch its routing version and its regions, once, however often the batch is
  * planned, and carries the owners of shards from batch to batch. Holds one batch at a time.
  *
  * @param settingsNow
@@ -42,9 +42,9 @@ final private[routing] class RunRouting(
     newestAtStart: Option[Long],
     foreachBatch: Boolean,
     leases: BatchLeases,
-    makeEpochs: => EpochLog
+    openVersionLog: => RoutingVersionLog
 ) extends Logging {
-  private lazy val epochs = makeEpochs
+  private lazy val routingVersions = openVersionLog
 
   /** Of the batch that is planned. */
   private var settings = settingsNow()
@@ -66,15 +66,15 @@ final private[routing] class RunRouting(
         r.region -> inputs.head.outputPartitioning.asInstanceOf[HashPartitioning].expressions.map(_.dataType)
       }.toMap
       val spec = BatchSpec(runId, stateRoot, batchId, shards, regions.map(_.spec), countedBySpark = foreachBatch)
-      lazy val (epoch, kept) = epochOf(batchId, shards, regions)
+      lazy val (routingVersion, kept) = routingVersionOf(batchId, shards, regions)
       // First, because it refuses a checkpoint that cannot be continued, to which nothing must be written.
-      val opened = leases.open(session, spec)(regions.map(r => r.spec.region -> epoch.layout(r.spec.region)).toMap)
+      val opened = leases.open(session, spec)(regions.map(r => r.spec.region -> routingVersion.layout(r.spec.region)).toMap)
       val routing = new BatchRouting(
         spec,
         settings.mode,
         settings.theta,
         settings.policy == PolicyChoice.Hybrid,
-        epoch,
+        routingVersion,
         () => leases.report(runId),
         routed(_, regions, opened, kept)
       )
@@ -141,7 +141,7 @@ final private[routing] class RunRouting(
       case Route.ByShard(why) => (Some(why), None)
       case Route.Single => (Some("its operator takes one partition"), None)
     }
-    val tasks = batch.epoch.tasks(id)
+    val tasks = batch.routingVersion.tasks(id)
     val layout = opened(id).layout
     val before = known.get(id).map(_.in(layout))
     val homes =
@@ -314,8 +314,8 @@ final private[routing] class RunRouting(
       .fold(before) { case (m, shards) => before.after(m.bytes - m.aheadBytes, m.loadNs / 1e6, shards) }
 
   /** What a batch uses, and of which regions it does not have as many tasks as it would have, and why. */
-  private def epochOf(batchId: Long, shards: Int, regions: Seq[PlannedRegion]): (Epoch, Map[Long, String]) = {
-    val inForce = epochs.inForce(batchId)
+  private def routingVersionOf(batchId: Long, shards: Int, regions: Seq[PlannedRegion]): (RoutingVersion, Map[Long, String]) = {
+    val inForce = routingVersions.inForce(batchId)
     val policy = TaskCountPolicy.of(settings, Planner.current.plan(runId, _).toOption.map(_.tasks))
     val again = triedBefore(batchId)
     val coresNow = cores
@@ -341,21 +341,21 @@ final private[routing] class RunRouting(
     }(_.perCore)
     val places =
       regions.map(r => r.spec.region -> placesOf(batchId, shards, r, inForce, again.nonEmpty)).filter(_._2.nonEmpty)
-    val epoch = inForce
+    val routingVersion = inForce
       .filter(_.isLike(shards, tasks, places.toMap, perCore))
-      .getOrElse(epochs.append(batchId, shards, tasks, places.toMap, perCore))
-    epochs.clean(batchId)
+      .getOrElse(routingVersions.append(batchId, shards, tasks, places.toMap, perCore))
+    routingVersions.clean(batchId)
     val kept = for ((id, (n, wanted)) <- counts; why <- again if n != wanted) yield id -> s"$why; the next has $wanted"
-    (epoch, kept.toMap)
+    (routingVersion, kept.toMap)
   }
 
   /**
-   * Why a batch has to use the epoch that it had, where it does: it is not younger than the newest epoch, or it is the first
+   * Why a batch has to use the routing version that it had, where it does: it is not younger than the newest routing version, or it is the first
    * of this run, and a run before has tried it. Spark puts each batch into its offset log before it is planned, so that is
    * every one that was there when this run started.
    */
   private def triedBefore(batchId: Long): Option[String] =
-    if (epochs.settled(batchId) || (current.isEmpty && newestAtStart.exists(batchId <= _)))
+    if (routingVersions.settled(batchId) || (current.isEmpty && newestAtStart.exists(batchId <= _)))
       Some("an earlier run has tried this batch with as many")
     else
       Option.when(current.isEmpty && newestAtStart.isEmpty)("whether an earlier run has tried this batch is not known")
@@ -365,7 +365,7 @@ final private[routing] class RunRouting(
       batchId: Long,
       shards: Int,
       region: PlannedRegion,
-      inForce: Option[Epoch],
+      inForce: Option[RoutingVersion],
       again: Boolean
   ): Vector[Option[Int]] = region.route match {
     case Route.AtBarrier(_, Nil) if settings.mode == Mode.On && settings.pinnedMax > 0 =>

@@ -15,8 +15,8 @@ import io.penstock.sharding.Layout
  *   N, tasks that read the exchanges of the region; S where these are read by shard
  * @param layout
  *   the shards, for each of which each map task writes a block
- * @param epoch
- *   number of the epoch that gave N
+ * @param routingVersion
+ *   number of the routing version that gave N
  * @param byShard
  *   whether partition p is shard p
  * @param routing
@@ -28,18 +28,18 @@ final class RegionPlan(
     val region: Long,
     val tasks: Int,
     val layout: Layout,
-    val epoch: Long,
+    val routingVersion: Long,
     val byShard: Boolean,
     @transient val routing: RegionRouting
 ) extends Serializable {
-  private def content = (runId, batchId, region, tasks, layout, epoch, byShard)
+  private def content = (runId, batchId, region, tasks, layout, routingVersion, byShard)
 
   override def equals(other: Any): Boolean = other match {
     case p: RegionPlan => p.content == content
     case _ => false
   }
   override def hashCode(): Int = content.hashCode()
-  override def toString: String = s"tasks=$tasks, shards=${layout.shards}, epoch=$epoch"
+  override def toString: String = s"tasks=$tasks, shards=${layout.shards}, routingVersion=$routingVersion"
 }
 
 /**

@@ -136,12 +136,12 @@ class RoutedExchangeSuite extends RoutedExchanges {
     assert(plan.canonicalized.exists(_.isInstanceOf[RoutedExchangeLike]) && plan.clone().exists(_.isInstanceOf[RoutedExchangeLike]))
   }
 
-  test("explain shows tasks, shards and epoch") {
+  test("explain shows tasks, shards and routing version") {
     val text = new StringBuilder
     val plan = routed(input(10, 1), routing(2, StaticBinder), 2)
     ExplainUtils.processPlan(plan, text.append(_))
     Seq(plan.treeString, text.toString).foreach { t =>
-      assert(t.contains("RoutedExchange") && t.contains("tasks=2, shards=32, epoch=3"), t)
+      assert(t.contains("RoutedExchange") && t.contains("tasks=2, shards=32, routingVersion=3"), t)
     }
   }
 

@@ -41,7 +41,7 @@ abstract class RoutedExchanges extends AnyFunSuite with LocalSpark {
       mode,
       1.05,
       foreseen = true,
-      Epoch(3, 0, shards, SortedMap(region -> tasks)),
+      RoutingVersion(3, 0, shards, SortedMap(region -> tasks)),
       () => StateReport.Empty,
       b =>
         Seq(
@@ -72,7 +72,7 @@ abstract class RoutedExchanges extends AnyFunSuite with LocalSpark {
       r.spec.region,
       tasks,
       r.lease.layout,
-      r.batch.epoch.number,
+      r.batch.routingVersion.number,
       byShard = false,
       r
     ),

@@ -129,7 +129,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
   private def reports(q: StreamingQuery): Seq[Row] =
     q.recentProgress.toSeq.flatMap(p => Option(p.observedMetrics.get("penstock")))
 
-  test("progress tells regions, tasks, rows, balance, moves and epoch; off and observe too") {
+  test("progress tells regions, tasks, rows, balance, moves and routing version; off and observe too") {
     def last(mode: String): Row = {
       var row: Row = null
       penstock(aggregation, Map("penstock.mode" -> mode), q => row = reports(q).last)
@@ -137,7 +137,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
     }
     def region(row: Row) = row.getSeq[Row](row.fieldIndex("regions")).head
     val on = last("on")
-    assert(on.getAs[String]("mode") == "on" && on.getAs[Int]("shards") == 12 && on.getAs[Long]("epoch") == 0)
+    assert(on.getAs[String]("mode") == "on" && on.getAs[Int]("shards") == 12 && on.getAs[Long]("routingVersion") == 0)
     assert(region(on).getAs[String]("operators") == "stateStoreSave" && region(on).getAs[Boolean]("routed"))
     assert(region(on).getAs[Int]("tasks") == 2)
     assert(region(on).getAs[Long]("rows") > 0 && region(on).getAs[Double]("busiestOverMean") >= 1)
@@ -171,10 +171,10 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
     var routed, single = ""
     penstock(aggregation, Map.empty, q => routed = execution(q).executedPlan.treeString)
     assert(
-      routed.contains("RoutedExchangeLike shardpartitioning(k#") && routed.contains("tasks=2, shards=12, epoch=0"),
+      routed.contains("RoutedExchange shardpartitioning(k#") && routed.contains("tasks=2, shards=12, routingVersion=0"),
       routed
     )
-    assert(routed.contains("Penstock mode on, epoch 0, 12 shards"), routed)
+    assert(routed.contains("Penstock mode on, routing version 0, 12 shards"), routed)
     penstock(
       named("global aggregation"),
       Map.empty,

@@ -12,7 +12,7 @@ import org.apache.hadoop.fs.{FSDataInputStream, Path => HadoopPath}
 import org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.penstock.routing.EpochLog
+import org.apache.spark.sql.penstock.routing.RoutingVersionLog
 
 import io.penstock.errors.PenstockException
 import io.penstock.state.engine.ShardState
@@ -26,7 +26,7 @@ import org.scalatest.funsuite.AnyFunSuite
  * Everything that reads a checkpoint, on files that are damaged, missing or in another's place.
  *
  * While checksums are as the writer left them, a reader returns what it returned before or refuses, naming the file and
- * where in it. There is one exception, because no file says which checkpoint it is of: the manifest, epochs and FORMAT of
+ * where in it. There is one exception, because no file says which checkpoint it is of: the manifest, routing versions and FORMAT of
  * another query are taken for this one's as far as what they refer to is there.
  *
  * Where checksums are made to fit the damage, a reader refuses or returns what is well-formed. The bytes of rows are not
@@ -93,7 +93,7 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
     val shards = 0 until Shards
     Seq(
       new Reading("the description", false, _.readDescription()),
-      new Reading("the epochs", false, d => new EpochLog(d, 100).all)
+      new Reading("the routing versions", false, d => new RoutingVersionLog(d, 100).all)
     ) ++
       (0L until Batches).map(b => new Reading(s"manifest $b.0", false, _.readManifest(b, 0L))) ++
       (for (s <- stores; b <- 0L until Batches) yield new Reading(s"$s after batch $b", false, load(_, s, b))) ++

@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.commit._
 import org.apache.spark.sql.penstock.lease._
-import org.apache.spark.sql.penstock.routing.EpochLog
+import org.apache.spark.sql.penstock.routing.RoutingVersionLog
 import org.apache.spark.sql.types._
 
 import io.penstock.sharding.Layout
@@ -24,7 +24,7 @@ import io.penstock.telemetry.{StateLoad, StoreTimings}
 
 /**
  * The checkpoint of a small query as the product writes it, but for the tasks: stores, commits, manifests, snapshots and
- * epochs are the real ones. Six batches over two stores of three shards; changes are in manifests and changelogs in turn,
+ * routing versions are the real ones. Six batches over two stores of three shards; changes are in manifests and changelogs in turn,
  * a column family comes and goes, two shards have a snapshot, and one batch's commit was told twice.
  *
  * @param root
@@ -43,7 +43,7 @@ final class WrittenCheckpoint(val root: Path, hadoop: Configuration, seed: Long)
 
   private def write(batch: Long): Unit = {
     if (batch == 0L || batch == 3L) {
-      new EpochLog(directory, 100).append(batch, Shards, SortedMap(0L -> (batch.toInt % 2 + 1)))
+      new RoutingVersionLog(directory, 100).append(batch, Shards, SortedMap(0L -> (batch.toInt % 2 + 1)))
     }
     commits.open(BatchSpec(runId, root.toString, batch, Shards, Seq(region)))(Map.empty)
     if (batch == SnapshotVersion) snapshots()

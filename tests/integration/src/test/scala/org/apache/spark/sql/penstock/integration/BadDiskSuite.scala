@@ -54,7 +54,7 @@ class BadDiskSuite extends AnyFunSuite with PenstockApplication {
     assertSurvives("create changelogs/* fail", "PENSTOCK_CANNOT_WRITE", "changelogs/1-", "give back the right to write")
   }
 
-  test("epochs cannot be read") {
+  test("routing versions cannot be read") {
     assertSurvives("open epochs/* fail", "PENSTOCK_CANNOT_READ", "epochs/0", "Nothing is lost")
   }
 

@@ -94,7 +94,7 @@ class HungFileSystemSuite extends AnyFunSuite with PenstockApplication with Time
         // So that there is something to clean, and to write snapshots of.
         (1 to 3).foreach(_ => queries.foreach(_.batch()))
         HeldFileManager.holdAt(slow.checkpoint.resolve(folder))
-        // Another epoch.
+        // Another routing version.
         Penstock.setOption(slow.query, "tasks", hangingTasks.toString)
         slow.add()
         failAfter(Span(2, Minutes)) {

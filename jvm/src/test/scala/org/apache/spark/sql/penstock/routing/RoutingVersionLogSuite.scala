@@ -8,14 +8,14 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.penstock.state.StateDirectory
 
 import io.penstock.errors.PenstockException
-import io.penstock.routing.Epoch
+import io.penstock.routing.RoutingVersion
 import io.penstock.sharding.Layout
 import io.penstock.state.format.FileFormat
 import org.scalatest.funsuite.AnyFunSuite
 
-class EpochLogSuite extends AnyFunSuite {
+class RoutingVersionLogSuite extends AnyFunSuite {
   private def inScratch(body: Path => Unit): Unit = {
-    val dir = Files.createTempDirectory("penstock-epochs")
+    val dir = Files.createTempDirectory("penstock-versions")
     try body(dir)
     finally org.apache.commons.io.FileUtils.deleteDirectory(dir.toFile)
   }
@@ -23,14 +23,14 @@ class EpochLogSuite extends AnyFunSuite {
   private val conf = new Configuration()
   conf.set("spark.sql.streaming.checkpointFileManagerClass", classOf[io.penstock.LocalCheckpointFileManager].getName)
 
-  private def log(root: Path, retain: Int = 100) = new EpochLog(new StateDirectory(root.toString, conf), retain)
+  private def log(root: Path, retain: Int = 100) = new RoutingVersionLog(new StateDirectory(root.toString, conf), retain)
 
   private def n(tasks: Int) = SortedMap(0L -> tasks)
 
   private def files(root: Path): Set[String] =
     root.resolve("_penstock/epochs").toFile.list().filterNot(_.startsWith(".")).toSet
 
-  test("an epoch is on record when append returns, for this log and the next") {
+  test("a routing version is on record when append returns, for this log and the next") {
     inScratch { root =>
       val first = log(root)
       assert(first.all.isEmpty && first.inForce(0).isEmpty)
@@ -44,22 +44,22 @@ class EpochLogSuite extends AnyFunSuite {
     }
   }
 
-  test("an epoch that 0.1.0 wrote is read, and the next one goes on from it") {
+  test("a routing version that 0.1.0 wrote is read, and the next one goes on from it") {
     inScratch { root =>
       log(root).append(0, 256, n(4), perCore = Set(0L))
       val file = root.resolve("_penstock/epochs/0")
       val body = Files.readAllBytes(file).drop(FileFormat.HeaderBytes).dropRight(1)
-      val before = FileFormat.frame(FileFormat.Kind.Epoch, body)
+      val before = FileFormat.frame(FileFormat.Kind.RoutingVersion, body)
       before(8) = 2
       Files.write(file, before)
       val l = log(root)
-      assert(l.all == Seq(Epoch(0, 0, 256, n(4))))
+      assert(l.all == Seq(RoutingVersion(0, 0, 256, n(4))))
       l.append(1, 256, n(4), perCore = Set(0L))
       assert(log(root).all.map(_.perCore) == Seq(Set.empty, Set(0L)))
     }
   }
 
-  test("epochs that no retained batch can use are deleted, so the number of files is bounded") {
+  test("routing versions that no retained batch can use are deleted, so the number of files is bounded") {
     inScratch { root =>
       val l = log(root, retain = 10)
       (0 until 200).foreach { b =>
@@ -72,7 +72,7 @@ class EpochLogSuite extends AnyFunSuite {
     }
   }
 
-  test("the epoch in force stays, however old") {
+  test("the routing version in force stays, however old") {
     inScratch { root =>
       val l = log(root, retain = 2)
       l.append(0, 16, n(4))
@@ -81,7 +81,7 @@ class EpochLogSuite extends AnyFunSuite {
     }
   }
 
-  test("the newest epoch that has begun is in force, also where it begins where another did, or before") {
+  test("the newest routing version that has begun is in force, also where it begins where another did, or before") {
     inScratch { root =>
       val l = log(root, retain = 3)
       Seq(0L -> 1, 5L -> 2, 5L -> 3, 4L -> 4).foreach { case (batch, tasks) => l.append(batch, 256, n(tasks)) }

@@ -1,4 +1,4 @@
-"""Epochs and the file FORMAT: `docs/PROTOCOL.md`, sections 3 and 8."""
+"""Routing versions and the file FORMAT: `docs/PROTOCOL.md`, sections 3 and 8."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ WITH_PER_CORE = 3
 
 
 @dataclass(frozen=True)
-class Epoch:
+class RoutingVersion:
     """What a query routes by from its first batch on.
 
     `tasks` maps each region to its number of tasks, `places` to its pinned hashes. `per_core` are the regions that have
@@ -34,8 +34,8 @@ class Description:
     query_id: str
 
 
-def decode_epoch(body: bytes, version: int = Kind.EPOCH.version) -> Epoch:
-    """Decode an epoch's body, of a version of the format; raises `MalformedDataError`."""
+def decode_routing_version(body: bytes, version: int = Kind.ROUTING_VERSION.version) -> RoutingVersion:
+    """Decode a routing version's body, of a version of the format; raises `MalformedDataError`."""
     cursor = Cursor(body)
     number, first_batch = cursor.varint(), cursor.varint()
     shard_count = cursor.number("number of shards", 1, MOST_SHARDS)
@@ -49,7 +49,7 @@ def decode_epoch(body: bytes, version: int = Kind.EPOCH.version) -> Epoch:
     if version >= WITH_PER_CORE:
         per_core = {region for region in tasks if cursor.number("whether tasks are per core", 0, 1)}
     cursor.end("region")
-    return Epoch(number, first_batch, shard_count, tasks, places, frozenset(per_core))
+    return RoutingVersion(number, first_batch, shard_count, tasks, places, frozenset(per_core))
 
 
 def decode_description(body: bytes) -> Description:

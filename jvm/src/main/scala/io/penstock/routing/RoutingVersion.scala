@@ -6,7 +6,7 @@ import io.penstock.sharding.Layout
 import io.penstock.state.format.{ByteSink, ByteSource, FileFormat}
 
 /**
- * What a query routes by from one batch on, until the next epoch.
+ * What a query routes by from one batch on, until the next routing version.
  *
  * @param number
  *   0, 1, 2, ... in the order of their first batches
@@ -21,7 +21,7 @@ import io.penstock.state.format.{ByteSink, ByteSource, FileFormat}
  * @param perCore
  *   regions that have as many tasks as the application's cores allowed: with other cores they would have others
  */
-final case class Epoch(
+final case class RoutingVersion(
     number: Long,
     firstBatch: Long,
     shards: Int,
@@ -42,21 +42,21 @@ final case class Epoch(
   def layout(region: Long): Layout = Layout(shards, places.getOrElse(region, Vector.empty))
 }
 
-/** The body of an epoch's file: docs/PROTOCOL.md, "Epochs". */
-object Epoch {
+/** The body of a routing version's file: docs/PROTOCOL.md, "Routing versions". */
+object RoutingVersion {
 
-  def encode(epoch: Epoch): Array[Byte] = {
+  def encode(routingVersion: RoutingVersion): Array[Byte] = {
     val out = new ByteSink(64)
-    out.putVarint(epoch.number)
-    out.putVarint(epoch.firstBatch)
-    out.putVarint(epoch.shards)
-    out.putVarint(epoch.tasks.size)
-    epoch.tasks.foreach { case (region, tasks) =>
+    out.putVarint(routingVersion.number)
+    out.putVarint(routingVersion.firstBatch)
+    out.putVarint(routingVersion.shards)
+    out.putVarint(routingVersion.tasks.size)
+    routingVersion.tasks.foreach { case (region, tasks) =>
       out.putVarint(region)
       out.putVarint(tasks)
-      Layout.putPlaces(out, epoch.layout(region).places)
+      Layout.putPlaces(out, routingVersion.layout(region).places)
     }
-    epoch.tasks.keys.foreach(region => out.putByte(if (epoch.perCore(region)) 1 else 0))
+    routingVersion.tasks.keys.foreach(region => out.putByte(if (routingVersion.perCore(region)) 1 else 0))
     out.toByteArray
   }
 
@@ -66,7 +66,7 @@ object Epoch {
    * @throws io.penstock.state.format.MalformedData
    *   where the bytes do not follow the format
    */
-  def decode(body: Array[Byte], version: Int): Epoch = {
+  def decode(body: Array[Byte], version: Int): RoutingVersion = {
     val in = new ByteSource(body)
     val (number, first) = (in.getVarint(), in.getVarint())
     val shards = in.getNumber("number of shards", 1L, FileFormat.MostShards).toInt
@@ -82,6 +82,6 @@ object Epoch {
     in.expectEnd("region")
     val tasks = SortedMap.from(regions.map { case (region, n, _) => region -> n })
     val places = regions.collect { case (region, _, some) if some.nonEmpty => region -> some }.toMap
-    Epoch(number, first, shards, tasks, places, perCore)
+    RoutingVersion(number, first, shards, tasks, places, perCore)
   }
 }
