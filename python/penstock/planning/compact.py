@@ -16,13 +16,13 @@ from penstock.planning.sorting import Keys, heaviest_first, order_bits
 
 @dataclass(frozen=True)
 class CompactStatistics:
-    """Keys of equal cost, memory, home and place, merged; all arrays have the shape ``(records,)``.
+    """Keys of equal cost, memory, default destination and current destination, merged; all arrays have the shape ``(records,)``.
 
     Parameters
     ----------
     cost, memory
         Of one key, representatives in the units of the keys' statistics.
-    home, current
+    default, current
         Of the record's keys.
     count
         Of the record's keys.
@@ -32,7 +32,7 @@ class CompactStatistics:
 
     cost: Loads
     memory: Loads
-    home: Placement
+    default: Placement
     current: Placement
     count: Counts
     destinations: int
@@ -68,9 +68,9 @@ class CompactPlan:
 
     def table_size(self, records: CompactStatistics) -> int:
         """Count the entries that the routing table has then."""
-        before = int(records.count[records.current != records.home].sum())
-        left = self.keys * (records.current != records.home)[self.record]
-        entered = self.keys * (self.destination != records.home[self.record])
+        before = int(records.count[records.current != records.default].sum())
+        left = self.keys * (records.current != records.default)[self.record]
+        entered = self.keys * (self.destination != records.default[self.record])
         return int(before - left.sum() + entered.sum())
 
     def expanded(self, keys: KeyStatistics, record_of: Keys) -> KeyPlan:
@@ -115,9 +115,9 @@ def merge(
     -------
     tuple
         The records, and the record of each key, shape ``(keys,)``. The estimated load of each destination is less than
-        a step for each pair of home and place away from the real one.
+        a step for each pair of default and current destination away from the real one.
     """
-    place = keys.current * np.int32(keys.destinations) + keys.home
+    place = keys.current * np.int32(keys.destinations) + keys.default
     groups = keys.destinations**2
     cost, cost_code = _coded(discretize(keys.cost / cost_unit, place, groups, degree))
     memory, memory_code = _coded(discretize(keys.memory / memory_unit, place, groups, degree))
@@ -126,7 +126,7 @@ def merge(
     records = CompactStatistics(
         cost[cost_code[first]] * cost_unit,
         np.maximum(memory[memory_code[first]], 1.0) * memory_unit,
-        keys.home[first],
+        keys.default[first],
         keys.current[first],
         count.astype(np.int32),
         keys.destinations,
@@ -140,7 +140,7 @@ def mixed_compact(records: CompactStatistics, theta: float, table: int, beta: fl
     Entries of the table are given up record by record, those with the smallest state first. Where the plan is
     not within the bound of Theorem 1, by the costs of the records, all keys are placed by falling cost.
     """
-    entries = np.flatnonzero(records.current != records.home)
+    entries = np.flatnonzero(records.current != records.default)
     entries = entries[np.argsort(records.memory[entries], kind="stable")]
     given_up = np.append(0, np.cumsum(records.count[entries]))
     priority = value_of(records.cost, records.memory, beta)
@@ -165,7 +165,7 @@ def _plan(
     records: CompactStatistics, theta: float, moved_back: NDArray[np.int64], priority: NDArray[np.float32]
 ) -> CompactPlan:
     start = records.current.copy()
-    start[moved_back] = records.home[moved_back]
+    start[moved_back] = records.default[moved_back]
     load = loads(start, records.cost * records.count, records.destinations)
     limit = limit_of(load, theta, float(records.cost.max()))
     fit = fit_decreasing(start, records.cost, priority, records.count, load, limit)
@@ -173,7 +173,7 @@ def _plan(
     stayed = records.count[moved_back] - taken[moved_back]
     return CompactPlan(
         np.concatenate((fit.record, moved_back)),
-        np.concatenate((fit.destination, records.home[moved_back])),
+        np.concatenate((fit.destination, records.default[moved_back])),
         np.concatenate((fit.keys, stayed)),
         fit.load,
         int(records.count[moved_back].sum()),

@@ -18,7 +18,7 @@ class KeyStatistics:
         What processing of the key took (c), not negative, in any unit.
     memory
         Size of its state over the window (S), above 0, in any unit.
-    home
+    default
         Where the hash puts it.
     current
         Where it is: elsewhere only if the routing table says so.
@@ -28,7 +28,7 @@ class KeyStatistics:
 
     cost: Loads
     memory: Loads
-    home: Placement
+    default: Placement
     current: Placement
     destinations: int
 
@@ -40,7 +40,7 @@ class KeyStatistics:
     @property
     def table(self) -> np.typing.NDArray[np.int64]:
         """Keys of which the routing table speaks."""
-        return np.flatnonzero(self.current != self.home)
+        return np.flatnonzero(self.current != self.default)
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class KeyPlan:
 
     def table_size(self, keys: KeyStatistics) -> int:
         """Count the entries that the routing table has then."""
-        return int(np.count_nonzero(self.destination != keys.home))
+        return int(np.count_nonzero(self.destination != keys.default))
 
     def migrated(self, keys: KeyStatistics) -> float:
         """Sum up the state that must move."""

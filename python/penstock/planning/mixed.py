@@ -122,7 +122,7 @@ def _plan(keys: KeyStatistics, theta: float, moved_back: NDArray[np.int64], prio
     start, load = keys.current, keys.load
     if len(moved_back):
         start = start.copy()
-        start[moved_back] = keys.home[moved_back]
+        start[moved_back] = keys.default[moved_back]
         load = loads(start, keys.cost, keys.destinations)
     ones = np.ones(len(start), dtype=np.int32)
     limit = limit_of(load, theta, float(keys.cost.max()))

@@ -31,8 +31,8 @@ def readj(keys: KeyStatistics, theta: float, sigma: float) -> KeyPlan:
     """
     destination = keys.current.copy()
     tracked = keys.cost >= sigma * float(keys.load.mean())
-    untracked = np.flatnonzero((destination != keys.home) & ~tracked)
-    destination[untracked] = keys.home[untracked]
+    untracked = np.flatnonzero((destination != keys.default) & ~tracked)
+    destination[untracked] = keys.default[untracked]
     load = loads(destination, keys.cost, keys.destinations)
     _exchange(np.flatnonzero(tracked), destination, keys.cost, keys.memory, load, limit_of(load, theta))
     return KeyPlan(destination, loads(destination, keys.cost, keys.destinations), len(untracked), 0)

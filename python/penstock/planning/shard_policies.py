@@ -54,19 +54,19 @@ def place(policy: str, last: ShardStatistics, tasks: int, theta: float) -> Place
     Returns
     -------
     Placement
-        Task of each shard, shape ``(shards,)``. Shards whose task is gone start at home.
+        Task of each shard, shape ``(shards,)``. Shards whose task is gone start at their default task.
 
     Raises
     ------
     KeyError
         There is no such policy.
     """
-    home = homes(len(last.task), tasks)
-    current = np.where(last.task < tasks, last.task, home).astype(np.int32)
-    return POLICIES[policy](last, home, current, tasks, theta)
+    default = default_tasks(len(last.task), tasks)
+    current = np.where(last.task < tasks, last.task, default).astype(np.int32)
+    return POLICIES[policy](last, default, current, tasks, theta)
 
 
-def homes(shards: int, tasks: int) -> Placement:
+def default_tasks(shards: int, tasks: int) -> Placement:
     """Place shards by their number alone, in runs of neighbours, as `static` does: what no table speaks of."""
     return (np.arange(shards, dtype=np.int64) * tasks // shards).astype(np.int32)
 
@@ -83,9 +83,9 @@ def _repartitioned(last: ShardStatistics, _: Placement, current: Placement, task
 
 
 def _routed(plan: Callable[[KeyStatistics, float], KeyPlan]) -> _Policy:
-    def placed(last: ShardStatistics, home: Placement, current: Placement, tasks: int, theta: float) -> Placement:
+    def placed(last: ShardStatistics, default: Placement, current: Placement, tasks: int, theta: float) -> Placement:
         memory = np.maximum(last.state_bytes, 1.0)
-        return plan(KeyStatistics(last.load, memory, home, current, tasks), theta - 1.0).destination
+        return plan(KeyStatistics(last.load, memory, default, current, tasks), theta - 1.0).destination
 
     return placed
 

@@ -18,20 +18,20 @@ class KeyCosts:
     ----------
     cost
         Of each key in an interval, its mean is 1; shape ``(keys,)``.
-    home
+    default
         Instance of each key.
     instances
         Their number.
     """
 
     cost: Loads
-    home: Placement
+    default: Placement
     instances: int
 
     def statistics(self, current: Placement | None = None) -> KeyStatistics:
         """Make the statistics of an interval in which a key's state is as large as its cost."""
-        place = self.home if current is None else current
-        return KeyStatistics(self.cost, np.maximum(self.cost, 1e-6), self.home, place, self.instances)
+        place = self.default if current is None else current
+        return KeyStatistics(self.cost, np.maximum(self.cost, 1e-6), self.default, place, self.instances)
 
 
 def zipf(keys: int, skew: float, instances: int, seed: int) -> KeyCosts:
@@ -84,7 +84,7 @@ def fluctuate(costs: KeyCosts, current: Placement, change: float, seed: int) -> 
         missing -= float(gain[swaps].sum())
         if missing <= 0:
             break
-    return KeyCosts(cost, costs.home, costs.instances)
+    return KeyCosts(cost, costs.default, costs.instances)
 
 
 def grown(before: KeyCosts, after: KeyCosts, current: Placement) -> float:

@@ -98,9 +98,9 @@ def test_state_of_a_window_is_what_its_intervals_cost():
     made = intervals.Intervals(keys=100, instances=4, window=2)
     costs = [made.costs.cost]
     for _ in range(3):
-        made.advance(made.home)
+        made.advance(made.default)
         costs.append(made.costs.cost)
-    statistics = made.statistics(made.home)
+    statistics = made.statistics(made.default)
     assert statistics.memory.tolist() == (costs[-2] + costs[-1]).tolist()
     assert statistics.cost.tolist() == costs[-1].tolist()
 

@@ -84,7 +84,7 @@ def _passes(steps: Sequence[float], errors: Sequence[float]) -> str:
 
 def _interval(keys: int, seed: int) -> KeyStatistics:
     intervals = Intervals(keys=keys, seed=seed)
-    placed = mixed_planner()(intervals.statistics(intervals.home)).destination
+    placed = mixed_planner()(intervals.statistics(intervals.default)).destination
     intervals.advance(placed)
     return intervals.statistics(placed)
 

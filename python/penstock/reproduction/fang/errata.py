@@ -88,7 +88,7 @@ def _excess(cost: Loads, instances: int) -> float:
 def _one_key_too_many(effort: Effort) -> Erratum:
     instances = 40
     intervals = Intervals(instances=instances, seed=effort.seed)
-    keys = intervals.statistics(intervals.home)
+    keys = intervals.statistics(intervals.default)
     most = float(keys.cost.max() / keys.load.mean())
     plan = mixed(keys, THETA, TABLE)
     return Erratum(
@@ -171,8 +171,8 @@ def _rounds_that_repeat(effort: Effort) -> Erratum:
 def _small_case(random: np.random.Generator) -> tuple[KeyStatistics, int]:
     size, instances = int(random.integers(4, 12)), int(random.integers(2, 5))
     cost, memory = (random.integers(1, 12, size).astype(np.float64) for _ in range(2))
-    home, current = (random.integers(0, instances, size).astype(np.int32) for _ in range(2))
-    return KeyStatistics(cost, memory, home, current, instances), int(random.integers(0, 4))
+    default, current = (random.integers(0, instances, size).astype(np.int32) for _ in range(2))
+    return KeyStatistics(cost, memory, default, current, instances), int(random.integers(0, 4))
 
 
 def _trials_as_published(keys: KeyStatistics, table: int) -> list[int] | None:
@@ -182,12 +182,12 @@ def _trials_as_published(keys: KeyStatistics, table: int) -> list[int] | None:
     trials = [0]
     while True:
         start = keys.current.copy()
-        start[entries[: trials[-1]]] = keys.home[entries[: trials[-1]]]
+        start[entries[: trials[-1]]] = keys.default[entries[: trials[-1]]]
         load = loads(start, keys.cost, keys.destinations)
         ones = np.ones(len(start), dtype=np.int32)
         fit = fit_decreasing(start, keys.cost, priority, ones, load, limit_of(load, THETA))
         start[fit.record] = fit.destination
-        over = int(np.count_nonzero(start != keys.home)) - table
+        over = int(np.count_nonzero(start != keys.default)) - table
         if over <= 0 or trials[-1] >= len(entries):
             return None
         if over in trials[1:]:
@@ -220,16 +220,16 @@ def _deviation_of_one_instance(effort: Effort) -> Erratum:
     value = intervals.costs.cost / intervals.costs.cost.min()
     degree, instances = 6, intervals.costs.instances
     one_sum = discretize(value, np.zeros(len(value), dtype=np.int32), 1, degree)
-    own_sums = discretize(value, intervals.home, instances, degree)
-    load = loads(intervals.home, value, instances)
+    own_sums = discretize(value, intervals.default, instances, degree)
+    load = loads(intervals.default, value, instances)
     together, apart = (
-        float(np.abs(loads(intervals.home, found, instances) - load).max() / load.mean())
+        float(np.abs(loads(intervals.default, found, instances) - load).max() / load.mean())
         for found in (one_sum, own_sums)
     )
     return Erratum(
         place="Section 4.2",
         wrong="One sum is kept for all keys: it says nothing of the load of one instance.",
-        right="Each pair of home and place has a sum of its own.",
+        right="Each pair of default and current destination has a sum of its own.",
         shown=(
             f"R = {2**degree}: an instance's load is off by up to {together:.2%} of the mean, and by {apart:.2%} with "
             "own sums."

@@ -47,20 +47,20 @@ class Intervals:
         window: int = 1,
         seed: int = 1,
     ) -> None:
-        home = hash_ring.place(keys, instances, seed)
-        self.costs: KeyCosts = replace(zipf(keys, skew, instances, seed), home=home)
+        default = hash_ring.place(keys, instances, seed)
+        self.costs: KeyCosts = replace(zipf(keys, skew, instances, seed), default=default)
         self._change, self._seed = change, seed
         self._sizes = deque([self.costs.cost], maxlen=window)
 
     @property
-    def home(self) -> Placement:
+    def default(self) -> Placement:
         """Where the hash puts each key."""
-        return self.costs.home
+        return self.costs.default
 
     def statistics(self, current: Placement) -> KeyStatistics:
         """Give what the last interval measured, with keys where they were."""
         memory = sum(self._sizes)
-        return KeyStatistics(self.costs.cost, memory, self.home, current, self.costs.instances)  # type: ignore[arg-type]
+        return KeyStatistics(self.costs.cost, memory, self.default, current, self.costs.instances)  # type: ignore[arg-type]
 
     def advance(self, current: Placement) -> None:
         """Let costs change, and a further interval begin."""
@@ -94,7 +94,7 @@ class Planned:
 
 def play(intervals: Intervals, planner: Planner, count: int) -> Sequence[Planned]:
     """Plan after each of some intervals; what brings the first hash into balance is not counted."""
-    current = planner(intervals.statistics(intervals.home)).destination
+    current = planner(intervals.statistics(intervals.default)).destination
     made = []
     for _ in range(count):
         intervals.advance(current)

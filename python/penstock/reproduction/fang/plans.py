@@ -179,10 +179,10 @@ def scale_out(effort: Effort) -> Experiment:
 
 def _one_more(planner: Planner, seed: int) -> tuple[float, float, float]:
     intervals = Intervals(seed=seed)
-    placed = planner(intervals.statistics(intervals.home)).destination
-    home = hash_ring.place(KEYS, INSTANCES + 1, seed)
+    placed = planner(intervals.statistics(intervals.default)).destination
+    default = hash_ring.place(KEYS, INSTANCES + 1, seed)
     memory: Loads = intervals.costs.cost
-    keys = KeyStatistics(intervals.costs.cost, memory, home, placed, INSTANCES + 1)
+    keys = KeyStatistics(intervals.costs.cost, memory, default, placed, INSTANCES + 1)
     planner(keys)
     took_ms, plan = timed(lambda: planner(keys))
     return took_ms, imbalance(plan.load), plan.migrated(keys) / float(memory.sum())

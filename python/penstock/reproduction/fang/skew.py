@@ -54,7 +54,7 @@ def _sorted_loads(effort: Effort, keys: int, instances: int) -> Loads:
     total = np.zeros(instances)
     for time in range(times):
         intervals = Intervals(keys, instances, seed=effort.seed + time)
-        load = loads(intervals.home, intervals.costs.cost, instances)
+        load = loads(intervals.default, intervals.costs.cost, instances)
         total += np.sort(load) / load.mean()
     return total / times
 

@@ -21,7 +21,7 @@ def fluctuation(effort: Effort) -> Experiment:
     places: dict[str, Place] = {
         "Mixed": lambda intervals, current: mixed_planner()(intervals.statistics(current)).destination,
         "Readj": lambda intervals, current: readj_planner()(intervals.statistics(current)).destination,
-        "hash (Storm)": lambda intervals, _: intervals.home,
+        "hash (Storm)": lambda intervals, _: intervals.default,
     }
     found = {
         name: [_of_ideal(place, f, changes_of_load, effort.seed) for f in CHANGES] for name, place in places.items()
@@ -73,7 +73,7 @@ def fluctuation(effort: Effort) -> Experiment:
 
 def _of_ideal(place: Place, change: float, changes: int, seed: int) -> float:
     intervals = Intervals(change=change, seed=seed)
-    current = place(intervals, intervals.home)
+    current = place(intervals, intervals.default)
     skews = []
     for _ in range(changes):
         intervals.advance(current)

@@ -10,8 +10,8 @@ from penstock.planning.partial_key_grouping import partial_key_grouping
 from penstock.planning.readj import readj, readj_tuned
 
 
-def statistics(cost, home, current=None, memory=None, destinations=2):
-    place = np.array(home, dtype=np.int32)
+def statistics(cost, default, current=None, memory=None, destinations=2):
+    place = np.array(default, dtype=np.int32)
     return KeyStatistics(
         np.array(cost, dtype=float),
         np.ones(len(cost)) if memory is None else np.array(memory, dtype=float),
@@ -50,8 +50,8 @@ def test_readj_looks_at_tracked_keys_only():
 def test_readj_never_makes_the_busiest_busier(data):
     destinations = data.draw(st.integers(1, 4))
     cost = data.draw(st.lists(st.integers(0, 30), min_size=1, max_size=15))
-    home = data.draw(st.lists(st.integers(0, destinations - 1), min_size=len(cost), max_size=len(cost)))
-    keys = statistics(cost, home, destinations=destinations)
+    default = data.draw(st.lists(st.integers(0, destinations - 1), min_size=len(cost), max_size=len(cost)))
+    keys = statistics(cost, default, destinations=destinations)
     plan = readj(keys, 0.1, data.draw(st.sampled_from([0.5, 0.1, 0.01])))
     assert plan.load.max() <= keys.load.max() + 1e-9
     assert plan.load == pytest.approx(loads(plan.destination, keys.cost, destinations))

@@ -25,14 +25,14 @@ def intervals(draw, perfect=False):
     def column(values):
         return draw(st.lists(values, min_size=size, max_size=size))
 
-    home = np.array(column(st.integers(0, destinations - 1)), dtype=np.int32)
+    default = np.array(column(st.integers(0, destinations - 1)), dtype=np.int32)
     other = np.array(column(st.integers(0, destinations - 1)), dtype=np.int32)
     moved = np.array(column(st.sampled_from([False, False, True])))
     return KeyStatistics(
         np.array(cost or column(st.integers(0, 12)), dtype=np.float64),
         np.array(column(st.integers(1, 4)), dtype=np.float64),
-        home,
-        np.where(moved, other, home).astype(np.int32),
+        default,
+        np.where(moved, other, default).astype(np.int32),
         destinations,
     )
 
@@ -40,7 +40,7 @@ def intervals(draw, perfect=False):
 @given(intervals())
 def test_merged_records_are_the_keys(keys):
     records, record_of = merge(keys, 0, 1.0, 1.0)
-    for name in ("cost", "memory", "home", "current"):
+    for name in ("cost", "memory", "default", "current"):
         assert getattr(records, name)[record_of].tolist() == getattr(keys, name).tolist()
     assert np.bincount(record_of).tolist() == records.count.tolist()
     assert records.load.tolist() == keys.load.tolist()

@@ -12,11 +12,11 @@ from penstock.planning.mixed import min_migration, min_table, mixed, mixed_brute
 ROUNDING = 1e-9
 
 
-def statistics(cost, memory, home, current, destinations):
+def statistics(cost, memory, default, current, destinations):
     return KeyStatistics(
         np.array(cost, dtype=np.float64),
         np.array(memory, dtype=np.float64),
-        np.array(home, dtype=np.int32),
+        np.array(default, dtype=np.int32),
         np.array(current, dtype=np.int32),
         destinations,
     )
@@ -32,10 +32,10 @@ def intervals(draw, perfect=False):
         cost = [c for b in bins for c in [*b, total - sum(b)]]
     else:
         cost = draw(st.lists(st.integers(0, 40), min_size=1, max_size=25))
-    home = draw(st.lists(st.integers(0, destinations - 1), min_size=len(cost), max_size=len(cost)))
-    current = [draw(st.sampled_from([h, h, draw(st.integers(0, destinations - 1))])) for h in home]
+    default = draw(st.lists(st.integers(0, destinations - 1), min_size=len(cost), max_size=len(cost)))
+    current = [draw(st.sampled_from([h, h, draw(st.integers(0, destinations - 1))])) for h in default]
     memory = draw(st.lists(st.integers(1, 20), min_size=len(cost), max_size=len(cost)))
-    return statistics(cost, memory, home, current, destinations)
+    return statistics(cost, memory, default, current, destinations)
 
 
 def plans(keys, theta):
@@ -45,8 +45,8 @@ def plans(keys, theta):
 def test_figure_4_with_its_table():
     """Left: without cleaning; right: MinTable moves the two entries back first and needs two instead of four."""
     cost = [7, 4, 5, 2, 1, 1]
-    # The hash has 7, 1 | 4, 5, 2, 1 by the figure's two entries: any homes show the point that cleaning comes first.
-    keys = statistics(cost, [1] * 6, home=[0, 0, 1, 1, 0, 1], current=[0, 0, 0, 1, 1, 1], destinations=2)
+    # The hash has 7, 1 | 4, 5, 2, 1 by the figure's two entries: any default destinations show the point that cleaning comes first.
+    keys = statistics(cost, [1] * 6, default=[0, 0, 1, 1, 0, 1], current=[0, 0, 0, 1, 1, 1], destinations=2)
     cleaned = min_table(keys, 0.0)
     assert cleaned.moved_back == 2
     assert cleaned.load.tolist() == [10.0, 10.0]
@@ -86,7 +86,7 @@ def test_within_the_theorem_where_a_perfect_balance_exists(keys, theta):
 def test_a_plan_says_what_it_leads_to(keys, theta):
     for plan in plans(keys, theta):
         assert plan.load == pytest.approx(loads(plan.destination, keys.cost, keys.destinations))
-        assert plan.table_size(keys) == np.count_nonzero(plan.destination != keys.home)
+        assert plan.table_size(keys) == np.count_nonzero(plan.destination != keys.default)
     assert min_table(keys, theta).moved_back == len(keys.table)
     assert mixed(keys, theta, 3).destination.tolist() == mixed(keys, theta, 3).destination.tolist()
 
@@ -108,8 +108,8 @@ def test_one_key_that_is_too_much_does_not_fill_the_table():
     """Fang et al., figure 8 with 40 instances: the most frequent key alone costs twice the mean."""
     random = np.random.default_rng(1)
     cost = random.permutation(np.arange(1, 10_001) ** -0.85)
-    home = random.integers(0, 40, len(cost))
-    keys = statistics(cost, cost, home, home, 40)
+    default = random.integers(0, 40, len(cost))
+    keys = statistics(cost, cost, default, default, 40)
     assert cost.max() > 1.5 * cost.sum() / 40
     for plan in (min_table(keys, 0.08), mixed(keys, 0.08, 3000)):
         assert plan.load.max() == pytest.approx(cost.max())

@@ -33,8 +33,8 @@ def same(one, other):
 
 def keys(random):
     n = random.integers(1, 60)
-    home, current = (random.integers(0, 4, n).astype(np.int32) for _ in range(2))
-    return KeyStatistics(random.integers(1, 50, n) * 1.0, random.integers(1, 9, n) * 1.0, home, current, 4)
+    default, current = (random.integers(0, 4, n).astype(np.int32) for _ in range(2))
+    return KeyStatistics(random.integers(1, 50, n) * 1.0, random.integers(1, 9, n) * 1.0, default, current, 4)
 
 
 def demand(random):

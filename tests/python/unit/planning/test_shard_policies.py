@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from penstock.planning.load import imbalance, loads
 from penstock.planning.longest_first import bound
-from penstock.planning.shard_policies import POLICIES, ShardStatistics, homes, place
+from penstock.planning.shard_policies import POLICIES, ShardStatistics, default_tasks, place
 
 
 @st.composite
@@ -33,7 +33,7 @@ def test_every_shard_has_a_task_and_the_last_batch_would_have_been_no_worse(poli
     assert placed.min() >= 0
     assert placed.max() < tasks
     assert (placed == place(policy, last, tasks, theta)).all()
-    stayed = np.where(last.task < tasks, last.task, homes(len(last.task), tasks))
+    stayed = np.where(last.task < tasks, last.task, default_tasks(len(last.task), tasks))
     # Fang et al. bound the load in place of making it smaller: a balance within the bound may be given up for state.
     accepted = 1.0 if policy == "refine" else 1.0 + max(theta - 1.0, bound(tasks))
     mean = max(last.load.mean() * len(last.load) / tasks, last.load.max())
@@ -42,10 +42,10 @@ def test_every_shard_has_a_task_and_the_last_batch_would_have_been_no_worse(poli
 
 
 def hot(shards=64, tasks=4):
-    """Neighbours that are ten times as busy as the others, at home."""
+    """Neighbours that are ten times as busy as the others, at their default task."""
     load = np.ones(shards)
     load[:8] = 10.0
-    return ShardStatistics(homes(shards, tasks), load, np.full(shards, 100.0))
+    return ShardStatistics(default_tasks(shards, tasks), load, np.full(shards, 100.0))
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -62,8 +62,8 @@ def test_min_table_goes_home_when_the_load_does():
     last = hot()
     parted = place("minTable", last, 4, 1.08)
     even = ShardStatistics(parted, np.ones(64), last.state_bytes)
-    assert (place("minTable", even, 4, 1.08) == homes(64, 4)).all()
-    assert (place("minMig", even, 4, 1.08) != homes(64, 4)).any()
+    assert (place("minTable", even, 4, 1.08) == default_tasks(64, 4)).all()
+    assert (place("minMig", even, 4, 1.08) != default_tasks(64, 4)).any()
 
 
 def test_the_resource_centric_approach_keeps_nothing_and_refinement_what_it_can():
@@ -85,7 +85,7 @@ def test_small_state_is_moved_rather_than_large():
 
 
 def test_homes_are_runs_of_neighbours():
-    assert homes(8, 3).tolist() == [0, 0, 0, 1, 1, 1, 2, 2]
-    assert homes(2, 5).tolist() == [0, 2]
+    assert default_tasks(8, 3).tolist() == [0, 0, 0, 1, 1, 1, 2, 2]
+    assert default_tasks(2, 5).tolist() == [0, 2]
     with pytest.raises(KeyError):
         place("best", hot(), 2, 1.1)
