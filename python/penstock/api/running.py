@@ -83,7 +83,7 @@ def pin(query: StreamingQuery, *key: object) -> None:
 
 
 def unpin(query: StreamingQuery, *key: object) -> None:
-    """Bring a pinned key home, and keep it there: ``unpin(query, "ORD")``.
+    """Return a pinned key to its base shard, and keep it there: ``unpin(query, "ORD")``.
 
     From the next batch on, whatever the policy chooses, until it is pinned by `pin`. It is gone with the run.
 

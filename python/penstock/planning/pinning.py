@@ -45,8 +45,8 @@ def pin(
 ) -> Pins:
     """Take keys out of shards that are heavier than a task should be, as few as needed, the dearest first.
 
-    A key is taken only if both parts become lighter by more than the tolerance, and than the price. It comes home once
-    its home shard would be well within the limit with it: a load near the limit does not move it to and fro.
+    A key is taken only if both parts become lighter by more than the tolerance, and than the price. It returns to its base shard once
+    its base shard would be well within the limit with it: a load near the limit does not move it to and fro.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def pin(
     most
         Keys that may be pinned (A_max): the cheapest leave first.
     keep
-        Part of the limit; a pinned key comes home where its home shard would be below that with it.
+        Part of the limit; a pinned key returns to its base shard where its base shard would be below that with it.
     price
         What a batch must gain where a key is taken out of a shard; shape ``(shards,)``, nothing where left out.
     """
@@ -86,7 +86,7 @@ def pin(
 def _choose(
     chosen: NDArray[np.bool_],
     rest: Loads,
-    home: NDArray[np.int64],
+    base_shard: NDArray[np.int64],
     cost: Loads,
     by_cost: NDArray[np.int64],
     limit: float,
@@ -94,18 +94,18 @@ def _choose(
     tolerance: float,
     least: Loads,
 ) -> bool:
-    """Let keys come home, then take others out; `chosen` and `rest` become what they are then."""
+    """Let keys return to their base shards, then take others out; `chosen` and `rest` become what they are then."""
     for key in by_cost[::-1]:
-        if chosen[key] and rest[home[key]] + cost[key] <= keep * limit:
+        if chosen[key] and rest[base_shard[key]] + cost[key] <= keep * limit:
             chosen[key] = False
-            rest[home[key]] += cost[key]
+            rest[base_shard[key]] += cost[key]
     for key in by_cost:
-        shard = home[key]
+        shard = base_shard[key]
         if not chosen[key] and rest[shard] > limit and min(cost[key], rest[shard] - cost[key]) > least[shard]:
             chosen[key] = True
             rest[shard] -= cost[key]
     for key in by_cost:
-        shard = home[key]
+        shard = base_shard[key]
         gain = min(cost[key], rest[shard] - cost[key])
         if not chosen[key] and rest[shard] > limit and tolerance < gain <= least[shard]:
             return True

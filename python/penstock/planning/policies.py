@@ -272,7 +272,7 @@ class Hybrid:
         return Step(parted + travelled, len(self._pinned))
 
     def _pin(self, batch: Batch) -> None:
-        """Plan which hashes have a shard of their own; a shard that is new is where its home shard is."""
+        """Plan which hashes have a shard of their own; a shard that is new is where its base shard is."""
         setting = self._setting
         used = setting.shards + len(self._pinned)
         amounts = [loads(self._shard, amount, used) for amount in (batch.cost_by_key, batch.memory)]

@@ -1,6 +1,6 @@
 """Which hashes of keys are pinned in the next batch, by what the last one has shown.
 
-A hash is pinned as soon as a batch shows that it pays, and comes home when batches have shown for a while that nothing
+A hash is pinned as soon as a batch shows that it pays, and returns to its base shard when batches have shown for a while that nothing
 is lost by it: a key that is hot every other batch stays where it is.
 """
 
@@ -15,17 +15,17 @@ from penstock.planning.executors import Worth
 from penstock.state.layout import Places
 
 WINDOW = 10
-"""Batches in a row that must have shown that a pinned key could come home."""
+"""Batches in a row that must have shown that a pinned key could return to its base shard."""
 
 
 @dataclass(frozen=True)
 class ShardLoads:
-    """A batch by the layout that it had; arrays have the shape ``(home + len(places),)``.
+    """A batch by the layout that it had; arrays have the shape ``(base_shards + len(places),)``.
 
     Parameters
     ----------
-    home
-        S, the number of home shards: a hash that is not pinned is in shard hash modulo S.
+    base_shards
+        S, the number of base shards: a hash that is not pinned is in shard hash modulo S.
     places
         Which hashes are pinned.
     load
@@ -34,17 +34,17 @@ class ShardLoads:
         Of each shard.
     """
 
-    home: int
+    base_shards: int
     places: Places
     load: Loads
     state_bytes: Loads
 
     def at_home(self, amount: Loads) -> Loads:
-        """Sum what pinned shards have to that of their home shards; shape ``(home,)``."""
-        whole = amount[: self.home].astype(np.float64)
+        """Sum what pinned shards have to that of their base shards; shape ``(base_shards,)``."""
+        whole = amount[: self.base_shards].astype(np.float64)
         for place, pinned in enumerate(self.places):
             if pinned is not None:
-                whole[pinned % self.home] += amount[self.home + place]
+                whole[pinned % self.base_shards] += amount[self.base_shards + place]
         return whole
 
 
@@ -102,13 +102,13 @@ class PinPlanner:
             return PinPlan(sorted(pinned))
         known = dict(zip(heavy.tolist(), cost.tolist(), strict=True))
         keys = np.array(list(dict.fromkeys([*pinned, *known])), dtype=np.int64)
-        known |= {h: batch.load[batch.home + i] for i, h in enumerate(batch.places) if h is not None}
+        known |= {h: batch.load[batch.base_shards + i] for i, h in enumerate(batch.places) if h is not None}
         costs = np.array([known[int(h)] for h in keys], dtype=np.float64)
         worth = Worth() if worth is None else worth
         price = (worth.move_ms + batch.at_home(batch.state_bytes) / worth.bytes_per_ms) / worth.horizon
         plan = pin(
             batch.at_home(batch.load),
-            np.mod(keys, batch.home).astype(np.int32),
+            np.mod(keys, batch.base_shards).astype(np.int32),
             costs,
             np.arange(len(keys)) < len(pinned),
             tasks,
@@ -130,5 +130,5 @@ def _reason(plan: Pins, staying: int, most: int, worth: Worth) -> str:
     if plan.too_dear:
         return f"cost exceeds gain: to pin a key takes longer than it saves in {worth.horizon} batches"
     if staying:
-        return f"within hysteresis: {staying} pinned keys come home after {WINDOW} batches without need of it"
+        return f"within hysteresis: {staying} pinned keys return to their base shards after {WINDOW} batches without need of it"
     return ""

@@ -65,7 +65,7 @@ class Pinning:
         Hashes that may be pinned.
     tasks
         N as it was proposed.
-    home
+    base_shards
         S, the shards without those of pinned hashes.
     places
         Hashes that are pinned, by their shards, from shard S on; None for a place that is free.
@@ -78,7 +78,7 @@ class Pinning:
     theta: float
     most: int
     tasks: int
-    home: int
+    base_shards: int
     places: Places
     hashes: Hashes
     rows: NDArray[np.int64]
@@ -203,8 +203,8 @@ class Measured:
         row_ms
             What a row of each shard takes, where that is known better than by what was booked.
         """
-        at = {h: pinning.home + place for place, h in enumerate(pinning.places)}
-        shard = np.array([at.get(h, h % pinning.home) for h in pinning.hashes.tolist()], dtype=np.int64)
+        at = {h: pinning.base_shards + place for place, h in enumerate(pinning.places)}
+        shard = np.array([at.get(h, h % pinning.base_shards) for h in pinning.hashes.tolist()], dtype=np.int64)
         if row_ms is not None:
             return np.minimum(pinning.rows, self.rows[shard]) * row_ms[shard]
         return np.minimum(self._as_work(pinning.busy_ns, pinning.rows), self.load_ms[shard])
@@ -277,9 +277,9 @@ def _pinning(told: Any, state_bytes: NDArray[np.int64]) -> Pinning:
     if not isinstance(told, dict):
         raise RefusedError(f"pinning must be an object, found {told!r}")
     places = tuple(None if h is None else _hash(h, "places") for h in a_list(told, "places", MOST_PLACES))
-    home = a_whole(told, "home", 1, MOST_SHARDS)
-    if home + len(places) != len(state_bytes):
-        raise RefusedError(f"{home} home shards and {len(places)} places are not {len(state_bytes)} shards")
+    base_shards = a_whole(told, "base_shards", 1, MOST_SHARDS)
+    if base_shards + len(places) != len(state_bytes):
+        raise RefusedError(f"{base_shards} base shards and {len(places)} places are not {len(state_bytes)} shards")
     hashes = [_hash(h, "hashes") for h in a_list(told, "hashes", MOST_KEYS)]
     if len(set(hashes)) != len(hashes):
         raise RefusedError("hashes has one twice")
@@ -293,7 +293,7 @@ def _pinning(told: Any, state_bytes: NDArray[np.int64]) -> Pinning:
         _theta(told),
         a_whole(told, "most", 0, MOST_PLACES),
         a_whole(told, "tasks", 1, MOST_TASKS),
-        home,
+        base_shards,
         places,
         np.array(hashes, dtype=np.int32),
         numbers["rows"],

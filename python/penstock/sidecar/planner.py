@@ -76,7 +76,7 @@ class _Claim:
 
 @dataclass
 class _Region:
-    home: int
+    base_shards: int
     forecaster: Forecaster
     count: TaskCount
     overhead: TaskOverhead = field(default_factory=TaskOverhead)
@@ -89,10 +89,10 @@ class _Region:
     def follow(self, places: Places) -> None:
         """Take over a layout: shards that go on keep their past."""
         if places != self.places:
-            source = np.arange(self.home + len(places), dtype=np.int64)
+            source = np.arange(self.base_shards + len(places), dtype=np.int64)
             for place, pinned in enumerate(places):
                 if pinned is None or place >= len(self.places) or self.places[place] != pinned:
-                    source[self.home + place] = -1
+                    source[self.base_shards + place] = -1
             self.forecaster = self.forecaster.rearranged(source)
             self.attributed = self.attributed.rearranged(source)
             self.places = places
@@ -174,7 +174,7 @@ class Planner:
         pinning = measured.pinning
         shards = len(measured.rows)
         region = self._regions.get(key)
-        if region is not None and pinning is not None and pinning.home == region.home:
+        if region is not None and pinning is not None and pinning.base_shards == region.base_shards:
             region.follow(pinning.places)
         if region is None or region.forecaster.items != shards:
             places = () if pinning is None else pinning.places
@@ -227,7 +227,7 @@ def _pins(region: _Region, measured: Measured, load: Loads, row_ms: Loads | None
     pinning = measured.pinning
     if pinning is None:
         return None
-    batch = ShardLoads(pinning.home, pinning.places, load, pinning.state_bytes)
+    batch = ShardLoads(pinning.base_shards, pinning.places, load, pinning.state_bytes)
     heavy = measured.load_of_keys_ms(pinning, row_ms)
     tasks = planned if measured.plans_tasks else pinning.tasks
     return region.pins.plan(batch, pinning.hashes, heavy, tasks, theta=pinning.theta, most=pinning.most)

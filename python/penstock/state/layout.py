@@ -5,7 +5,7 @@ from penstock.state.framing import Cursor, MalformedDataError
 MOST_PLACES = 1024
 
 Places = tuple[int | None, ...]
-"""The pinned hash of each shard behind the home shards; None for a place that is free."""
+"""The pinned hash of each shard behind the base shards; None for a place that is free."""
 
 
 def read_places(cursor: Cursor) -> Places:

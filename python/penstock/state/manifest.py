@@ -106,7 +106,7 @@ class Manifest:
 
     `base_generation` is that of the manifest of the batch before that it goes on from; None in the first batch.
     `retained_from` is the oldest batch of which everything is kept: older manifests are there for their payloads only.
-    `places` has the pinned hashes of those stores that have any; their shards are behind the `shard_count` home shards.
+    `places` has the pinned hashes of those stores that have any; their shards are behind the `shard_count` base shards.
     """
 
     batch: int

@@ -216,7 +216,7 @@ def problems(writer):
 def test_keys_that_move_from_shard_to_shard(tmp_path):
     writer = pinned(tmp_path, {1: {b"a": None}, 4: {b"a": b"1"}}, {4: {b"a": b"3"}})
     writer.lay_out(10)
-    # Another hash takes the place: what was there goes home, whole.
+    # Another hash takes the place: what was there returns to its base shard, whole.
     writer.batch(2, {}, {1: {b"a": b"3"}, 4: {}})
     writer.lay_out()
     writer.batch(3, {1: {b"c": b"4"}})

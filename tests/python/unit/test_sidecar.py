@@ -59,7 +59,7 @@ def measured(*, shards=4, rows=None, busy_ns=None, body=None, task=None, ran_on=
 
 
 PLACING = {"policy": "refine", "theta": 1.1, "tasks": 2}
-PINNING = {"theta": 1.1, "most": 4, "tasks": 2, "home": 4, "places": [], "hashes": [], "rows": [], "busy_ns": []}
+PINNING = {"theta": 1.1, "most": 4, "tasks": 2, "base_shards": 4, "places": [], "hashes": [], "rows": [], "busy_ns": []}
 HOMING = {"theta": 1.1, "changed": True, "bytes_per_ms": 1000.0, "move_ms": 0.1, "cores": [1, 1]}
 HOMING |= {"executors": ["a", "b"], "tasks": [1, 1]}
 
@@ -457,9 +457,9 @@ def test_a_question_before_the_token_is_no_hello(served):
         (measured(pinning=PINNING | {"theta": 1}), "theta must be above 1"),
         (measured(pinning=PINNING | {"tasks": 0}), "tasks must be a whole number from 1"),
         (measured(pinning=PINNING | {"most": 1025}), "most must be a whole number from 0 to 1024"),
-        (measured(pinning=PINNING | {"home": 3}), "3 home shards and 0 places are not 4 shards"),
+        (measured(pinning=PINNING | {"base_shards": 3}), "3 base shards and 0 places are not 4 shards"),
         (
-            measured(pinning=PINNING | {"home": 3, "places": [1.5]}),
+            measured(pinning=PINNING | {"base_shards": 3, "places": [1.5]}),
             "places must be whole numbers of 32 bits, found 1.5",
         ),
         (measured(pinning=PINNING | {"hashes": [1 << 31]}), "hashes must be whole numbers of 32 bits"),

@@ -9,10 +9,10 @@ from penstock.planning.executors import Worth
 FREE = Worth(move_ms=0.0)
 
 
-def reasoned(planner, load, heavy, *, places=(), home=4, tasks=4, most=8, worth=FREE, state_bytes=0.0, theta=1.1):
+def reasoned(planner, load, heavy, *, places=(), base_shards=4, tasks=4, most=8, worth=FREE, state_bytes=0.0, theta=1.1):
     """Loads of shards in ms; heavy keys by their hash with their cost."""
-    shards = home + len(places)
-    batch = ShardLoads(home, tuple(places), np.array(load, dtype=float), np.full(shards, state_bytes))
+    shards = base_shards + len(places)
+    batch = ShardLoads(base_shards, tuple(places), np.array(load, dtype=float), np.full(shards, state_bytes))
     hashes, cost = np.array(list(heavy), dtype=np.int32), np.array(list(heavy.values()), dtype=float)
     return planner.plan(batch, hashes, cost, tasks, theta=theta, most=most, worth=worth)
 
@@ -84,21 +84,21 @@ def test_it_says_why_no_others_are_pinned():
 
 @given(st.data())
 def test_no_shard_gets_heavier_and_the_limit_is_kept(data):
-    home, tasks, most = (data.draw(st.integers(1, n)) for n in (6, 6, 4))
+    base_shards, tasks, most = (data.draw(st.integers(1, n)) for n in (6, 6, 4))
     hashes = data.draw(st.lists(st.integers(-50, 50), unique=True, max_size=8))
     cost = {h: float(data.draw(st.integers(1, 100))) for h in hashes}
     pinned = data.draw(st.lists(st.sampled_from(hashes), unique=True, max_size=4)) if hashes else []
-    load = np.array(data.draw(st.lists(st.integers(0, 50), min_size=home, max_size=home)), dtype=float)
+    load = np.array(data.draw(st.lists(st.integers(0, 50), min_size=base_shards, max_size=base_shards)), dtype=float)
     for h in hashes:
-        load[h % home] += 0 if h in pinned else cost[h]
+        load[h % base_shards] += 0 if h in pinned else cost[h]
     loads = [*load, *(cost[h] for h in pinned)]
-    found = plan(PinPlanner(), loads, cost, places=pinned, home=home, tasks=tasks, most=most)
+    found = plan(PinPlanner(), loads, cost, places=pinned, base_shards=base_shards, tasks=tasks, most=most)
     if sum(loads):
         assert len(found) <= most
     assert set(found) <= set(hashes)
     before = max(loads)
     after = np.array(load)
     for h in hashes:
-        after[h % home] += cost[h] * ((h in pinned) - (h in found))
+        after[h % base_shards] += cost[h] * ((h in pinned) - (h in found))
     if len(pinned) <= most:
         assert max([*after, *(cost[h] for h in found)]) <= max(before, 1.1 * sum(loads) / tasks) + 1e-9

@@ -29,7 +29,7 @@ object Penstock {
   def pin(query: StreamingQuery, key: Any*): Unit = RunTimePins.order(query, key, pin = true)
 
   /**
-   * Brings a pinned key home from the next batch on, and keeps it there, whatever the policy chooses. It is gone with the
+   * Returns a pinned key to its base shard from the next batch on, and keeps it there, whatever the policy chooses. It is gone with the
    * run.
    *
    * @throws io.penstock.errors.PenstockException

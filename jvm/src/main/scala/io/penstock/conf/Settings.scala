@@ -91,7 +91,7 @@ object Settings {
     "keys",
     "0.1.0",
     "How many keys of a stateful part of a query may be pinned, each to a shard of its own, with its state: `hybrid` does " +
-      "where a shard has more load than a task should have, and the key is not all of it. They come home when nothing " +
+      "where a shard has more load than a task should have, and the key is not all of it. They return to their base shards when nothing " +
       "has been lost by that for a while."
   )
 

@@ -149,9 +149,9 @@ final private[routing] class Shedding(rows: Array[Long], tasks: Int, owners: Arr
 
   private def giveAway(from: Int, shard: Int): Boolean = {
     val takers = (0 until tasks).filter(t => t != from && room(t) >= rows(shard))
-    val home = owners(shard)
+    val owner = owners(shard)
     // The fullest that has room keeps wide rooms for heavy shards.
-    move(shard, if (takers.contains(home)) home else takers.minBy(t => (room(t), t)))
+    move(shard, if (takers.contains(owner)) owner else takers.minBy(t => (room(t), t)))
     true
   }
 
@@ -196,10 +196,10 @@ final private[routing] class Shedding(rows: Array[Long], tasks: Int, owners: Arr
     give >= 0
   }
 
-  /** What was moved early may fit at home after later moves: lightest first, so that most return. */
+  /** What was moved early may fit on its owner after later moves: lightest first, so that most return. */
   private def takeHome(): Unit = byRows.reverseIterator.foreach { s =>
-    val home = owners(s)
-    if (home >= 0 && home < tasks && home != taskOf(s) && room(home) >= rows(s)) move(s, home)
+    val owner = owners(s)
+    if (owner >= 0 && owner < tasks && owner != taskOf(s) && room(owner) >= rows(s)) move(s, owner)
   }
 
   /**

@@ -5,51 +5,51 @@ import java.util.{Arrays => JArrays}
 import io.penstock.state.format.{ByteSink, ByteSource, MalformedData}
 
 /**
- * Which shard a key is in, by its hash: one of S home shards, by the hash modulo S; or, where its hash is pinned, the
+ * Which shard a key is in, by its hash: one of S base shards, by the hash modulo S; or, where its hash is pinned, the
  * shard of a place behind them, which has no other hash. Keys that share a pinned hash share its shard. Decision 046.
  *
- * @param home
+ * @param baseShards
  *   S
  * @param places
- *   the hash that shard `home + i` is for; None for a place that is free, whose shard is empty. The last one is taken, so
+ *   the hash that shard `baseShards + i` is for; None for a place that is free, whose shard is empty. The last one is taken, so
  *   that equal layouts look the same
  */
-final case class Layout(home: Int, places: Vector[Option[Int]] = Vector.empty) {
-  require(home > 0, s"a layout needs a shard, found $home")
+final case class Layout(baseShards: Int, places: Vector[Option[Int]] = Vector.empty) {
+  require(baseShards > 0, s"a layout needs a shard, found $baseShards")
   require(places.isEmpty || places.last.nonEmpty, "the last place of a layout is free")
 
   /** Pinned hashes in signed order, and the shard of each. */
   @transient private lazy val (sorted, shardOfSorted) = {
-    val taken = places.zipWithIndex.collect { case (Some(hash), i) => hash -> (home + i) }.sortBy(_._1)
+    val taken = places.zipWithIndex.collect { case (Some(hash), i) => hash -> (baseShards + i) }.sortBy(_._1)
     require(taken.map(_._1).distinct.size == taken.size, "a hash is pinned twice")
     (taken.map(_._1).toArray, taken.map(_._2).toArray)
   }
 
   /** How many shards there are, those of free places included. */
-  def shards: Int = home + places.size
+  def shards: Int = baseShards + places.size
 
   def shardOf(hash: Int): Int =
-    if (places.isEmpty) homeOf(hash)
+    if (places.isEmpty) baseShardOf(hash)
     else {
       val i = JArrays.binarySearch(sorted, hash)
-      if (i >= 0) shardOfSorted(i) else homeOf(hash)
+      if (i >= 0) shardOfSorted(i) else baseShardOf(hash)
     }
 
   /** The shard that the hash is in where it is not pinned: Spark's state partition. */
-  def homeOf(hash: Int): Int = Math.floorMod(hash, home)
+  def baseShardOf(hash: Int): Int = Math.floorMod(hash, baseShards)
 
-  /** The only hash of a shard; None for a home shard and for a place that is free. */
-  def hashOf(shard: Int): Option[Int] = places.lift(shard - home).flatten
+  /** The only hash of a shard; None for a base shard and for a place that is free. */
+  def hashOf(shard: Int): Option[Int] = places.lift(shard - baseShards).flatten
 
   def pinned: Set[Int] = places.flatten.toSet
 
-  /** The shards whose keys Spark has in a state partition, the home shard first. */
+  /** The shards whose keys Spark has in a state partition, the base shard first. */
   def ofPartition(partition: Int): Seq[Int] =
-    partition +: (home until shards).filter(hashOf(_).exists(homeOf(_) == partition))
+    partition +: (baseShards until shards).filter(hashOf(_).exists(baseShardOf(_) == partition))
 
   /** Whether a shard goes on from the shard with its number in the layout before; else it begins empty. */
   def continues(shard: Int, before: Layout): Boolean =
-    shard < home || hashOf(shard).exists(before.hashOf(shard).contains)
+    shard < baseShards || hashOf(shard).exists(before.hashOf(shard).contains)
 
   /** The hashes that are in another shard than in the layout before. */
   def moves(before: Layout): Seq[Layout.Move] =
@@ -72,7 +72,7 @@ final case class Layout(home: Int, places: Vector[Option[Int]] = Vector.empty) {
     val (free, _) = kept.zipWithIndex.filter(_._1.isEmpty).map(_._2).splitAt(fresh.size)
     val filled = free.zip(fresh).foldLeft(kept) { case (at, (i, hash)) => at.updated(i, Some(hash)) }
     val all = filled ++ fresh.drop(free.size).map(Some(_))
-    Layout(home, all.take(all.lastIndexWhere(_.nonEmpty) + 1))
+    Layout(baseShards, all.take(all.lastIndexWhere(_.nonEmpty) + 1))
   }
 
   /** For each shard that of the layout before that it goes on from; where it begins empty, the one that its keys come from. */

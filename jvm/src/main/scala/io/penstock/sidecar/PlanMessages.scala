@@ -39,7 +39,7 @@ object PlanMessages {
 
   private def putPinning(head: ObjectNode, pinning: Pinning): Unit = {
     val of = head.putObject("pinning").put("theta", pinning.theta).put("most", pinning.most).put("tasks", pinning.tasks)
-    of.put("home", pinning.layout.home)
+    of.put("base_shards", pinning.layout.baseShards)
     val places = of.putArray("places")
     pinning.layout.places.foreach(_.fold(places.addNull())(places.add(_)))
     val (hashes, rows, busyNs) = (of.putArray("hashes"), of.putArray("rows"), of.putArray("busy_ns"))

@@ -21,7 +21,7 @@ class PinPolicySuite extends AnyFunSuite {
     assert(pins("hybrid", 1, None, Set(2, 3)).size == 1)
   }
 
-  test("other policies bring all keys home") {
+  test("other policies return all keys to their base shards") {
     assert(pins("refine", 4, Some(Set(1)), Set(2), 3) == Set.empty)
     assert(pins("static", 4, Some(Set(1)), Set(2), 3) == Set.empty)
   }

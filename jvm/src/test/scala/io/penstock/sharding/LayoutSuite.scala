@@ -9,12 +9,12 @@ class LayoutSuite extends AnyFunSuite with PropertyChecks {
   private val change = Gen.zip(Layouts.layout, Layouts.pinned)
   private val hashes = Gen.listOfN(20, Layouts.hash)
 
-  test("a pinned hash has a shard of its own, every other is at home") {
+  test("a pinned hash has a shard of its own, every other is in its base shard") {
     check(Prop.forAll(Layouts.layout, hashes) { (layout, hashes) =>
       val all = hashes ++ layout.pinned
-      val homes = all.filterNot(layout.pinned).forall(h => layout.shardOf(h) == Math.floorMod(h, layout.home))
+      val inBase = all.filterNot(layout.pinned).forall(h => layout.shardOf(h) == Math.floorMod(h, layout.baseShards))
       val own = layout.pinned.toSeq.map(layout.shardOf)
-      homes && own.distinct == own && own.forall(s => s >= layout.home && s < layout.shards) &&
+      inBase && own.distinct == own && own.forall(s => s >= layout.baseShards && s < layout.shards) &&
       layout.pinned.forall(h => layout.hashOf(layout.shardOf(h)).contains(h))
     })
   }
@@ -46,15 +46,15 @@ class LayoutSuite extends AnyFunSuite with PropertyChecks {
     })
   }
 
-  test("a state partition is its home shard and the pinned hashes that would be in it") {
+  test("a state partition is its base shard and the pinned hashes that would be in it") {
     check(Prop.forAll(Layouts.layout, hashes) { (layout, hashes) =>
       (hashes ++ layout.pinned).forall { h =>
-        (0 until layout.home).forall(p =>
-          layout.ofPartition(p).contains(layout.shardOf(h)) == (layout.homeOf(h) == p) ||
+        (0 until layout.baseShards).forall(p =>
+          layout.ofPartition(p).contains(layout.shardOf(h)) == (layout.baseShardOf(h) == p) ||
             layout.shardOf(h) == p
         )
-      } && (0 until layout.home).flatMap(layout.ofPartition).sorted ==
-        (0 until layout.home) ++ layout.pinned.toSeq.map(layout.shardOf).sorted
+      } && (0 until layout.baseShards).flatMap(layout.ofPartition).sorted ==
+        (0 until layout.baseShards) ++ layout.pinned.toSeq.map(layout.shardOf).sorted
     })
   }
 

@@ -17,7 +17,7 @@ object Layouts {
 
   /** What became of a number of changes of what is pinned. */
   val layout: Gen[Layout] = for {
-    home <- Gen.choose(1, 8)
+    baseShards <- Gen.choose(1, 8)
     changes <- Gen.choose(0, 4).flatMap(n => Gen.listOfN(n, pinned))
-  } yield changes.foldLeft(Layout(home))(_.pinning(_))
+  } yield changes.foldLeft(Layout(baseShards))(_.pinning(_))
 }

@@ -44,7 +44,7 @@ class PlanMessagesSuite extends AnyFunSuite {
   test("keys that could be pinned are in the head, the heaviest first") {
     assert(
       PlanMessages.head(asked.copy(pinning = Some(pinning))).toString.endsWith(
-        """"pinning":{"theta":1.1,"most":2,"tasks":3,"home":1,"places":[null,-7],"hashes":[6,5],"rows":[4,1],"busy_ns":[30,20]}}"""
+        """"pinning":{"theta":1.1,"most":2,"tasks":3,"base_shards":1,"places":[null,-7],"hashes":[6,5],"rows":[4,1],"busy_ns":[30,20]}}"""
       )
     )
     val body = PlanMessages.body(asked.copy(pinning = Some(pinning)))

@@ -249,8 +249,8 @@ final class HashIndex(arena: Arena) extends KeyIndex {
     var gap = freed
     var i = (gap + 1) & mask
     while (slots(i) != 0L) {
-      val home = HashIndex.spread((slots(i) >>> 32).toInt) & mask
-      if (((i - home) & mask) >= ((i - gap) & mask)) {
+      val ideal = HashIndex.spread((slots(i) >>> 32).toInt) & mask
+      if (((i - ideal) & mask) >= ((i - gap) & mask)) {
         slots(gap) = slots(i)
         gap = i
       }

@@ -7,7 +7,7 @@ import java.util.UUID
  *
  * @param stateRoot
  *   the query's state directory
- * @param home
+ * @param baseShards
  *   S, how many shards there are without those of pinned hashes
  * @param executor
  *   that ends, as a task location
@@ -16,7 +16,7 @@ import java.util.UUID
  */
 final case class ShardOffer(
     stateRoot: String,
-    home: Int,
+    baseShards: Int,
     executor: String,
     addresses: Map[String, String],
     stores: Seq[OfferedStore]
@@ -47,7 +47,7 @@ object ShardOffer {
     out.putByte(ShardQuestion.Version)
     out.putByte(ShardQuestion.Take)
     out.putString(offer.stateRoot)
-    out.putVarint(offer.home)
+    out.putVarint(offer.baseShards)
     out.putString(offer.executor)
     out.putVarint(offer.addresses.size)
     offer.addresses.foreach { case (transport, address) =>
@@ -67,7 +67,7 @@ object ShardOffer {
   def decode(bytes: Array[Byte]): ShardOffer = {
     val in = ShardQuestion.start(bytes, ShardQuestion.Take)
     val root = in.getString()
-    val home = in.getNumber("number of shards", 1L, FileFormat.MostShards).toInt
+    val baseShards = in.getNumber("number of shards", 1L, FileFormat.MostShards).toInt
     val executor = in.getString()
     val addresses =
       Seq.fill(in.getCount("number of addresses", in.remaining / AddressBytes))((in.getString(), in.getString())).toMap
@@ -75,7 +75,7 @@ object ShardOffer {
       OfferedStore(StoreKey.get(in), in.getNumber("version", 0L, Long.MaxValue), ShardQuestion.getShards(in))
     }
     in.expectEnd("store")
-    ShardOffer(root, home, executor, addresses, stores)
+    ShardOffer(root, baseShards, executor, addresses, stores)
   }
 
   /** The answer to an offer: shards of which the other executor has now all that was offered. */

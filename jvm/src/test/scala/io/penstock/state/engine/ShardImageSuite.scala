@@ -176,7 +176,7 @@ class ShardImageSuite extends AnyFunSuite {
     val slots = (0 until 32).map(slot(intact, _))
     assert(header.take(5).map(_.toByte) == intact.slice(4, 9).toSeq && intact(slotsAt - 1) == 5)
     assert(slots.count(_ != 0L) == 20 && intact.length == slotsAt + 8 * 32 + 20 * 16)
-    def home(e: Long): Int = { val h = (e >>> 32).toInt; (h ^ (h >>> 16)) & 31 }
+    def bucket(e: Long): Int = { val h = (e >>> 32).toInt; (h ^ (h >>> 16)) & 31 }
     def free(i: Int) = slots(i & 31) == 0L
     val taken = slots.indices.filter(!free(_))
     // Followed by a free one: nothing else is looked for beyond it.
@@ -195,9 +195,9 @@ class ShardImageSuite extends AnyFunSuite {
     Platform.putLong(moved, At + slotsAt + 8 * nowhere, slots(last))
     assert(refused(moved).contains(wrong(nowhere)))
     val first = taken.find(i => (slots(i) & 0xffffffffL) == 1L).get
-    val sameHome = withSlot(first, slots(first) ^ (0x80008000L << 32))
-    assert(home(slot(sameHome, first)) == home(slots(first)))
-    assert(refused(sameHome).contains(s"and it is not in its slot, at byte ${slotsAt + 8 * 32}"))
+    val sameBucket = withSlot(first, slots(first) ^ (0x80008000L << 32))
+    assert(bucket(slot(sameBucket, first)) == bucket(slots(first)))
+    assert(refused(sameBucket).contains(s"and it is not in its slot, at byte ${slotsAt + 8 * 32}"))
     Seq(4 -> "2^4 slots for 20 records", 6 -> "2^6 slots for 20 records", 40 -> "2^40 slots").foreach {
       case (bits, why) =>
         assert(refused(intact.updated(slotsAt - 1, bits.toByte)).contains(why))

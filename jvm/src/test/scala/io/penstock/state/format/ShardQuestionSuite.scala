@@ -72,12 +72,12 @@ class ShardQuestionSuite extends AnyFunSuite with PropertyChecks {
   test("offers come back, and so do their answers; no part of one is one") {
     val offers = for {
       q <- questions
-      home <- Gen.choose(1, 1000)
+      baseShards <- Gen.choose(1, 1000)
       executor <- Gen.asciiPrintableStr
       addresses <- Gen.mapOf(Gen.zip(Gen.alphaStr, Gen.asciiPrintableStr))
       version <- Gen.choose(0L, Long.MaxValue)
       more <- Gen.listOf(Gen.const(q.wanted.map(w => w.shard -> w.lineage)))
-    } yield ShardOffer(q.stateRoot, home, executor, addresses, more.map(OfferedStore(q.store, version, _)))
+    } yield ShardOffer(q.stateRoot, baseShards, executor, addresses, more.map(OfferedStore(q.store, version, _)))
     check(Prop.forAll(offers) { offer =>
       val bytes = ShardOffer.encode(offer)
       ShardQuestion.isOffer(bytes) && ShardOffer.decode(bytes) == offer && refused(ShardQuestion.decode(bytes): Unit) &&

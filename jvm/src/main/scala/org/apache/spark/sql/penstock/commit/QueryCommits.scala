@@ -217,7 +217,7 @@ final class QueryCommits(
         if stores.nonEmpty
       } yield {
         val offer =
-          ShardOffer(stateRoot, batch.layout(region.region).home, executor, couriers(executor), stores)
+          ShardOffer(stateRoot, batch.layout(region.region).baseShards, executor, couriers(executor), stores)
         HandOver(runId, region.region, Holder(takers(part), couriers(takers(part))), ShardOffer.encode(offer))
       }
   }
@@ -241,7 +241,7 @@ final class QueryCommits(
       some <- shards.grouped(offeredAtOnce(r))
       stores = r.stores.flatMap(key => batch.held(key, some))
       if stores.nonEmpty
-    } yield executor -> ShardOffer(stateRoot, batch.layout(region).home, from, couriers(from), stores)
+    } yield executor -> ShardOffer(stateRoot, batch.layout(region).baseShards, from, couriers(from), stores)
   }
 
   /** Shards of all stores of a region that an offer has room for. */

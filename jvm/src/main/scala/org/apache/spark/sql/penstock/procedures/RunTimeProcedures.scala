@@ -40,7 +40,7 @@ object RunTimeProcedures {
   /** The values of a key have the types that the caller gives them. */
   final private class PinKey(override val name: String, pin: Boolean) extends UnboundProcedure {
     override def description: String =
-      s"${if (pin) "gives a key a shard of its own" else "brings a pinned key home"}: $name(query, value, ...)"
+      s"${if (pin) "gives a key a shard of its own" else "returns a pinned key to its base shard"}: $name(query, value, ...)"
 
     override def bind(inputType: StructType): BoundProcedure = {
       val types = inputType.map(_.dataType).drop(1)

@@ -85,7 +85,7 @@ final private[routing] class RunRouting(
   }
 
   /**
-   * Pins a key, or brings it home, in all regions that have keys of its types.
+   * Pins a key, or returns it to its base shard, in all regions that have keys of its types.
    *
    * @param what
    *   did not come to be, in words

@@ -7,11 +7,11 @@ import org.apache.spark.sql.{Column, classic}
 
 import io.penstock.errors.PenstockException
 
-/** Keys that an application pins, or brings home, while its query runs. It is forgotten with the run. */
+/** Keys that an application pins, or returns to their base shards, while its query runs. It is forgotten with the run. */
 object RunTimePins {
 
   /**
-   * Pins a key, or brings it home for good, from the next batch on.
+   * Pins a key, or returns it to its base shard for good, from the next batch on.
    *
    * @param key
    *   its values, or columns without names, in the order of the grouping

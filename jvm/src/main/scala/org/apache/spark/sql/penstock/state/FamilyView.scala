@@ -81,7 +81,7 @@ final class FamilyView(
 
   /** Value of the key, its first one in a multi-valued family; null where there is none. */
   def get(row: UnsafeRow): UnsafeRow = {
-    val shard = homeOf(row)
+    val shard = shardOf(row)
     codec.key(row, key)
     val ref = overlay.find(shard, key)
     if (ref == KeyIndex.Absent) {
@@ -96,14 +96,14 @@ final class FamilyView(
   }
 
   def contains(row: UnsafeRow): Boolean = {
-    val shard = homeOf(row)
+    val shard = shardOf(row)
     codec.key(row, key)
     val ref = overlay.find(shard, key)
     if (ref == KeyIndex.Absent) inBase(shard) else overlay.changeOf(ref) != Overlay.Removed
   }
 
   def values(row: UnsafeRow): Iterator[UnsafeRow] = {
-    val shard = homeOf(row)
+    val shard = shardOf(row)
     codec.key(row, key)
     val ref = overlay.find(shard, key)
     if (ref == KeyIndex.Absent) {
@@ -117,7 +117,7 @@ final class FamilyView(
   }
 
   def put(row: UnsafeRow, valueRow: UnsafeRow): Unit = {
-    val shard = homeOf(row)
+    val shard = shardOf(row)
     codec.key(row, key)
     codec.value(valueRow, value)
     if (multiValued) writeList(shard, Overlay.Put, Array(valueRow))
@@ -125,19 +125,19 @@ final class FamilyView(
   }
 
   def putList(row: UnsafeRow, rows: Array[UnsafeRow]): Unit = {
-    val shard = homeOf(row)
+    val shard = shardOf(row)
     codec.key(row, key)
     writeList(shard, Overlay.Put, rows)
   }
 
   def append(row: UnsafeRow, rows: Array[UnsafeRow]): Unit = {
-    val shard = homeOf(row)
+    val shard = shardOf(row)
     codec.key(row, key)
     writeList(shard, Overlay.Appended, rows)
   }
 
   def remove(row: UnsafeRow): Unit = {
-    val shard = homeOf(row)
+    val shard = shardOf(row)
     codec.key(row, key)
     overlay.write(shard, Overlay.Removed, key, null, 0L, 0)(inBase(shard))
   }
@@ -252,7 +252,7 @@ final class FamilyView(
     }
   }
 
-  private def homeOf(row: UnsafeRow): Int = {
+  private def shardOf(row: UnsafeRow): Int = {
     if (inUse.isWatched) inUse.used(extractor.hashOf(row))
     used(extractor.ofKey(row))
   }

@@ -9,7 +9,7 @@ import io.penstock.state.format._
 
 /**
  * One state partition of one store in a checkpoint, version by version: every version that is retained can be had. It is
- * the home shard with that number and the shards of those pinned hashes that would be in it; that keys moved between them
+ * the base shard with that number and the shards of those pinned hashes that would be in it; that keys moved between them
  * is not to be seen.
  *
  * @param end
@@ -120,7 +120,7 @@ final class ShardHistory(directory: StateDirectory, store: StoreKey, partition: 
 
   private def layout(version: Long): Layout = manifest(version).layout(store)
 
-  /** The shards that the partition is made of, the home shard first. */
+  /** The shards that the partition is made of, the base shard first. */
   private def shards(version: Long): Seq[Int] = layout(version).ofPartition(partition)
 
   /** The manifest of the batch that made the version. */

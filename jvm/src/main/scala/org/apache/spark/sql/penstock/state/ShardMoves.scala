@@ -65,7 +65,7 @@ object ShardMoves {
   def of(shard: Int, layout: Layout, before: Layout)(source: Int => ShardState): ShardMoves = {
     val moves = layout.moves(before)
     ShardMoves(
-      moves.filter(_.to == shard).map(m => Gain(m.hash, source(m.from), isWhole = m.from >= layout.home)),
+      moves.filter(_.to == shard).map(m => Gain(m.hash, source(m.from), isWhole = m.from >= layout.baseShards)),
       if (layout.continues(shard, before)) moves.filter(_.from == shard).map(_.hash).toSet else Set.empty
     )
   }

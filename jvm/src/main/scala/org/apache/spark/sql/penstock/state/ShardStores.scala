@@ -12,17 +12,17 @@ import io.penstock.state.memory.MemoryAccount
 /**
  * The shards of one store in this JVM.
  *
- * @param home
+ * @param baseShards
  *   S, how many shards there are without those of pinned hashes
  * @param total
  *   counts the heap bytes of all stores
  */
-final class ShardStore(val home: Int, total: MemoryAccount) {
+final class ShardStore(val baseShards: Int, total: MemoryAccount) {
 
   /** Counts the heap bytes of the shards, and of what attempts have prepared for the next batch. */
   val memory = new MemoryAccount(Some(total))
 
-  private val slots = new AtomicReferenceArray[ShardSlot](home + Layout.MostPlaces)
+  private val slots = new AtomicReferenceArray[ShardSlot](baseShards + Layout.MostPlaces)
   @volatile var lastUsedNs: Long = System.nanoTime()
 
   def slot(shard: Int): ShardSlot = {
@@ -51,15 +51,15 @@ object ShardStores {
 
   private val stores = new ConcurrentHashMap[(String, StoreKey), ShardStore]()
 
-  def get(stateRoot: String, store: StoreKey, home: Int): ShardStore = {
+  def get(stateRoot: String, store: StoreKey, baseShards: Int): ShardStore = {
     // A new checkpoint at the path of an old one may have another number of shards.
     val s = stores.compute(
       (stateRoot, store),
       (_, known) =>
-        if (known != null && known.home == home) known
+        if (known != null && known.baseShards == baseShards) known
         else {
           if (known != null) known.memory.close()
-          new ShardStore(home, memory)
+          new ShardStore(baseShards, memory)
         }
     )
     ShardSweeper.own.start()

@@ -30,7 +30,7 @@ object ShardTaker {
   }
 
   private def slotsOf(offer: ShardOffer, of: OfferedStore): Seq[ShardSlot] = {
-    val store = ShardStores.get(offer.stateRoot, of.store, offer.home)
+    val store = ShardStores.get(offer.stateRoot, of.store, offer.baseShards)
     of.shards.map(_._1).filter(store.has).map(store.slot)
   }
 
@@ -52,7 +52,7 @@ object ShardTaker {
 
   /** Gives those that did not come. */
   private def take(offer: ShardOffer, of: OfferedStore, from: Holder)(came: (Int, String) => Unit): Seq[Int] = {
-    val store = ShardStores.get(offer.stateRoot, of.store, offer.home)
+    val store = ShardStores.get(offer.stateRoot, of.store, offer.baseShards)
     val lineages = of.shards.filter { case (shard, _) => store.has(shard) }.toMap
     val (here, elsewhere) = lineages.toSeq.partition { case (shard, lineage) => store.slot(shard).has(lineage) }
     here.foreach { case (shard, lineage) =>

@@ -69,7 +69,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
   private val kind = region.spec.operators.find(_.operatorId == id.operatorId).get.kind
   private val directory = new StateDirectory(region.stateRoot, hadoopConf)
   private val layout = region.layout
-  private val store = ShardStores.get(region.stateRoot, key, layout.home)
+  private val store = ShardStores.get(region.stateRoot, key, layout.baseShards)
   private val before = region.base.stores.getOrElse(
     key,
     throw new PenstockException(

@@ -211,7 +211,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     def offered(): Map[String, Seq[(Long, Int, UUID)]] = c.handOver("executor_h_first").map { h =>
       val offer = ShardOffer.decode(h.offer)
       assert(h.to.addresses == Map("tcp" -> h.to.executor.stripPrefix("executor_h_")))
-      assert((offer.stateRoot, offer.home) == (c.stateRoot, shardCount))
+      assert((offer.stateRoot, offer.baseShards) == (c.stateRoot, shardCount))
       assert((offer.executor, offer.addresses) == ("executor_h_first", Map("tcp" -> "first")))
       h.to.executor -> offer.stores.flatMap { s =>
         assert(s.store == store)

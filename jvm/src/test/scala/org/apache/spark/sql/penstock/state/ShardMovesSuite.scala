@@ -28,7 +28,7 @@ class ShardMovesSuite extends AnyFunSuite {
     info(s"seed ${Seed.value}")
     val r = new Random(Seed.value)
     (0 until 40).foreach { _ =>
-      val store = new Versions(home = 1 + r.nextInt(4))
+      val store = new Versions(baseShards = 1 + r.nextInt(4))
       val hashes = (0L until Groups).map(hashOf)
       var model = Map.empty[(Long, Long), Seq[Long]]
       var timers = Set.empty[(Long, Long)]
@@ -77,8 +77,8 @@ class ShardMovesSuite extends AnyFunSuite {
     }
   }
 
-  test("a family that nobody opened cannot be parted, and comes home whole") {
-    val store = new Versions(home = 2)
+  test("a family that nobody opened cannot be parted, and returns whole") {
+    val store = new Versions(baseShards = 2)
     val hot = hashOf(1L)
     store.batch(store.layout)(tasks => tasks(hot).put(row(1L, 0L), valueRow(7L), Plain))
     val e = intercept[Exception](store.batch(store.layout.pinning(Set(hot)), families = Nil)(_ => ()))
@@ -93,7 +93,7 @@ class ShardMovesSuite extends AnyFunSuite {
   }
 
   test("a family that is removed in the batch in which its keys would move is gone") {
-    val store = new Versions(home = 2)
+    val store = new Versions(baseShards = 2)
     val hot = hashOf(1L)
     store.batch(store.layout)(tasks => tasks(hot).put(row(1L, 0L), valueRow(7L), Plain))
     store.batch(store.layout.pinning(Set(hot)), families = Seq(Lists)) { tasks =>
@@ -131,9 +131,9 @@ object ShardMovesSuite {
   }
 
   /** A store of a transformWithState operator, version by version. */
-  final private class Versions(home: Int) {
-    var layout: Layout = Layout(home)
-    private var shards = Vector.fill(home)(new ShardState)
+  final private class Versions(baseShards: Int) {
+    var layout: Layout = Layout(baseShards)
+    private var shards = Vector.fill(baseShards)(new ShardState)
     private val committed = mutable.Map[Int, Array[Byte]]()
     private val specs = Seq(
       (Timers, RangeKeyScanStateEncoderSpec(timerSchema, Seq(0)), false),

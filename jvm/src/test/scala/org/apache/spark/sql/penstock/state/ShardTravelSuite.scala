@@ -21,8 +21,8 @@ class ShardTravelSuite extends AnyFunSuite with BeforeAndAfterEach {
 
   private def lineage(shard: Int) = new UUID(7L, shard.toLong)
 
-  private def fill(shards: Range, home: Int): Seq[WantedShard] = {
-    val store = ShardStores.get(root, key, home)
+  private def fill(shards: Range, baseShards: Int): Seq[WantedShard] = {
+    val store = ShardStores.get(root, key, baseShards)
     shards.map { s =>
       store.slot(s).open(lineage(s), 1L)(ShardSlot.Loaded(new ShardState, s, 1L)).close()
       WantedShard(s, lineage(s), ShardRefs.NeverWritten)

@@ -125,7 +125,7 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
 
   private def errorOf(body: => Unit): PenstockException = intercept[PenstockException](body)
 
-  test("a key of several columns is pinned and comes home") {
+  test("a key of several columns is pinned and returns to its base shard") {
     val session = application.newSession()
     val source = MemoryStream[(String, Long)](
       Encoders.tuple(Encoders.STRING, Encoders.scalaLong),
@@ -269,7 +269,7 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
   }
 
   Seq("observe", "off").foreach { mode =>
-    test(s"a query with pinned keys goes on in mode $mode, where they come home") {
+    test(s"a query with pinned keys goes on in mode $mode, where they return to their base shards") {
       val session = application.newSession()
       val source = MemoryStream[Long](Encoders.scalaLong, session)
       val checkpoint = newDirectory("checkpoint")

@@ -100,7 +100,7 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
       (AggregationCases.updateMode, Map.empty[String, String], "key.key"),
       (TransformWithStateCases.eventTimers, variable("values"), "key.value")
     )
-  } test(s"${operatorCase.name}: a pinned key is shown in its home shard")(withClue(TestSeed.clue) {
+  } test(s"${operatorCase.name}: a pinned key is shown in its base shard")(withClue(TestSeed.clue) {
     val seed = TestSeed.of(operatorCase.name)
     val (checkpoint, engine) = checkpointWithPins(operatorCase, seed)
     val found = read(checkpoint, options)
