@@ -13,7 +13,7 @@ from typing import Any
 from penstock.api.printable import printable
 from penstock.state.checkpoint import Checkpoint
 from penstock.state.inspection import Inspection, ShardSummary, by_folder, inspect
-from penstock.state.layout import Places
+from penstock.state.layout import PinSlots
 from penstock.state.verification import Verification, verify
 
 
@@ -65,7 +65,7 @@ def _as_json(inspection: Inspection | None, verification: Verification | None) -
                     "shards": e.shard_count,
                     "tasks": e.tasks,
                     "perCore": sorted(e.per_core),
-                    "pinned": {region: _hashes(places) for region, places in e.places.items()},
+                    "pinned": {region: _hashes(pin_slots) for region, pin_slots in e.pin_slots.items()},
                 }
                 for e in inspection.routing_versions
             ],
@@ -134,7 +134,7 @@ def _head(inspection: Inspection) -> list[str]:
         *(
             f"routing version {e.number:<6}from batch {e.first_batch}: "
             + (
-                ", ".join(_region(region, tasks, e.places[region]) for region, tasks in sorted(e.tasks.items()))
+                ", ".join(_region(region, tasks, e.pin_slots[region]) for region, tasks in sorted(e.tasks.items()))
                 or "no regions"
             )
             for e in inspection.routing_versions
@@ -149,13 +149,13 @@ def _time(ms: int) -> str:
         return f"{ms} ms after 1970, which is no time"
 
 
-def _region(region: int, tasks: int, places: Places) -> str:
-    pinned = f", {len(_hashes(places))} keys pinned" if places else ""
+def _region(region: int, tasks: int, pin_slots: PinSlots) -> str:
+    pinned = f", {len(_hashes(pin_slots))} keys pinned" if pin_slots else ""
     return f"region {region} on {tasks} tasks{pinned}"
 
 
-def _hashes(places: Places) -> list[int]:
-    return [hash_ for hash_ in places if hash_ is not None]
+def _hashes(pin_slots: PinSlots) -> list[int]:
+    return [hash_ for hash_ in pin_slots if hash_ is not None]
 
 
 def _stores(inspection: Inspection) -> list[str]:

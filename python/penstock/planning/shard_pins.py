@@ -12,7 +12,7 @@ from penstock.planning.load import Loads
 from penstock.planning.pinning import Pins, pin
 from penstock.planning.spark_hash import Hashes
 from penstock.planning.executors import Worth
-from penstock.state.layout import Places
+from penstock.state.layout import PinSlots
 
 WINDOW = 10
 """Batches in a row that must have shown that a pinned key could return to its base shard."""
@@ -20,13 +20,13 @@ WINDOW = 10
 
 @dataclass(frozen=True)
 class ShardLoads:
-    """A batch by the layout that it had; arrays have the shape ``(base_shards + len(places),)``.
+    """A batch by the layout that it had; arrays have the shape ``(base_shards + len(pin_slots),)``.
 
     Parameters
     ----------
     base_shards
         S, the number of base shards: a hash that is not pinned is in shard hash modulo S.
-    places
+    pin_slots
         Which hashes are pinned.
     load
         Of each shard, in ms.
@@ -35,16 +35,16 @@ class ShardLoads:
     """
 
     base_shards: int
-    places: Places
+    pin_slots: PinSlots
     load: Loads
     state_bytes: Loads
 
     def at_home(self, amount: Loads) -> Loads:
         """Sum what pinned shards have to that of their base shards; shape ``(base_shards,)``."""
         whole = amount[: self.base_shards].astype(np.float64)
-        for place, pinned in enumerate(self.places):
+        for slot, pinned in enumerate(self.pin_slots):
             if pinned is not None:
-                whole[pinned % self.base_shards] += amount[self.base_shards + place]
+                whole[pinned % self.base_shards] += amount[self.base_shards + slot]
         return whole
 
 
@@ -97,12 +97,12 @@ class PinPlanner:
         worth
             What a copy of a shard's state takes, and over how many batches a gain counts.
         """
-        pinned = [h for h in batch.places if h is not None]
+        pinned = [h for h in batch.pin_slots if h is not None]
         if batch.load.sum() <= 0:
             return PinPlan(sorted(pinned))
         known = dict(zip(heavy.tolist(), cost.tolist(), strict=True))
         keys = np.array(list(dict.fromkeys([*pinned, *known])), dtype=np.int64)
-        known |= {h: batch.load[batch.base_shards + i] for i, h in enumerate(batch.places) if h is not None}
+        known |= {h: batch.load[batch.base_shards + i] for i, h in enumerate(batch.pin_slots) if h is not None}
         costs = np.array([known[int(h)] for h in keys], dtype=np.float64)
         worth = Worth() if worth is None else worth
         price = (worth.move_ms + batch.at_home(batch.state_bytes) / worth.bytes_per_ms) / worth.horizon

@@ -15,9 +15,9 @@ from penstock.planning.spark_hash import Hashes
 from penstock.planning.executors import LOST
 from penstock.sidecar.fields import RefusedError, a_list, a_number, a_truth, a_uuid, a_whole
 from penstock.sidecar.frame import BrokenFrameError, Frame
-from penstock.state.layout import MOST_PLACES, Places
+from penstock.state.layout import MAX_PIN_SLOTS, PinSlots
 
-MOST_SHARDS = (1 << 16) + MOST_PLACES
+MOST_SHARDS = (1 << 16) + MAX_PIN_SLOTS
 MOST_KEYS = 1024
 MOST_TASKS = 1 << 16
 MAX_EXECUTORS = 1 << 14
@@ -67,8 +67,8 @@ class Pinning:
         N as it was proposed.
     base_shards
         S, the shards without those of pinned hashes.
-    places
-        Hashes that are pinned, by their shards, from shard S on; None for a place that is free.
+    pin_slots
+        Hashes that are pinned, by their shards, from shard S on; None for a pin slot that is free.
     hashes, rows, busy_ns
         Keys that had much of the time or of the rows, and what they had at least; shape ``(keys,)``.
     state_bytes
@@ -79,7 +79,7 @@ class Pinning:
     most: int
     tasks: int
     base_shards: int
-    places: Places
+    pin_slots: PinSlots
     hashes: Hashes
     rows: NDArray[np.int64]
     busy_ns: NDArray[np.int64]
@@ -203,7 +203,7 @@ class Measured:
         row_ms
             What a row of each shard takes, where that is known better than by what was booked.
         """
-        at = {h: pinning.base_shards + place for place, h in enumerate(pinning.places)}
+        at = {h: pinning.base_shards + slot for slot, h in enumerate(pinning.pin_slots)}
         shard = np.array([at.get(h, h % pinning.base_shards) for h in pinning.hashes.tolist()], dtype=np.int64)
         if row_ms is not None:
             return np.minimum(pinning.rows, self.rows[shard]) * row_ms[shard]
@@ -276,10 +276,10 @@ def _placing(told: Any, task: NDArray[np.int64], state_bytes: NDArray[np.int64])
 def _pinning(told: Any, state_bytes: NDArray[np.int64]) -> Pinning:
     if not isinstance(told, dict):
         raise RefusedError(f"pinning must be an object, found {told!r}")
-    places = tuple(None if h is None else _hash(h, "places") for h in a_list(told, "places", MOST_PLACES))
+    pin_slots = tuple(None if h is None else _hash(h, "pin_slots") for h in a_list(told, "pin_slots", MAX_PIN_SLOTS))
     base_shards = a_whole(told, "base_shards", 1, MOST_SHARDS)
-    if base_shards + len(places) != len(state_bytes):
-        raise RefusedError(f"{base_shards} base shards and {len(places)} places are not {len(state_bytes)} shards")
+    if base_shards + len(pin_slots) != len(state_bytes):
+        raise RefusedError(f"{base_shards} base shards and {len(pin_slots)} pin slots are not {len(state_bytes)} shards")
     hashes = [_hash(h, "hashes") for h in a_list(told, "hashes", MOST_KEYS)]
     if len(set(hashes)) != len(hashes):
         raise RefusedError("hashes has one twice")
@@ -291,10 +291,10 @@ def _pinning(told: Any, state_bytes: NDArray[np.int64]) -> Pinning:
         numbers[name] = np.array(values, dtype=np.float64).astype(np.int64)
     return Pinning(
         _theta(told),
-        a_whole(told, "most", 0, MOST_PLACES),
+        a_whole(told, "most", 0, MAX_PIN_SLOTS),
         a_whole(told, "tasks", 1, MOST_TASKS),
         base_shards,
-        places,
+        pin_slots,
         np.array(hashes, dtype=np.int32),
         numbers["rows"],
         numbers["busy_ns"],

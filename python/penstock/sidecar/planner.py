@@ -21,10 +21,10 @@ from penstock.planning.shard_policies import ShardStatistics, place
 from penstock.planning.task_count import TaskCount, TaskOverhead, follow, learn
 from penstock.planning.executor_tasks import RegionTasks, divide
 from penstock.planning.executors import ExecutorPlan, Worth
-from penstock.planning.executors import place as home
+from penstock.planning.executors import place as place_on_executors
 from penstock.sidecar.demand import Demand
 from penstock.sidecar.measured import Homing, Measured
-from penstock.state.layout import Places
+from penstock.state.layout import PinSlots
 
 MOST_MOVES = 256
 """Of shards between executors in one plan. The driver makes those first that matter most, as far as their bytes allow."""
@@ -82,20 +82,20 @@ class _Region:
     overhead: TaskOverhead = field(default_factory=TaskOverhead)
     pins: PinPlanner = field(default_factory=PinPlanner)
     attributed: Attributed = field(default_factory=Attributed)
-    places: Places = ()
+    pin_slots: PinSlots = ()
     above: int = 0
     claim: _Claim | None = None
 
-    def follow(self, places: Places) -> None:
+    def follow(self, pin_slots: PinSlots) -> None:
         """Take over a layout: shards that go on keep their past."""
-        if places != self.places:
-            source = np.arange(self.base_shards + len(places), dtype=np.int64)
-            for place, pinned in enumerate(places):
-                if pinned is None or place >= len(self.places) or self.places[place] != pinned:
-                    source[self.base_shards + place] = -1
+        if pin_slots != self.pin_slots:
+            source = np.arange(self.base_shards + len(pin_slots), dtype=np.int64)
+            for slot, pinned in enumerate(pin_slots):
+                if pinned is None or slot >= len(self.pin_slots) or self.pin_slots[slot] != pinned:
+                    source[self.base_shards + slot] = -1
             self.forecaster = self.forecaster.rearranged(source)
             self.attributed = self.attributed.rearranged(source)
-            self.places = places
+            self.pin_slots = pin_slots
 
 
 class Planner:
@@ -175,10 +175,10 @@ class Planner:
         shards = len(measured.rows)
         region = self._regions.get(key)
         if region is not None and pinning is not None and pinning.base_shards == region.base_shards:
-            region.follow(pinning.places)
+            region.follow(pinning.pin_slots)
         if region is None or region.forecaster.items != shards:
-            places = () if pinning is None else pinning.places
-            region = _Region(shards - len(places), Forecaster(shards), TaskCount(measured.tasks), places=places)
+            pin_slots = () if pinning is None else pinning.pin_slots
+            region = _Region(shards - len(pin_slots), Forecaster(shards), TaskCount(measured.tasks), pin_slots=pin_slots)
             self._regions[key] = region
         self._regions.move_to_end(key)
         while len(self._regions) > MOST_REGIONS:
@@ -201,7 +201,7 @@ def _homes(region: _Region, homing: Homing, executor_tasks: Counts | None) -> Ex
         worth = replace(worth, window=1)
     expected = region.forecaster.forecast().load
     rooms = homing.cores if executor_tasks is None else executor_tasks.astype(np.float64)
-    plan = home(homing.executor, expected, homing.state_bytes, rooms, worth, region.above)
+    plan = place_on_executors(homing.executor, expected, homing.state_bytes, rooms, worth, region.above)
     region.above = plan.above
     if executor_tasks is None:
         return plan
@@ -227,7 +227,7 @@ def _pins(region: _Region, measured: Measured, load: Loads, row_ms: Loads | None
     pinning = measured.pinning
     if pinning is None:
         return None
-    batch = ShardLoads(pinning.base_shards, pinning.places, load, pinning.state_bytes)
+    batch = ShardLoads(pinning.base_shards, pinning.pin_slots, load, pinning.state_bytes)
     heavy = measured.load_of_keys_ms(pinning, row_ms)
     tasks = planned if measured.plans_tasks else pinning.tasks
     return region.pins.plan(batch, pinning.hashes, heavy, tasks, theta=pinning.theta, most=pinning.most)

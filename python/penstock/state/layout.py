@@ -2,28 +2,28 @@
 
 from penstock.state.framing import Cursor, MalformedDataError
 
-MOST_PLACES = 1024
+MAX_PIN_SLOTS = 1024
 
-Places = tuple[int | None, ...]
-"""The pinned hash of each shard behind the base shards; None for a place that is free."""
+PinSlots = tuple[int | None, ...]
+"""The pinned hash of each shard behind the base shards; None for a pin slot that is free."""
 
 
-def read_places(cursor: Cursor) -> Places:
-    """Read the places of pinned hashes; raises `MalformedDataError`."""
+def read_pin_slots(cursor: Cursor) -> PinSlots:
+    """Read the pin slots of pinned hashes; raises `MalformedDataError`."""
     at = cursor.position
-    places: list[int | None] = []
-    for _ in range(cursor.count("number of places", min(MOST_PLACES, cursor.remaining))):
+    pin_slots: list[int | None] = []
+    for _ in range(cursor.count("number of pin slots", min(MAX_PIN_SLOTS, cursor.remaining))):
         flag_at = cursor.position
         flag = cursor.byte()
         if flag > 1:
-            raise MalformedDataError(f"unknown flag {flag} of a place", flag_at)
-        places.append(_signed(cursor.u32()) if flag else None)
-    if places and places[-1] is None:
-        raise MalformedDataError("the last place is free", at)
-    pinned = [hash_ for hash_ in places if hash_ is not None]
+            raise MalformedDataError(f"unknown flag {flag} of a pin slot", flag_at)
+        pin_slots.append(_signed(cursor.u32()) if flag else None)
+    if pin_slots and pin_slots[-1] is None:
+        raise MalformedDataError("the last pin slot is free", at)
+    pinned = [hash_ for hash_ in pin_slots if hash_ is not None]
     if len(set(pinned)) != len(pinned):
         raise MalformedDataError("a hash is pinned twice", at)
-    return tuple(places)
+    return tuple(pin_slots)
 
 
 def _signed(word: int) -> int:

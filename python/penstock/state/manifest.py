@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from penstock.state.framing import HEADER_BYTES, MOST_BYTES, MOST_SHARDS, Cursor, MalformedDataError
-from penstock.state.layout import Places, read_places
+from penstock.state.layout import PinSlots, read_pin_slots
 
 _CHANGELOG, _SNAPSHOTS, _MANIFEST = 1, 2, 3
 
@@ -106,7 +106,7 @@ class Manifest:
 
     `base_generation` is that of the manifest of the batch before that it goes on from; None in the first batch.
     `retained_from` is the oldest batch of which everything is kept: older manifests are there for their payloads only.
-    `places` has the pinned hashes of those stores that have any; their shards are behind the `shard_count` base shards.
+    `pin_slots` has the pinned hashes of those stores that have any; their shards are behind the `shard_count` base shards.
     """
 
     batch: int
@@ -117,7 +117,7 @@ class Manifest:
     written_at_ms: int
     shard_count: int
     stores: dict[StoreKey, tuple[Shard, ...]]
-    places: dict[StoreKey, Places]
+    pin_slots: dict[StoreKey, PinSlots]
 
     def entries(self) -> Iterator[TableEntry]:
         """Go through all sections that the manifest names."""
@@ -203,14 +203,14 @@ def decode(body: bytes) -> Manifest:
         return Shard(snapshot, tuple(change(of_snapshot=False) for _ in range(cursor.count("number of deltas"))))
 
     stores: dict[StoreKey, tuple[Shard, ...]] = {}
-    places: dict[StoreKey, Places] = {}
+    pin_slots: dict[StoreKey, PinSlots] = {}
     for _ in range(cursor.count("number of stores")):
         at = cursor.position
         key = StoreKey(cursor.varint(), cursor.string())
         if key in stores:
             raise MalformedDataError(f"{key} is there twice", at)
-        if pinned := read_places(cursor):
-            places[key] = pinned
+        if pinned := read_pin_slots(cursor):
+            pin_slots[key] = pinned
         at = cursor.position
         every = shard_count + len(pinned)
         if (count := cursor.count("number of shards of a store")) != every and (count != 1 or pinned):
@@ -218,7 +218,7 @@ def decode(body: bytes) -> Manifest:
         stores[key] = tuple(shard() for _ in range(count))
     cursor.end("store")
     return Manifest(
-        batch, generation, base - 1 if base else None, retained_from, run, written_at_ms, shard_count, stores, places
+        batch, generation, base - 1 if base else None, retained_from, run, written_at_ms, shard_count, stores, pin_slots
     )
 
 

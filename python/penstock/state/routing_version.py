@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from penstock.state.framing import MOST_SHARDS, Cursor, Kind
-from penstock.state.layout import Places, read_places
+from penstock.state.layout import PinSlots, read_pin_slots
 
 WITH_PER_CORE = 3
 """Version of the format from which on it says which regions have a task per core."""
@@ -13,7 +13,7 @@ WITH_PER_CORE = 3
 class RoutingVersion:
     """What a query routes by from its first batch on.
 
-    `tasks` maps each region to its number of tasks, `places` to its pinned hashes. `per_core` are the regions that have
+    `tasks` maps each region to its number of tasks, `pin_slots` to its pinned hashes. `per_core` are the regions that have
     as many tasks as the application's cores allowed.
     """
 
@@ -21,7 +21,7 @@ class RoutingVersion:
     first_batch: int
     shard_count: int
     tasks: dict[int, int]
-    places: dict[int, Places]
+    pin_slots: dict[int, PinSlots]
     per_core: frozenset[int] = frozenset()
 
 
@@ -40,16 +40,16 @@ def decode_routing_version(body: bytes, version: int = Kind.ROUTING_VERSION.vers
     number, first_batch = cursor.varint(), cursor.varint()
     shard_count = cursor.number("number of shards", 1, MOST_SHARDS)
     tasks: dict[int, int] = {}
-    places: dict[int, Places] = {}
+    pin_slots: dict[int, PinSlots] = {}
     for _ in range(cursor.count("number of regions")):
         region = cursor.number("region", max(tasks, default=-1) + 1, (1 << 63) - 1)
         tasks[region] = cursor.number("number of tasks", 1, shard_count)
-        places[region] = read_places(cursor)
+        pin_slots[region] = read_pin_slots(cursor)
     per_core = set()
     if version >= WITH_PER_CORE:
         per_core = {region for region in tasks if cursor.number("whether tasks are per core", 0, 1)}
     cursor.end("region")
-    return RoutingVersion(number, first_batch, shard_count, tasks, places, frozenset(per_core))
+    return RoutingVersion(number, first_batch, shard_count, tasks, pin_slots, frozenset(per_core))
 
 
 def decode_description(body: bytes) -> Description:

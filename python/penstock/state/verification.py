@@ -281,7 +281,7 @@ def _step(checkpoint: Checkpoint, found: Verification, before: Manifest, after: 
     for key, shards in after.stores.items():
         if key not in before.stores:
             continue
-        if before.places.get(key) != after.places.get(key):
+        if before.pin_slots.get(key) != after.pin_slots.get(key):
             _moved(checkpoint, found, before, after, key)
         for number, now in enumerate(shards):
             was = _was(before, after, key, number)
@@ -297,11 +297,11 @@ def _step(checkpoint: Checkpoint, found: Verification, before: Manifest, after: 
 
 
 def _was(before: Manifest, after: Manifest, key: StoreKey, number: int) -> Shard:
-    """Give what a shard goes on from: nothing where its place is for another hash than before."""
-    place = number - after.shard_count
-    if place >= 0:
-        was, now = before.places.get(key, ()), after.places.get(key, ())
-        if now[place] is None or was[place : place + 1] != now[place : place + 1]:
+    """Give what a shard goes on from: nothing where its pin slot is for another hash than before."""
+    slot = number - after.shard_count
+    if slot >= 0:
+        was, now = before.pin_slots.get(key, ()), after.pin_slots.get(key, ())
+        if now[slot] is None or was[slot : slot + 1] != now[slot : slot + 1]:
             return Shard(None, ())
     return before.stores[key][number]
 

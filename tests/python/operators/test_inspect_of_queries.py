@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from penstock.state.layout import Places
+    from penstock.state.layout import PinSlots
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -71,16 +71,16 @@ def test_keys_are_those_that_sparks_reader_of_state_finds(application: SparkSess
     (store,) = found.stores
     assert store.operator == "stateStoreSave"
     routing_version = found.routing_versions[-1]
-    ((_, places),) = routing_version.places.items()
+    ((_, pin_slots),) = routing_version.pin_slots.items()
     keys: Counter[int] = Counter()
     for shard in store.shards:
-        keys[_home(shard.shard, routing_version.shard_count, places)] += shard.keys
+        keys[_home(shard.shard, routing_version.shard_count, pin_slots)] += shard.keys
     assert dict(+keys) == {row["partition_id"]: row["count"] for row in rows}
 
 
-def _home(shard: int, shards: int, places: Places) -> int:
+def _home(shard: int, shards: int, pin_slots: PinSlots) -> int:
     """Find the shard in which Spark's reader shows keys: those that are pinned it shows where they come from."""
     if shard < shards:
         return shard
-    hash_ = places[shard - shards]
+    hash_ = pin_slots[shard - shards]
     return shard if hash_ is None else hash_ % shards

@@ -47,19 +47,19 @@ def measured(*, shards=4, rows=None, busy_ns=None, body=None, task=None, ran_on=
         "attributes": False,
     }
     values.update(head)
-    places = {"task": task or [s % 2 for s in range(shards)]} if "placing" in head else {}
+    columns = {"task": task or [s % 2 for s in range(shards)]} if "placing" in head else {}
     if head.get("attributes"):
-        places["ran_on"] = ran_on or [s % 2 for s in range(shards)]
+        columns["ran_on"] = ran_on or [s % 2 for s in range(shards)]
     if "homing" in head:
-        places["home"] = home or [0] * shards
+        columns["home"] = home or [0] * shards
     if head.keys() & {"placing", "pinning", "homing"}:
-        places["state_bytes"] = [100] * shards
-    columns = table(rows=rows or [10] * shards, busy_ns=busy_ns or [1000] * shards, **places) if body is None else body
-    return Frame(Kind.MEASURED, 5, {k: v for k, v in values.items() if v is not None}, columns)
+        columns["state_bytes"] = [100] * shards
+    sent = table(rows=rows or [10] * shards, busy_ns=busy_ns or [1000] * shards, **columns) if body is None else body
+    return Frame(Kind.MEASURED, 5, {k: v for k, v in values.items() if v is not None}, sent)
 
 
 PLACING = {"policy": "refine", "theta": 1.1, "tasks": 2}
-PINNING = {"theta": 1.1, "most": 4, "tasks": 2, "base_shards": 4, "places": [], "hashes": [], "rows": [], "busy_ns": []}
+PINNING = {"theta": 1.1, "most": 4, "tasks": 2, "base_shards": 4, "pin_slots": [], "hashes": [], "rows": [], "busy_ns": []}
 HOMING = {"theta": 1.1, "changed": True, "bytes_per_ms": 1000.0, "move_ms": 0.1, "cores": [1, 1]}
 HOMING |= {"executors": ["a", "b"], "tasks": [1, 1]}
 
@@ -352,9 +352,9 @@ def test_what_is_known_of_shards_outlives_a_pin():
     planner = Planner()
     ones = np.ones(4, dtype=np.int64)
 
-    def batch(number, load, places):
+    def batch(number, load, pin_slots):
         none = np.zeros(0, dtype=np.int64)
-        pinning = Pinning(1.1, 4, 2, 4, places, none.astype(np.int32), none, none, np.zeros(len(load)))
+        pinning = Pinning(1.1, 4, 2, 4, pin_slots, none.astype(np.int32), none, none, np.zeros(len(load)))
         tasks_ms = np.array([4.0, 6.0])
         return Measured(UUID(RUN), 0, number, 2, 2, 10.0, tasks_ms, load, load, True, None, pinning)
 
@@ -376,9 +376,9 @@ def test_costs_of_rows_are_learnt_anew_of_a_place_that_has_another_hash():
     none = np.zeros(0, dtype=np.int64)
     rows, ms = np.full(5, 50), np.array([8.0, 1.0, 1.0, 1.0, 8.0])
 
-    def told(number, places):
+    def told(number, pin_slots):
         ran_on = np.array([[0, 0, 1, 1, 0], [0, 1, 0, 1, 0], [0, 1, 1, 0, 1]][number % 3], dtype=np.int32)
-        pinning = Pinning(1.1, 4, 2, 4, places, none.astype(np.int32), none, none, np.zeros(5))
+        pinning = Pinning(1.1, 4, 2, 4, pin_slots, none.astype(np.int32), none, none, np.zeros(5))
         tasks_ms = np.bincount(ran_on, rows * ms)
         busy_ns = np.full(5, 10, dtype=np.int64)
         return planner.plan(
@@ -457,10 +457,10 @@ def test_a_question_before_the_token_is_no_hello(served):
         (measured(pinning=PINNING | {"theta": 1}), "theta must be above 1"),
         (measured(pinning=PINNING | {"tasks": 0}), "tasks must be a whole number from 1"),
         (measured(pinning=PINNING | {"most": 1025}), "most must be a whole number from 0 to 1024"),
-        (measured(pinning=PINNING | {"base_shards": 3}), "3 base shards and 0 places are not 4 shards"),
+        (measured(pinning=PINNING | {"base_shards": 3}), "3 base shards and 0 pin slots are not 4 shards"),
         (
-            measured(pinning=PINNING | {"base_shards": 3, "places": [1.5]}),
-            "places must be whole numbers of 32 bits, found 1.5",
+            measured(pinning=PINNING | {"base_shards": 3, "pin_slots": [1.5]}),
+            "pin_slots must be whole numbers of 32 bits, found 1.5",
         ),
         (measured(pinning=PINNING | {"hashes": [1 << 31]}), "hashes must be whole numbers of 32 bits"),
         (measured(pinning=PINNING | {"hashes": [1, 1]}), "hashes has one twice"),

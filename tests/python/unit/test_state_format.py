@@ -12,7 +12,7 @@ from penstock.state import image as images
 from penstock.state.change_set import Family
 from penstock.state.checkpoint import Checkpoint, DamagedFileError
 from penstock.state.framing import HEADER_BYTES, Cursor, Kind, MalformedDataError
-from penstock.state.layout import read_places
+from penstock.state.layout import read_pin_slots
 from penstock.state.manifest import Section
 from penstock.state.storage import ArrowStorage, LocalStorage
 from written_checkpoint import SHARDS, Writer, frame, image, record, string, uuid, varint
@@ -224,9 +224,9 @@ def test_a_section_behind_the_end(checkpoint):
 def test_places_of_pinned_hashes():
     def read(data: bytes) -> tuple[int | None, ...]:
         cursor = Cursor(data)
-        places = read_places(cursor)
+        pin_slots = read_pin_slots(cursor)
         cursor.end("place")
-        return places
+        return pin_slots
 
     def pinned(hash_: int) -> bytes:
         return b"\1" + struct.pack("<i", hash_)
@@ -234,10 +234,10 @@ def test_places_of_pinned_hashes():
     assert read(varint(0)) == ()
     assert read(varint(3) + pinned(-2) + b"\0" + pinned(7)) == (-2, None, 7)
     for wrong, what in (
-        (varint(1) + b"\0", "the last place is free"),
+        (varint(1) + b"\0", "the last pin slot is free"),
         (varint(2) + pinned(5) + pinned(5), "a hash is pinned twice"),
-        (varint(1) + b"\2", "unknown flag 2 of a place"),
-        (varint(1025), "number of places is 1025"),
+        (varint(1) + b"\2", "unknown flag 2 of a pin slot"),
+        (varint(1025), "number of pin slots is 1025"),
     ):
         with pytest.raises(MalformedDataError, match=what):
             read(wrong)
@@ -246,7 +246,7 @@ def test_places_of_pinned_hashes():
 def test_a_routing_version_with_pinned_hashes():
     body = varint(1) + varint(3) + varint(8) + varint(1) + b"\0\2" + varint(1) + b"\1" + struct.pack("<i", 5)
     read = routing_version.decode_routing_version(body + b"\0")
-    assert (read.tasks, read.places) == ({0: 2}, {0: (5,)})
+    assert (read.tasks, read.pin_slots) == ({0: 2}, {0: (5,)})
 
 
 def test_a_family_that_moved_and_changed():

@@ -88,7 +88,7 @@ class Writer:
     chains: list[list[Written]] = field(default_factory=lambda: [[] for _ in range(SHARDS)])
     snapshots: list[Written | None] = field(default_factory=lambda: [None] * SHARDS)
     retained_from: int = 0
-    places: list[int | None] = field(default_factory=list)
+    pin_slots: list[int | None] = field(default_factory=list)
     written_at_ms: int = 1_700_000_000_000
 
     def __post_init__(self) -> None:
@@ -111,16 +111,16 @@ class Writer:
             at += len(section)
         return body, 20 + len(body)
 
-    def lay_out(self, *places: int | None) -> None:
+    def lay_out(self, *pin_slots: int | None) -> None:
         """From the next batch on: the shards of other hashes than before begin anew."""
-        del self.chains[SHARDS + len(places) :], self.snapshots[SHARDS + len(places) :]
-        for place, pinned in enumerate(places):
-            if place >= len(self.places):
+        del self.chains[SHARDS + len(pin_slots) :], self.snapshots[SHARDS + len(pin_slots) :]
+        for slot, pinned in enumerate(pin_slots):
+            if slot >= len(self.pin_slots):
                 self.chains.append([])
                 self.snapshots.append(None)
-            elif pinned != self.places[place]:
-                self.chains[SHARDS + place], self.snapshots[SHARDS + place] = [], None
-        self.places = list(places)
+            elif pinned != self.pin_slots[slot]:
+                self.chains[SHARDS + slot], self.snapshots[SHARDS + slot] = [], None
+        self.pin_slots = list(pin_slots)
 
     def batch(self, batch: int, changes: dict[int, Changes], moved: dict[int, Changes] | None = None) -> None:
         """A batch that changes some shards."""
@@ -181,8 +181,8 @@ class Writer:
         )
         body += varint(SHARDS) + varint(len(containers)) + b"".join(containers)
         body += varint(len(lineages)) + b"".join(uuid(x) for x in lineages)
-        body += varint(1) + varint(0) + string("default") + varint(len(self.places))
-        body += b"".join(b"\0" if p is None else b"\1" + struct.pack("<i", p) for p in self.places)
+        body += varint(1) + varint(0) + string("default") + varint(len(self.pin_slots))
+        body += b"".join(b"\0" if p is None else b"\1" + struct.pack("<i", p) for p in self.pin_slots)
         body += varint(len(self.chains))
         for shard in range(len(self.chains)):
             snapshot = self.snapshots[shard]

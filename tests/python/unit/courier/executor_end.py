@@ -73,7 +73,7 @@ class ExecutorEnd:
         self.sockets = []
         self.came_by = []
         """Number of the transport by which each answer of another executor came."""
-        self.places = []
+        self.landings = []
         """Where answers may land: process, descriptor and token, for each question that was to be answered."""
         self.asking = queue.SimpleQueue()
         for _ in range(lanes):
@@ -109,7 +109,7 @@ class ExecutorEnd:
             except TransportError:
                 return
             _, _, _, process, descriptor, _, token = ENVELOPE.unpack_from(message)
-            self.places.append((process, descriptor, token))
+            self.landings.append((process, descriptor, token))
             try:
                 given = self.give(message[ENVELOPE.size :])
                 if isinstance(given, Landed):

@@ -190,13 +190,13 @@ def test_an_executor_that_gives_up_and_one_that_is_slow():
 def test_where_answers_may_land_is_told_on_one_host_only():
     with ExecutorEnd() as one, ExecutorEnd() as other, ExecutorEnd(transport="tcp") as plain:
         one.ask(other.addresses, b"x", token=7)
-        process, descriptor, token = other.places.pop()
+        process, descriptor, token = other.landings.pop()
         assert (process, token) == (one.told["pid"], 7)
         assert Path(f"/proc/{process}/fd/{descriptor}").stat().st_size == MEMORY_BYTES + LANDING_BYTES
         one.ask(other.addresses, b"x")
-        assert other.places.pop() == (0, 0, 0)
+        assert other.landings.pop() == (0, 0, 0)
         one.ask(plain.addresses, b"x", token=7)
-        assert plain.places.pop() == (0, 0, 0)
+        assert plain.landings.pop() == (0, 0, 0)
 
 
 def test_a_lane_whose_executor_writes_past_it_is_not_used_until_that_is_done():

@@ -85,8 +85,8 @@ def test_within_the_theorem_where_a_perfect_balance_exists(keys, theta, table):
 def test_all_keys_are_placed_by_falling_cost_where_nothing_else_reaches_the_bound():
     """Costs 3, 4, 3, 5, 5 can be divided into 10 and 10; from here LLFD gets stuck."""
     found = 0
-    for places in range(32):
-        current = np.array([places >> key & 1 for key in range(5)], dtype=np.int32)
+    for bits in range(32):
+        current = np.array([bits >> key & 1 for key in range(5)], dtype=np.int32)
         keys = KeyStatistics(np.array([3.0, 4.0, 3.0, 5.0, 5.0]), np.ones(5), current, current, 2)
         records, _ = merge(keys, 0, 1.0, 1.0)
         plan = mixed_compact(records, 0.0, 5)

@@ -9,10 +9,10 @@ from penstock.planning.executors import Worth
 FREE = Worth(move_ms=0.0)
 
 
-def reasoned(planner, load, heavy, *, places=(), base_shards=4, tasks=4, most=8, worth=FREE, state_bytes=0.0, theta=1.1):
+def reasoned(planner, load, heavy, *, pin_slots=(), base_shards=4, tasks=4, most=8, worth=FREE, state_bytes=0.0, theta=1.1):
     """Loads of shards in ms; heavy keys by their hash with their cost."""
-    shards = base_shards + len(places)
-    batch = ShardLoads(base_shards, tuple(places), np.array(load, dtype=float), np.full(shards, state_bytes))
+    shards = base_shards + len(pin_slots)
+    batch = ShardLoads(base_shards, tuple(pin_slots), np.array(load, dtype=float), np.full(shards, state_bytes))
     hashes, cost = np.array(list(heavy), dtype=np.int32), np.array(list(heavy.values()), dtype=float)
     return planner.plan(batch, hashes, cost, tasks, theta=theta, most=most, worth=worth)
 
@@ -27,7 +27,7 @@ def test_two_hot_keys_of_one_shard_are_parted():
 
 def test_a_pinned_hash_stays_where_it_is_needed():
     # As above, with hash 4 in the first place.
-    assert plan(PinPlanner(), [90, 70, 75, 75, 90], {4: 90.0, -4: 60.0}, places=[4]) == [4]
+    assert plan(PinPlanner(), [90, 70, 75, 75, 90], {4: 90.0, -4: 60.0}, pin_slots=[4]) == [4]
 
 
 def test_a_negative_hash_has_a_home():
@@ -36,7 +36,7 @@ def test_a_negative_hash_has_a_home():
 
 def test_it_comes_home_after_a_while():
     planner = PinPlanner()
-    quiet = {"load": [25, 120, 115, 75, 20], "heavy": {4: 20.0}, "places": [4]}
+    quiet = {"load": [25, 120, 115, 75, 20], "heavy": {4: 20.0}, "pin_slots": [4]}
     for _ in range(WINDOW - 1):
         assert plan(planner, **quiet) == [4]
     assert plan(planner, **quiet) == []
@@ -44,21 +44,21 @@ def test_it_comes_home_after_a_while():
 
 def test_a_batch_in_which_it_is_needed_begins_the_while_anew():
     planner = PinPlanner()
-    quiet = {"load": [25, 120, 115, 75, 20], "heavy": {4: 20.0}, "places": [4]}
+    quiet = {"load": [25, 120, 115, 75, 20], "heavy": {4: 20.0}, "pin_slots": [4]}
     for _ in range(WINDOW - 1):
         plan(planner, **quiet)
-    assert plan(planner, [90, 70, 75, 75, 90], {4: 90.0}, places=[4]) == [4]
+    assert plan(planner, [90, 70, 75, 75, 90], {4: 90.0}, pin_slots=[4]) == [4]
     assert plan(planner, **quiet) == [4]
 
 
 def test_an_empty_batch_says_nothing():
     planner = PinPlanner()
     for _ in range(2 * WINDOW):
-        assert plan(planner, [0] * 6, {}, places=[4, 8]) == [4, 8]
+        assert plan(planner, [0] * 6, {}, pin_slots=[4, 8]) == [4, 8]
 
 
 def test_what_is_needed_takes_the_place_of_what_is_not():
-    assert plan(PinPlanner(), [180, 120, 50, 30, 20], {4: 90.0, 8: 60.0}, places=[2], most=1) == [4]
+    assert plan(PinPlanner(), [180, 120, 50, 30, 20], {4: 90.0, 8: 60.0}, pin_slots=[2], most=1) == [4]
 
 
 def test_a_copy_of_much_state_is_dear():
@@ -75,7 +75,7 @@ def test_it_says_why_no_others_are_pinned():
     assert reasoned(PinPlanner(), load, heavy, worth=dear, state_bytes=1_000_000.0).reason.startswith(
         "cost exceeds gain: to pin a key takes longer than it saves in 10 batches"
     )
-    quiet = {"load": [25, 120, 115, 75, 20], "heavy": {4: 20.0}, "places": [4]}
+    quiet = {"load": [25, 120, 115, 75, 20], "heavy": {4: 20.0}, "pin_slots": [4]}
     assert reasoned(PinPlanner(), **quiet).reason.startswith("within hysteresis: 1 pinned keys")
     assert reasoned(PinPlanner(), load, heavy, most=0).reason == (
         "1 more keys would be pinned, and penstock.pinned.max=0 may be"
@@ -92,7 +92,7 @@ def test_no_shard_gets_heavier_and_the_limit_is_kept(data):
     for h in hashes:
         load[h % base_shards] += 0 if h in pinned else cost[h]
     loads = [*load, *(cost[h] for h in pinned)]
-    found = plan(PinPlanner(), loads, cost, places=pinned, base_shards=base_shards, tasks=tasks, most=most)
+    found = plan(PinPlanner(), loads, cost, pin_slots=pinned, base_shards=base_shards, tasks=tasks, most=most)
     if sum(loads):
         assert len(found) <= most
     assert set(found) <= set(hashes)

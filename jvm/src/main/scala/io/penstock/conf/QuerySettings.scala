@@ -84,8 +84,8 @@ object QuerySettings {
       session: Map[String, String],
       application: Map[String, String]
   ): QuerySettings = {
-    def from(entries: Map[String, String], place: Scope) =
-      Settings.parsed(entries, place).map { case (setting, value) => setting.name -> Resolved(value, Some(place)) }
+    def from(entries: Map[String, String], found: Scope) =
+      Settings.parsed(entries, found).map { case (setting, value) => setting.name -> Resolved(value, Some(found)) }
     val fromQuery = from(query, Scope.Query)
     // Spark copies the application's entries to every session: they are the application's.
     val fromSession =

@@ -4,7 +4,7 @@ package io.penstock.conf
  * How near to a query a value may be set. A wider scope is always allowed as well: what a query may set, a session and
  * an application may set for all their queries.
  */
-sealed abstract class Scope(val name: String, val place: String) {
+sealed abstract class Scope(val name: String, val location: String) {
 
   /** Whether a setting of this scope may be set at `other`. */
   def admits(other: Scope): Boolean = Scope.all.indexOf(other) <= Scope.all.indexOf(this)

@@ -41,22 +41,22 @@ final case class Setting[T](
    *
    * @param writtenAs
    *   the key as the user wrote it, for the error
-   * @param place
+   * @param found
    *   where it was set
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_SETTING_SCOPE where it may not be set there, PENSTOCK_INVALID_SETTING where the text is no allowed value
    */
-  def parse(text: String, writtenAs: String, place: Scope): T = {
-    if (!scope.admits(place)) {
+  def parse(text: String, writtenAs: String, found: Scope): T = {
+    if (!scope.admits(found)) {
       throw new PenstockException(
         "PENSTOCK_SETTING_SCOPE",
-        s"$writtenAs=$text was found in ${place.place}, but it can only be set for the whole ${scope.name}, as " +
-          s"${Setting.whereTo(scope, key, text)}. Remove it from ${place.place} and set it there."
+        s"$writtenAs=$text was found in ${found.location}, but it can only be set for the whole ${scope.name}, as " +
+          s"${Setting.whereTo(scope, key, text)}. Remove it from ${found.location} and set it there."
       )
     }
     kind.read(text.trim).getOrElse(throw new PenstockException(
       "PENSTOCK_INVALID_SETTING",
-      s"$writtenAs has the value '$text' (in ${place.place}). Allowed: ${kind.allowed}. Default: ${kind.write(default)}. " +
+      s"$writtenAs has the value '$text' (in ${found.location}). Allowed: ${kind.allowed}. Default: ${kind.write(default)}. " +
         s"Set an allowed value, or remove $writtenAs."
     ))
   }

@@ -84,7 +84,7 @@ object Settings {
 
   val PinnedMax: Setting[Int] = entry(
     "pinned.max",
-    Kind.int(0, io.penstock.sharding.Layout.MostPlaces),
+    Kind.int(0, io.penstock.sharding.Layout.MaxPinSlots),
     16,
     Query,
     NextBatch,
@@ -309,7 +309,7 @@ object Settings {
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_UNKNOWN_SETTING, PENSTOCK_INVALID_SETTING, PENSTOCK_SETTING_SCOPE for the first entry, by key, that is wrong
    */
-  private[conf] def parsed(entries: Map[String, String], place: Scope): Seq[(Setting[_], Any)] = {
+  private[conf] def parsed(entries: Map[String, String], at: Scope): Seq[(Setting[_], Any)] = {
     val found = ownEntries(entries).map { case (written, text) =>
       val setting = named(written, text)
       // Spark has put options into lower case.
@@ -320,11 +320,11 @@ object Settings {
         val both = same.map { case (_, key, text) => s"$key=$text" }.mkString(" and ")
         throw new PenstockException(
           "PENSTOCK_INVALID_SETTING",
-          s"$both were found in ${place.place}, and both are ${setting.key}. Remove one."
+          s"$both were found in ${at.location}, and both are ${setting.key}. Remove one."
         )
       }
     }
-    found.map { case (setting, key, text) => setting -> setting.parse(text, key, place) }
+    found.map { case (setting, key, text) => setting -> setting.parse(text, key, at) }
   }
 
   /**

@@ -3,23 +3,23 @@ package io.penstock.metrics
 import io.penstock.telemetry.{RunActivity, StoreActivity, StoreContent}
 
 /** Where a metric is found. */
-sealed abstract class Place(val inWords: String)
+sealed abstract class MetricOutput(val inWords: String)
 
-object Place {
+object MetricOutput {
 
   /**
-   * A place where metrics are read whenever somebody looks. A metric is there with what reads it, so none is without a value.
+   * An output where metrics are read whenever somebody looks. A metric is there with what reads it, so none is without a value.
    *
    * @tparam From
    *   what they are read from
    */
-  sealed abstract class Read[From](inWords: String) extends Place(inWords) {
+  sealed abstract class Read[From](inWords: String) extends MetricOutput(inWords) {
     def apply(value: From => Long): Found = new Value(this, value)
   }
 
-  /** A place where metrics are registered, as counters and gauges of their own. */
-  sealed abstract class Registered(inWords: String) extends Place(inWords) with Found {
-    override def place: Place = this
+  /** An output where metrics are registered, as counters and gauges of their own. */
+  sealed abstract class Registered(inWords: String) extends MetricOutput(inWords) with Found {
+    override def output: MetricOutput = this
   }
 
   /** `stateOperators[].customMetrics` in a batch's progress: of the batch, added up over tasks and stores of an operator. */
@@ -38,13 +38,13 @@ object Place {
   case object Driver extends Registered("driver")
 }
 
-/** A metric's being at a place. */
+/** A metric's being at an output. */
 sealed trait Found {
-  def place: Place
+  def output: MetricOutput
 }
 
-/** What reads a metric at a place. */
-final private[metrics] class Value[From](override val place: Place.Read[From], val of: From => Long) extends Found
+/** What reads a metric at an output. */
+final private[metrics] class Value[From](override val output: MetricOutput.Read[From], val of: From => Long) extends Found
 
 /** What a metric counts. */
 sealed abstract class MetricUnit(val inWords: String)
@@ -63,7 +63,7 @@ object MetricUnit {
  *   in the metrics system: whether it only grows, from the start of the JVM on; else it is as it is now
  */
 final case class Metric(name: String, unit: MetricUnit, grows: Boolean, found: Seq[Found], meaning: String) {
-  def places: Set[Place] = found.map(_.place).toSet
+  def outputs: Set[MetricOutput] = found.map(_.output).toSet
 
   /** Name in a record whose own name says that it is Penstock's. */
   def field: String = {

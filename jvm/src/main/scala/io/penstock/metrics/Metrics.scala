@@ -7,7 +7,7 @@ import io.penstock.courier.Transports
 /** Every metric of state, once: the same name wherever it is found. `docs/metrics.md` is generated from it. */
 object Metrics {
   import MetricUnit._
-  import Place._
+  import MetricOutput._
 
   val Prefix = "penstock"
   private val registry = ArrayBuffer.empty[Metric]
@@ -105,11 +105,11 @@ object Metrics {
   /** In the order of the documentation. */
   val all: Seq[Metric] = registry.toSeq
 
-  /** Those that are found at a place. */
-  def at(place: Place): Seq[Metric] = all.filter(_.places(place))
+  /** Those that are found at an output. */
+  def at(output: MetricOutput): Seq[Metric] = all.filter(_.outputs(output))
 
-  /** Those that are read at a place, in the order of `at`, with their values. */
-  def read[From](place: Place.Read[From], from: From): Seq[(Metric, Long)] = all.flatMap { metric =>
-    metric.found.collectFirst { case v: Value[From @unchecked] if v.place eq place => metric -> v.of(from) }
+  /** Those that are read at an output, in the order of `at`, with their values. */
+  def read[From](output: MetricOutput.Read[From], from: From): Seq[(Metric, Long)] = all.flatMap { metric =>
+    metric.found.collectFirst { case v: Value[From @unchecked] if v.output eq output => metric -> v.of(from) }
   }
 }

@@ -16,7 +16,7 @@ import io.penstock.state.format.{ByteSink, ByteSource, FileFormat}
  *   S
  * @param tasks
  *   N by region
- * @param places
+ * @param pinSlots
  *   pinned hashes by region, as in a [[io.penstock.sharding.Layout]]; regions without any are left out
  * @param perCore
  *   regions that have as many tasks as the application's cores allowed: with other cores they would have others
@@ -26,7 +26,7 @@ final case class RoutingVersion(
     firstBatch: Long,
     shards: Int,
     tasks: SortedMap[Long, Int],
-    places: Map[Long, Vector[Option[Int]]] = Map.empty,
+    pinSlots: Map[Long, Vector[Option[Int]]] = Map.empty,
     perCore: Set[Long] = Set.empty
 ) {
 
@@ -34,12 +34,12 @@ final case class RoutingVersion(
   def isLike(
       shards: Int,
       tasks: SortedMap[Long, Int],
-      places: Map[Long, Vector[Option[Int]]],
+      pinSlots: Map[Long, Vector[Option[Int]]],
       perCore: Set[Long]
-  ): Boolean = copy(shards = shards, tasks = tasks, places = places, perCore = perCore) == this
+  ): Boolean = copy(shards = shards, tasks = tasks, pinSlots = pinSlots, perCore = perCore) == this
 
   /** How the state of a region is laid out. */
-  def layout(region: Long): Layout = Layout(shards, places.getOrElse(region, Vector.empty))
+  def layout(region: Long): Layout = Layout(shards, pinSlots.getOrElse(region, Vector.empty))
 }
 
 /** The body of a routing version's file: docs/PROTOCOL.md, "Routing versions". */
@@ -54,7 +54,7 @@ object RoutingVersion {
     routingVersion.tasks.foreach { case (region, tasks) =>
       out.putVarint(region)
       out.putVarint(tasks)
-      Layout.putPlaces(out, routingVersion.layout(region).places)
+      Layout.putPinSlots(out, routingVersion.layout(region).pinSlots)
     }
     routingVersion.tasks.keys.foreach(region => out.putByte(if (routingVersion.perCore(region)) 1 else 0))
     out.toByteArray
@@ -74,14 +74,14 @@ object RoutingVersion {
     val regions = Seq.fill(in.getCount("number of regions", in.remaining / 3)) {
       val region = in.getNumber("region", least, Long.MaxValue - 1)
       least = region + 1
-      (region, in.getNumber("number of tasks", 1L, shards).toInt, Layout.getPlaces(in))
+      (region, in.getNumber("number of tasks", 1L, shards).toInt, Layout.getPinSlots(in))
     }
     val perCore =
       if (version < 3) Set.empty[Long]
       else regions.map(_._1).filter(_ => in.getNumber("whether tasks are per core", 0L, 1L) == 1L).toSet
     in.expectEnd("region")
     val tasks = SortedMap.from(regions.map { case (region, n, _) => region -> n })
-    val places = regions.collect { case (region, _, some) if some.nonEmpty => region -> some }.toMap
-    RoutingVersion(number, first, shards, tasks, places, perCore)
+    val pinSlots = regions.collect { case (region, _, some) if some.nonEmpty => region -> some }.toMap
+    RoutingVersion(number, first, shards, tasks, pinSlots, perCore)
   }
 }

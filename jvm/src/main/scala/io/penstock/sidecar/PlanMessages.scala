@@ -40,8 +40,8 @@ object PlanMessages {
   private def putPinning(head: ObjectNode, pinning: Pinning): Unit = {
     val of = head.putObject("pinning").put("theta", pinning.theta).put("most", pinning.most).put("tasks", pinning.tasks)
     of.put("base_shards", pinning.layout.baseShards)
-    val places = of.putArray("places")
-    pinning.layout.places.foreach(_.fold(places.addNull())(places.add(_)))
+    val slots = of.putArray("pin_slots")
+    pinning.layout.pinSlots.foreach(_.fold(slots.addNull())(slots.add(_)))
     val (hashes, rows, busyNs) = (of.putArray("hashes"), of.putArray("rows"), of.putArray("busy_ns"))
     pinning.heavy.sortBy(k => (-k.busyNs, -k.rows, k.hash)).take(MostKeys).foreach { key =>
       hashes.add(key.hash)
@@ -52,7 +52,7 @@ object PlanMessages {
 
   def body(measured: Measured): Array[Byte] = {
     val loads = Seq("rows" -> measured.rows, "busy_ns" -> measured.busyNs)
-    val places = measured.placing.map(p => "task" -> p.taskOf.map(_.toLong))
+    val placed = measured.placing.map(p => "task" -> p.taskOf.map(_.toLong))
     val stateBytes = measured.placing.map(_.stateBytes).orElse(measured.pinning.map(_.stateBytes))
       .orElse(measured.homing.map(_.stateBytes))
     val ranOn = measured.attributing.map(a => "ran_on" -> a.ranOn.map(_.toLong))
@@ -60,7 +60,7 @@ object PlanMessages {
     val homes = measured.homing.map(h =>
       "home" -> h.home.map(w => (if (w == ExecutorSet.Unknown) h.executors.size else w).toLong)
     )
-    ShardColumns.encode(loads ++ places ++ ranOn ++ homes ++ stateBytes.map("state_bytes" -> _): _*)
+    ShardColumns.encode(loads ++ placed ++ ranOn ++ homes ++ stateBytes.map("state_bytes" -> _): _*)
   }
 
   /**

@@ -1,6 +1,6 @@
 package io.penstock.metrics
 
-import Place._
+import MetricOutput._
 
 /** Renders the registry of metrics to `docs/metrics.md`. */
 object MetricsPage {
@@ -9,10 +9,10 @@ object MetricsPage {
       |
       |<!-- Generated from io.penstock.metrics.Metrics by `make docs`: do not edit. -->
       |
-      |A batch's progress (`query.lastProgress`, `StreamingQueryListener`) shows them at three places, Spark's metrics system
+      |A batch's progress (`query.lastProgress`, `StreamingQueryListener`) shows them at three outputs, Spark's metrics system
       |at two. The columns name them:
       |
-      || place | where | of what |
+      || output | where | of what |
       ||---|---|---|
       || operator | progress, `stateOperators[].customMetrics` | the batch, added up over an operator's tasks and stores |
       || store | progress, `observedMetrics["penstock"].stores[]` | one store's checkpoint, after the batch |
@@ -27,12 +27,12 @@ object MetricsPage {
       |""".stripMargin
 
   def markdown: String = {
-    val header = "| metric | unit | places | grows | meaning |\n|---|---|---|---|---|"
+    val header = "| metric | unit | outputs | grows | meaning |\n|---|---|---|---|---|"
     (Seq(intro, header) ++ Metrics.all.map(row)).mkString("", "\n", "\n")
   }
 
   private def row(m: Metric): String = {
-    val places = Seq(Operator, Store, Run, Executor, Driver).filter(m.places).map(_.inWords).mkString(", ")
-    s"| `${m.name}` | ${m.unit.inWords} | $places | ${if (m.grows) "yes" else "no"} | ${m.meaning} |"
+    val outputs = Seq(Operator, Store, Run, Executor, Driver).filter(m.outputs).map(_.inWords).mkString(", ")
+    s"| `${m.name}` | ${m.unit.inWords} | $outputs | ${if (m.grows) "yes" else "no"} | ${m.meaning} |"
   }
 }

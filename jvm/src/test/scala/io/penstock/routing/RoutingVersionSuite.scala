@@ -14,9 +14,9 @@ class RoutingVersionSuite extends AnyFunSuite with Checks {
     shards <- Gen.choose(1, 65536)
     tasks <- Gen.mapOf(Gen.zip(Gen.choose(0L, 100L), Gen.choose(1, shards)))
     pinned <- Gen.sequence[Seq[Set[Int]], Set[Int]](tasks.keys.toSeq.map(_ => Layouts.pinned))
-    places = tasks.keys.zip(pinned.map(Layout(shards).pinning(_).places)).filter(_._2.nonEmpty).toMap
+    pinSlots = tasks.keys.zip(pinned.map(Layout(shards).pinning(_).pinSlots)).filter(_._2.nonEmpty).toMap
     perCore <- Gen.someOf(tasks.keys)
-  } yield RoutingVersion(number, first, shards, SortedMap.from(tasks), places, perCore.toSet)
+  } yield RoutingVersion(number, first, shards, SortedMap.from(tasks), pinSlots, perCore.toSet)
 
   private def decode(body: Array[Byte]): RoutingVersion = RoutingVersion.decode(body, FileFormat.version(FileFormat.Kind.RoutingVersion))
 
@@ -52,7 +52,7 @@ class RoutingVersionSuite extends AnyFunSuite with Checks {
     bytes.indices.foreach(n => intercept[MalformedData](decode(bytes.take(n))))
     intercept[MalformedData](decode(bytes :+ 0.toByte))
     val free = Array[Byte](1, 3, 8, 1, 0, 2, 1, 0)
-    assert(intercept[MalformedData](decode(free)).getMessage.contains("the last place is free"))
+    assert(intercept[MalformedData](decode(free)).getMessage.contains("the last pin slot is free"))
     val twice = Array[Byte](1, 3, 8, 1, 0, 2, 2, 1, 5, 0, 0, 0, 1, 5, 0, 0, 0)
     assert(intercept[MalformedData](decode(twice)).getMessage.contains("a hash is pinned twice"))
   }

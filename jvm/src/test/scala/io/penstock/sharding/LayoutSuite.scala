@@ -19,13 +19,13 @@ class LayoutSuite extends AnyFunSuite with PropertyChecks {
     })
   }
 
-  test("pinning leaves what is pinned where it is, and fills free places before it adds any") {
+  test("pinning leaves what is pinned where it is, and fills free pin slots before it adds any") {
     check(Prop.forAll(change) { case (before, pinned) =>
       val after = before.pinning(pinned)
       after.pinned == pinned &&
       (before.pinned & pinned).forall(h => after.shardOf(h) == before.shardOf(h)) &&
-      after.places.size <= math.max(before.places.size, pinned.size) &&
-      after.places.lastOption.forall(_.nonEmpty)
+      after.pinSlots.size <= math.max(before.pinSlots.size, pinned.size) &&
+      after.pinSlots.lastOption.forall(_.nonEmpty)
     })
   }
 
@@ -58,16 +58,16 @@ class LayoutSuite extends AnyFunSuite with PropertyChecks {
     })
   }
 
-  test("places read back as written") {
+  test("pin slots read back as written") {
     check(Prop.forAll(Layouts.layout) { layout =>
       val out = new ByteSink
-      Layout.putPlaces(out, layout.places)
-      Layout.getPlaces(new ByteSource(out.toByteArray)) == layout.places
+      Layout.putPinSlots(out, layout.pinSlots)
+      Layout.getPinSlots(new ByteSource(out.toByteArray)) == layout.pinSlots
     })
   }
 
-  test("more places than there can be") {
-    val e = intercept[IllegalArgumentException](Layout(4).pinning((0 to Layout.MostPlaces).toSet))
+  test("more pin slots than there can be") {
+    val e = intercept[IllegalArgumentException](Layout(4).pinning((0 to Layout.MaxPinSlots).toSet))
     assert(e.getMessage.contains("1024 can be"))
   }
 }

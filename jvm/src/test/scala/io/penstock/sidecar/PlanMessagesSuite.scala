@@ -44,7 +44,7 @@ class PlanMessagesSuite extends AnyFunSuite {
   test("keys that could be pinned are in the head, the heaviest first") {
     assert(
       PlanMessages.head(asked.copy(pinning = Some(pinning))).toString.endsWith(
-        """"pinning":{"theta":1.1,"most":2,"tasks":3,"base_shards":1,"places":[null,-7],"hashes":[6,5],"rows":[4,1],"busy_ns":[30,20]}}"""
+        """"pinning":{"theta":1.1,"most":2,"tasks":3,"base_shards":1,"pin_slots":[null,-7],"hashes":[6,5],"rows":[4,1],"busy_ns":[30,20]}}"""
       )
     )
     val body = PlanMessages.body(asked.copy(pinning = Some(pinning)))
@@ -114,14 +114,14 @@ class PlanMessagesSuite extends AnyFunSuite {
     val times = RowTimes(Layout(2, Vector(Some(5))), Array(40L, 20L, 100L))
     assert(times.relative(times.layout).sameElements(Array(1.0, 0.5, 2.5)))
     assert(times.relative(Layout(2)).sameElements(Array(1.0, 0.5)))
-    // Hash 7 leaves shard 1 and takes the place of hash 5.
+    // Hash 7 leaves shard 1 and takes the pin slot of hash 5.
     assert(times.relative(Layout(2, Vector(Some(7)))).sameElements(Array(1.0, 0.5, 0.5)))
     assert(RowTimes(Layout(2), Array(0L, 0L)).relative(Layout(2)).sameElements(Array(0.01, 0.01)))
   }
 
   private def placedOn(tasks: Long*): Array[Byte] = ShardColumns.encode("task" -> tasks.toArray)
 
-  private def place(body: Array[Byte], tasks: Int = 2): Either[String, Plan] = {
+  private def planned(body: Array[Byte], tasks: Int = 2): Either[String, Plan] = {
     val head = SidecarFrame.newHead()
       .put("run", run.toString).put("region", 1L).put("batch", 9L).put("tasks", tasks).put("reason", "as it was")
     PlanMessages.plan(
@@ -131,20 +131,20 @@ class PlanMessagesSuite extends AnyFunSuite {
   }
 
   test("shards are placed where that was asked for") {
-    val found = place(placedOn(1, 0, 1))
+    val found = planned(placedOn(1, 0, 1))
     assert(found.exists(_.taskOf.exists(_.sameElements(Array(1, 0, 1)))), found)
   }
 
   Seq[(String, Either[String, Plan], String)](
     ("no times of rows", attributed(Array.emptyByteArray), "column row_ns"),
     ("rows that take less than nothing", attributed(ShardColumns.encode("row_ns" -> Array(1L, -1L, 0L))), "no time"),
-    ("no places", place(Array.emptyByteArray), "column task"),
-    ("garbage for places", place(Array.fill[Byte](100)(7)), "column task cannot be read"),
-    ("another column", place(ShardColumns.encode("tasks" -> Array(0L, 0L, 0L))), "column task is missing"),
-    ("a shard too few", place(placedOn(0, 1)), "column task must have 3 numbers"),
-    ("a task that there is not", place(placedOn(0, 1, 2)), "a shard is placed on task 2, and there are 2"),
-    ("a negative task", place(placedOn(0, -1, 1)), "a shard is placed on task -1"),
-    ("more tasks than there are", place(placedOn(0, 1, 2), tasks = 3), "tasks must be a number from 1 to 2, found 3")
+    ("no placement", planned(Array.emptyByteArray), "column task"),
+    ("garbage for the placement", planned(Array.fill[Byte](100)(7)), "column task cannot be read"),
+    ("another column", planned(ShardColumns.encode("tasks" -> Array(0L, 0L, 0L))), "column task is missing"),
+    ("a shard too few", planned(placedOn(0, 1)), "column task must have 3 numbers"),
+    ("a task that there is not", planned(placedOn(0, 1, 2)), "a shard is placed on task 2, and there are 2"),
+    ("a negative task", planned(placedOn(0, -1, 1)), "a shard is placed on task -1"),
+    ("more tasks than there are", planned(placedOn(0, 1, 2), tasks = 3), "tasks must be a number from 1 to 2, found 3")
   ).foreach { case (name, found, error) =>
     test(s"impossible plan: $name") {
       assert(found.left.exists(e => e.startsWith("impossible plan: ") && e.contains(error)), found)

@@ -118,6 +118,6 @@ object Arena {
   /** Index of the record's first byte in its page. */
   private[engine] def offsetOf(ref: Int): Int = (ref & (UnitsPerPage - 1)) << UnitBits
 
-  /** Reference of a place in a page, from that of the page's first byte. */
+  /** Reference of a position in a page, from that of the page's first byte. */
   private[engine] def refAt(first: Int, offset: Int): Int = first | (offset >> UnitBits)
 }

@@ -73,7 +73,7 @@ final class HashIndex(arena: Arena) extends KeyIndex {
    * @param table
    *   slots, a power of two; one at least is free. This index keeps it
    * @param starts
-   *   a bit for each place in memory, set where a record starts; those that are found are cleared
+   *   a bit for each position in memory, set where a record starts; those that are found are cleared
    * @return
    *   the first slot that has what cannot be there, and then this index is of no use; else -1
    */

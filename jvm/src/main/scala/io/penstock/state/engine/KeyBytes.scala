@@ -29,7 +29,7 @@ final class KeyBytes {
   def set(bytes: Array[Byte]): KeyBytes = set(bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length)
 
   /**
-   * Place in a hash index; has nothing to do with the shard of the key. Computed once per key: a write asks the attempt's
+   * Where the key is in a hash index; has nothing to do with the shard of the key. Computed once per key: a write asks the attempt's
    * changes and the content below.
    */
   def hash: Int = {

@@ -3,23 +3,23 @@ package io.penstock.state.engine
 import org.apache.spark.unsafe.Platform
 
 /**
- * Records in the order in which they lie in memory, found in linear time: references are places in memory, so that a bit for
- * each place says how many are before it.
+ * Records in the order in which they lie in memory, found in linear time: references are positions in memory, so that a bit for
+ * each position says how many are before it.
  *
- * @param places
- *   a bit for each place in memory, that of a record's reference set
+ * @param positions
+ *   a bit for each position in memory, that of a record's reference set
  * @param before
- *   how many bits are set before each of the words of `places`
+ *   how many bits are set before each of the words of `positions`
  */
-final private[engine] class RefOrder private (hashedRefs: Array[Long], places: Array[Long], before: Array[Int]) {
+final private[engine] class RefOrder private (hashedRefs: Array[Long], positions: Array[Long], before: Array[Int]) {
 
   /** References, ascending. */
   def refs: Array[Int] = {
     val out = new Array[Int](hashedRefs.length)
     var n = 0
     var word = 0
-    while (word < places.length) {
-      var left = places(word)
+    while (word < positions.length) {
+      var left = positions(word)
       while (left != 0L) {
         out(n) = (word << 6) | java.lang.Long.numberOfTrailingZeros(left)
         left &= left - 1L
@@ -37,8 +37,8 @@ final private[engine] class RefOrder private (hashedRefs: Array[Long], places: A
     while (i < hashedRefs.length) {
       val ref = hashedRefs(i).toInt
       val word = ref >>> 6
-      val place = before(word) + java.lang.Long.bitCount(places(word) & ((1L << ref) - 1L))
-      Platform.putInt(out, Platform.BYTE_ARRAY_OFFSET + 4L * place, (hashedRefs(i) >>> 32).toInt)
+      val rank = before(word) + java.lang.Long.bitCount(positions(word) & ((1L << ref) - 1L))
+      Platform.putInt(out, Platform.BYTE_ARRAY_OFFSET + 4L * rank, (hashedRefs(i) >>> 32).toInt)
       i += 1
     }
     out
@@ -52,9 +52,9 @@ private[engine] object RefOrder {
    *   see [[KeyIndex.hashedRefs]]; each reference is there once
    */
   def of(hashedRefs: Array[Long]): RefOrder = {
-    val places = new Array[Long]((largest(hashedRefs) >>> 6) + 1)
-    mark(hashedRefs, places)
-    new RefOrder(hashedRefs, places, setBefore(places))
+    val positions = new Array[Long]((largest(hashedRefs) >>> 6) + 1)
+    mark(hashedRefs, positions)
+    new RefOrder(hashedRefs, positions, setBefore(positions))
   }
 
   private def largest(hashedRefs: Array[Long]): Int = {
@@ -67,22 +67,22 @@ private[engine] object RefOrder {
     most
   }
 
-  private def mark(hashedRefs: Array[Long], places: Array[Long]): Unit = {
+  private def mark(hashedRefs: Array[Long], positions: Array[Long]): Unit = {
     var i = 0
     while (i < hashedRefs.length) {
       val ref = hashedRefs(i).toInt
-      places(ref >>> 6) |= 1L << ref
+      positions(ref >>> 6) |= 1L << ref
       i += 1
     }
   }
 
-  private def setBefore(places: Array[Long]): Array[Int] = {
-    val before = new Array[Int](places.length)
+  private def setBefore(positions: Array[Long]): Array[Int] = {
+    val before = new Array[Int](positions.length)
     var sum = 0
     var i = 0
-    while (i < places.length) {
+    while (i < positions.length) {
       before(i) = sum
-      sum += java.lang.Long.bitCount(places(i))
+      sum += java.lang.Long.bitCount(positions(i))
       i += 1
     }
     before

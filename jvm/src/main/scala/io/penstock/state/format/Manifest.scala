@@ -118,7 +118,7 @@ object ShardRefs {
  *   S
  * @param stores
  *   one entry per shard; a store of an operator that takes one partition only has a single entry, shard 0
- * @param places
+ * @param pinSlots
  *   pinned hashes of those stores that have any, as in a [[io.penstock.sharding.Layout]]
  */
 final case class Manifest(
@@ -130,11 +130,11 @@ final case class Manifest(
     writtenAtMs: Long,
     shardCount: Int,
     stores: Map[StoreKey, Vector[ShardRefs]],
-    places: Map[StoreKey, Vector[Option[Int]]] = Map.empty
+    pinSlots: Map[StoreKey, Vector[Option[Int]]] = Map.empty
 ) extends Serializable {
 
   /** How the state of a store is laid out. */
-  def layout(store: StoreKey): Layout = Layout(shardCount, places.getOrElse(store, Vector.empty))
+  def layout(store: StoreKey): Layout = Layout(shardCount, pinSlots.getOrElse(store, Vector.empty))
 
   /**
    * This manifest as it is read once it was written with a body of `bodyLength` bytes: offsets of what lies in its own

@@ -57,7 +57,7 @@ object ManifestFormat {
     out.putVarint(m.stores.size)
     m.stores.toSeq.sortBy(s => (s._1.operatorId, s._1.storeName)).foreach { case (key, shards) =>
       StoreKey.put(out, key)
-      Layout.putPlaces(out, m.layout(key).places)
+      Layout.putPinSlots(out, m.layout(key).pinSlots)
       out.putVarint(shards.size)
       shards.foreach { r =>
         out.putByte(if (r.snapshot.isDefined) 1 else 0)
@@ -118,13 +118,13 @@ object ManifestFormat {
       SectionRef(c, offset, in.getCount("length of a section", FileFormat.MostBytes), in.getInt())
     }
     var stores = Map.empty[StoreKey, Vector[ShardRefs]]
-    var places = Map.empty[StoreKey, Vector[Option[Int]]]
+    var pinSlots = Map.empty[StoreKey, Vector[Option[Int]]]
     (0 until in.getCount("number of stores", in.remaining)).foreach { _ =>
       val storeAt = in.consumed
       val key = StoreKey(in.getVarint(), in.getString())
       if (stores.contains(key)) throw new MalformedData(s"$key is there twice", storeAt)
-      val pinned = Layout.getPlaces(in)
-      if (pinned.nonEmpty) places += key -> pinned
+      val pinned = Layout.getPinSlots(in)
+      if (pinned.nonEmpty) pinSlots += key -> pinned
       val countAt = in.consumed
       val all = shardCount + pinned.size
       val count = in.getCount("number of shards of a store", all)
@@ -145,11 +145,11 @@ object ManifestFormat {
       }
     }
     in.expectEnd("store")
-    Manifest(batchId, generation, baseGeneration, retainedFrom, runId, writtenAtMs, shardCount, stores, places)
+    Manifest(batchId, generation, baseGeneration, retainedFrom, runId, writtenAtMs, shardCount, stores, pinSlots)
   }
 
   /**
-   * Distinct values with their place. The shards that one commit changed share its container and its lineage, so nearly
+   * Distinct values with their index. The shards that one commit changed share its container and its lineage, so nearly
    * every value is found by identity.
    */
   final private class Table[A <: AnyRef] {

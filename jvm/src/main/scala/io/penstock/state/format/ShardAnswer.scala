@@ -9,7 +9,7 @@ import org.apache.spark.unsafe.Platform
  * The answer to a [[ShardQuestion]]: what there is of each shard in the order of the question, and then the images and change
  * sets, each with its checksum behind it. Specified in docs/PROTOCOL.md, section 13.
  *
- * Each checksum begins with the question's id and the shard's place in the question: memory that an answer lands in may have
+ * Each checksum begins with the question's id and the shard's index in the question: memory that an answer lands in may have
  * parts of the answer to an earlier question, which are whole and right by themselves.
  */
 object ShardAnswer {
@@ -19,7 +19,7 @@ object ShardAnswer {
   private val CrcBytes = 4
 
   /** In place of a shard's. */
-  private val HeadPlace = -1
+  private val HeadIndex = -1
 
   /** Of a shard. */
   private val MostHeadBytes = 32L
@@ -48,16 +48,16 @@ object ShardAnswer {
     val out = new ByteSink(head.size + 2 * CrcBytes)
     out.putInt(head.size)
     out.putBytes(head.array, Platform.BYTE_ARRAY_OFFSET, head.size)
-    val crc = begun(question, HeadPlace)
+    val crc = begun(question, HeadIndex)
     crc.update(head.array, 0, head.size)
     out.putInt(crc.getValue.toInt)
     out.toByteArray
   }
 
-  private def begun(question: UUID, place: Int): CRC32C = {
+  private def begun(question: UUID, index: Int): CRC32C = {
     val before = new ByteSink(20)
     before.putUuid(question)
-    before.putInt(place)
+    before.putInt(index)
     val crc = new CRC32C
     crc.update(before.array, 0, before.size)
     crc
@@ -66,11 +66,11 @@ object ShardAnswer {
   /**
    * Writes an image or a change set, and its checksum behind it.
    *
-   * @param place
+   * @param index
    *   of the shard in the question
    */
-  def writePart(question: UUID, place: Int, out: BytesOut)(write: BytesOut => Unit): Unit = {
-    val crc = begun(question, place)
+  def writePart(question: UUID, index: Int, out: BytesOut)(write: BytesOut => Unit): Unit = {
+    val crc = begun(question, index)
     write { (bytes, from, count) =>
       out.put(bytes, from, count)
       crc.update(bytes, from, count)
@@ -111,7 +111,7 @@ object ShardAnswer {
       throw new MalformedData(s"a head of $length bytes for $shards shards", in.consumed)
     }
     val bytes = in.take(length)
-    val crc = begun(question, HeadPlace)
+    val crc = begun(question, HeadIndex)
     crc.update(bytes)
     if (int(in) != crc.getValue.toInt) throw new MalformedData("the checksum of the head is wrong", in.consumed)
     val head = new ByteSource(bytes)

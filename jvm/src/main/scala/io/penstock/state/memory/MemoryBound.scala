@@ -39,7 +39,7 @@ final class MemoryBound(val held: MemoryAccount, limit: () => MemoryBound.Limit,
       throw new PenstockException(
         "PENSTOCK_STATE_TOO_LARGE",
         s"state holds $bytes bytes of heap, and ${Settings.StateMaxBytes.key}=${l.text} allows ${l.bytes} bytes in " +
-          s"${l.place}: $describe. What is committed is safe, and the query goes on from there. Raise " +
+          s"${l.location}: $describe. What is committed is safe, and the query goes on from there. Raise " +
           s"${Settings.StateMaxBytes.key}, and spark.executor.memory with it, or use more executors"
       )
     }
@@ -51,8 +51,8 @@ object MemoryBound {
   /**
    * @param text
    *   the setting's value
-   * @param place
+   * @param location
    *   the JVM, in words
    */
-  final case class Limit(bytes: Long, text: String, place: String)
+  final case class Limit(bytes: Long, text: String, location: String)
 }

@@ -47,8 +47,8 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
         Gen.listOfN(layout.shards, shard).map(_.toVector)
       )
     )
-    places = stores.keys.map(_ -> layout.places).filter(_._2.nonEmpty).toMap
-  } yield Manifest(batch, generation, base, retained, run, 17L, shards, stores, places)
+    pinSlots = stores.keys.map(_ -> layout.pinSlots).filter(_._2.nonEmpty).toMap
+  } yield Manifest(batch, generation, base, retained, run, 17L, shards, stores, pinSlots)
 
   test("a manifest reads back as written") {
     check(Prop.forAll(manifest) { m =>

@@ -48,8 +48,8 @@ final private class OpenBatch(
   def layout(region: Long): Layout = layouts.getOrElse(region, Layout(spec.shardCount))
 
   /** Pinned hashes of the stores that have any. */
-  private def places: Map[StoreKey, Vector[Option[Int]]] =
-    (for (r <- spec.regions; key <- r.stores) yield key -> layout(r.region).places).filter(_._2.nonEmpty).toMap
+  private def pinSlots: Map[StoreKey, Vector[Option[Int]]] =
+    (for (r <- spec.regions; key <- r.stores) yield key -> layout(r.region).pinSlots).filter(_._2.nonEmpty).toMap
 
   /** Whether no attempt has committed a shard. */
   def isUntouched(region: Long, shard: Int): Boolean = expected.forall { case (key, n) =>
@@ -152,7 +152,7 @@ final private class OpenBatch(
     val payload = new ByteSink(inlineBytes(entries))
     val stores = foldStores(entries, own, payload, snapshots)
     val m =
-      Manifest(spec.batchId, generation, base.generation, retainedFrom, runId, nowMs, spec.shardCount, stores, places)
+      Manifest(spec.batchId, generation, base.generation, retainedFrom, runId, nowMs, spec.shardCount, stores, pinSlots)
     new Folded(m, own, payload, entries, notedCommits)
   }
 
@@ -169,7 +169,7 @@ final private class OpenBatch(
       payload: ByteSink,
       snapshots: mutable.Map[(StoreKey, Int), SnapshotRef]
   ): Map[StoreKey, Vector[ShardRefs]] = {
-    val placed = mutable.Map[UUID, Long]()
+    val copiedAt = mutable.Map[UUID, Long]()
     entries.map { case (key, of) =>
       val before = base.stores.get(key)
       val now = layout(regions(key.operatorId).region)
@@ -184,7 +184,7 @@ final private class OpenBatch(
             if (e.inManifest != null) (e.inManifest._1, e.inManifest._2)
             else if (c.payload == null) (Container.Changelog(c.batchId, c.lineage), c.payloadAt)
             else {
-              val start = placed.getOrElseUpdate(
+              val start = copiedAt.getOrElseUpdate(
                 c.lineage, {
                   val p = payload.size.toLong
                   payload.putBytes(c.payload)

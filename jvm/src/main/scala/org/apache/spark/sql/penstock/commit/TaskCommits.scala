@@ -66,8 +66,8 @@ final class TaskCommits private (
     // Copied only where an operator has several stores: megabytes in every batch.
     if (payload == null) payload = bytes
     else payload.putBytes(bytes.array, org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET, bytes.size)
-    val placed = sections.iterator.map(s => s.copy(offset = s.offset + at)).toArray
-    stores += StoreCommit(store, shards, state, loadNs, brought, placed)
+    val shifted = sections.iterator.map(s => s.copy(offset = s.offset + at)).toArray
+    stores += StoreCommit(store, shards, state, loadNs, brought, shifted)
     if (stores.size >= expected) flush()
   }
 

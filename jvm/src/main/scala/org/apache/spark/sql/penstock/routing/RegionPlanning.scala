@@ -166,7 +166,7 @@ final private[routing] class RegionPlanning(
   private def isWarm = in.seen >= RegionPlanning.ColdBatches
 
   /** Whether keys are pinned that could return to their base shards, or a shard is heavy enough to become the limit soon. */
-  private def pinsMatter(decision: Decision, load: RegionLoad): Boolean = load.layout.places.nonEmpty ||
+  private def pinsMatter(decision: Decision, load: RegionLoad): Boolean = load.layout.pinSlots.nonEmpty ||
     (isWarm && decision.heaviestShard * tasks > theta / 2 &&
       decision.heaviestShard * load.workMs > RegionLoad.LittleMs)
 

@@ -2,7 +2,7 @@ package org.apache.spark.sql.penstock.routing
 
 import org.apache.spark.sql.types._
 
-import io.penstock.metrics.{Metrics, Place}
+import io.penstock.metrics.{Metrics, MetricOutput}
 
 /** Fields of `observedMetrics["penstock"]`. `docs/progress.md` is generated from it. */
 object ReportSchema {
@@ -123,10 +123,10 @@ object ReportSchema {
       new StructType()
         .add("operator", LongType, true, "id of its operator")
         .add("store", StringType, true, "its name"),
-      Place.Store
+      MetricOutput.Store
     )
 
-  val run: StructType = metrics(new StructType(), Place.Run)
+  val run: StructType = metrics(new StructType(), MetricOutput.Run)
 
   val report: StructType = new StructType()
     .add("mode", StringType, true, "`off`, `observe` or `on`")
@@ -139,6 +139,6 @@ object ReportSchema {
     .add("state", run, true, "state, since the query was started")
     .add("scaling", StringType, true, "with `penstock.latency.targetMs`: why there are so many executors")
 
-  private def metrics(start: StructType, place: Place): StructType =
-    Metrics.at(place).foldLeft(start)((schema, metric) => schema.add(metric.field, LongType, true, metric.meaning))
+  private def metrics(start: StructType, output: MetricOutput): StructType =
+    Metrics.at(output).foldLeft(start)((schema, metric) => schema.add(metric.field, LongType, true, metric.meaning))
 }

@@ -13,7 +13,7 @@ import org.apache.spark.sql.streaming.StreamingQueryProgress
 import org.apache.spark.sql.types._
 
 import io.penstock.conf.Mode
-import io.penstock.metrics.{Metrics, Place}
+import io.penstock.metrics.{Metrics, MetricOutput}
 import io.penstock.state.format.SnapshotLag
 import io.penstock.telemetry.{KeyShare, RunActivity, StateLoad, StoreContent}
 
@@ -148,13 +148,13 @@ private[routing] object RoutingReport {
 
   private def store(lag: SnapshotLag, load: StateLoad): Row = {
     val values = Seq[Any](lag.store.operatorId, lag.store.storeName) ++
-      Metrics.read(Place.Store, StoreContent(lag, load)).map(_._2)
+      Metrics.read(MetricOutput.Store, StoreContent(lag, load)).map(_._2)
     new GenericRowWithSchema(values.toArray, ReportSchema.store)
   }
 
   private def run(state: StateReport): Row = {
     val activity = RunActivity(state.snapshotFiles, state.snapshotShards, state.snapshotBytes, state.filesDeleted)
-    new GenericRowWithSchema(Metrics.read(Place.Run, activity).map(_._2).toArray[Any], ReportSchema.run)
+    new GenericRowWithSchema(Metrics.read(MetricOutput.Run, activity).map(_._2).toArray[Any], ReportSchema.run)
   }
 }
 

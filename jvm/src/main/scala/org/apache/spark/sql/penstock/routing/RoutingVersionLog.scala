@@ -37,10 +37,10 @@ final class RoutingVersionLog(directory: StateDirectory, retain: Int) {
       batch: Long,
       shards: Int,
       tasks: SortedMap[Long, Int],
-      places: Map[Long, Vector[Option[Int]]] = Map.empty,
+      pinSlots: Map[Long, Vector[Option[Int]]] = Map.empty,
       perCore: Set[Long] = Set.empty
   ): RoutingVersion = {
-    val routingVersion = RoutingVersion(routingVersions.lastOption.fold(0L)(_.number + 1), batch, shards, tasks, places, perCore)
+    val routingVersion = RoutingVersion(routingVersions.lastOption.fold(0L)(_.number + 1), batch, shards, tasks, pinSlots, perCore)
     directory.write(RoutingVersionLog.path(routingVersion.number), FileFormat.Kind.RoutingVersion, RoutingVersion.encode(routingVersion), Array.emptyByteArray, 0)
     routingVersions :+= routingVersion
     routingVersion

@@ -119,7 +119,7 @@ final private[routing] class RunRouting(
       refuse(
         "PENSTOCK_CANNOT_PIN",
         s"penstock.pinned.max=${settings.pinnedMax} keys were pinned by the application. Unpin another, or allow more, up " +
-          s"to ${Layout.MostPlaces}"
+          s"to ${Layout.MaxPinSlots}"
       )
     }
     orders ++= changed
@@ -339,11 +339,11 @@ final private[routing] class RunRouting(
       }
       atBarrier.filter(id => tasks(id) == CoresPolicy.tasks(batchId, id, coresNow, shards, None)).toSet
     }(_.perCore)
-    val places =
+    val pinSlots =
       regions.map(r => r.spec.region -> placesOf(batchId, shards, r, inForce, again.nonEmpty)).filter(_._2.nonEmpty)
     val routingVersion = inForce
-      .filter(_.isLike(shards, tasks, places.toMap, perCore))
-      .getOrElse(routingVersions.append(batchId, shards, tasks, places.toMap, perCore))
+      .filter(_.isLike(shards, tasks, pinSlots.toMap, perCore))
+      .getOrElse(routingVersions.append(batchId, shards, tasks, pinSlots.toMap, perCore))
     routingVersions.clean(batchId)
     val kept = for ((id, (n, wanted)) <- counts; why <- again if n != wanted) yield id -> s"$why; the next has $wanted"
     (routingVersion, kept.toMap)
@@ -372,11 +372,11 @@ final private[routing] class RunRouting(
       val id = region.spec.region
       val layout = inForce.fold(Layout(shards))(_.layout(id))
       val sampled = known.get(id).fold(Seq.empty[Int])(_.sampledHashes)
-      if (again) layout.places
+      if (again) layout.pinSlots
       else {
         def planned(region: Long) = Planner.current.plan(runId, region).toOption.flatMap(_.pinned)
         val chosen = PinPolicy.of(settings, planned).pins(batchId, id, layout.pinned, sampled)
-        layout.pinning(orders.getOrElse(id, PinOrders()).over(chosen, layout.pinned, settings.pinnedMax)).places
+        layout.pinning(orders.getOrElse(id, PinOrders()).over(chosen, layout.pinned, settings.pinnedMax)).pinSlots
       }
     case _ => Vector.empty
   }

@@ -25,12 +25,12 @@ object ShardGiver extends Giver {
     val store = ShardStores.find(asked.stateRoot, asked.store)
     val parts = mutable.ArrayBuffer[Part]()
     var bytes = 0L
-    val answered = asked.wanted.zipWithIndex.map { case (wanted, place) =>
+    val answered = asked.wanted.zipWithIndex.map { case (wanted, index) =>
       store.filter(_.has(wanted.shard)).map(_.slot(wanted.shard)) match {
         case Some(_) if bytes >= AnswerBytes => AnsweredShard.Later
         case Some(slot) if slot.countedBytes <= MostShardBytes =>
           slot.give(wanted.lineage, wanted.have).fold[AnsweredShard](AnsweredShard.NotHeld) { given =>
-            val part = partOf(place, given)
+            val part = partOf(index, given)
             parts += part
             bytes += part.follows.length
             part.follows
@@ -42,13 +42,13 @@ object ShardGiver extends Giver {
   }
 
   /** What follows of a shard. */
-  final private class Part(val place: Int, val follows: AnsweredShard.Follows, val writeTo: BytesOut => Unit)
+  final private class Part(val index: Int, val follows: AnsweredShard.Follows, val writeTo: BytesOut => Unit)
 
-  private def partOf(place: Int, what: ShardSlot.Given): Part = what match {
+  private def partOf(index: Int, what: ShardSlot.Given): Part = what match {
     case ShardSlot.GivenImage(image, deltas, deltaBytes) =>
-      new Part(place, AnsweredShard.Held(deltas, deltaBytes, image.bytes.toInt), image.writeTo(_): Unit)
+      new Part(index, AnsweredShard.Held(deltas, deltaBytes, image.bytes.toInt), image.writeTo(_): Unit)
     case ShardSlot.GivenChanges(array, offset, length) =>
-      new Part(place, AnsweredShard.Changed(length), _.put(array, offset, length))
+      new Part(index, AnsweredShard.Changed(length), _.put(array, offset, length))
   }
 
   final private class Answer(question: UUID, answered: Seq[AnsweredShard], parts: Seq[Part]) extends Message {
@@ -58,7 +58,7 @@ object ShardGiver extends Giver {
 
     override def writeTo(out: MessageOut): Unit = {
       out.put(head)
-      parts.foreach(part => ShardAnswer.writePart(question, part.place, out.put(_, _, _))(part.writeTo))
+      parts.foreach(part => ShardAnswer.writePart(question, part.index, out.put(_, _, _))(part.writeTo))
     }
   }
 }

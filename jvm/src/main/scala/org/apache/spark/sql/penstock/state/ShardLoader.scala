@@ -101,7 +101,7 @@ final class ShardLoader(directory: StateDirectory) extends Logging {
       snapshot <- refs.snapshot.iterator
       before <- earlier
       shards <- before.stores.get(store).iterator
-      // A place that has been added since has no shard there.
+      // A pin slot that has been added since has no shard there.
       refsThen <- shards.lift(shard).iterator
       same <- refsThen.upTo(snapshot.lineage).iterator
       if !same.snapshot.contains(snapshot)

@@ -144,7 +144,7 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
   }
 
   /**
-   * What is empty is nobody else's: where a place that a pinned hash had is for another, one task begins with nothing while
+   * What is empty is nobody else's: where a pin slot is for another hash than before, one task begins with nothing while
    * another brings the content to what the batch before has prepared.
    */
   private def begin(): Opened = {

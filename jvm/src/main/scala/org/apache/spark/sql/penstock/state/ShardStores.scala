@@ -22,7 +22,7 @@ final class ShardStore(val baseShards: Int, total: MemoryAccount) {
   /** Counts the heap bytes of the shards, and of what attempts have prepared for the next batch. */
   val memory = new MemoryAccount(Some(total))
 
-  private val slots = new AtomicReferenceArray[ShardSlot](baseShards + Layout.MostPlaces)
+  private val slots = new AtomicReferenceArray[ShardSlot](baseShards + Layout.MaxPinSlots)
   @volatile var lastUsedNs: Long = System.nanoTime()
 
   def slot(shard: Int): ShardSlot = {

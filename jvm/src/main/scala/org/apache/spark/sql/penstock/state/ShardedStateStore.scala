@@ -11,7 +11,7 @@ import org.apache.spark.sql.penstock.telemetry.TaskMeter
 import org.apache.spark.sql.types.StructType
 
 import io.penstock.errors.PenstockException
-import io.penstock.metrics.{Metrics, Place}
+import io.penstock.metrics.{Metrics, MetricOutput}
 import io.penstock.state.engine.{KeyBytes, Overlay, ShardState}
 import io.penstock.state.format._
 import io.penstock.state.memory.ChangesMemory
@@ -256,7 +256,7 @@ final class ShardedStateStore(
       external.map(_.size).sum,
       memory + overlayBytes,
       Metrics.read(
-        Place.Operator,
+        MetricOutput.Operator,
         StoreActivity(internal.map(_.size).sum, timings, commitNs, committedBytes.toLong, overlayBytes)
       ).map { case (metric, value) => StoreMetrics.of(metric) -> value }.toMap
     )

@@ -2,11 +2,11 @@ package org.apache.spark.sql.penstock.state
 
 import org.apache.spark.sql.execution.streaming.state._
 
-import io.penstock.metrics.{Metric, MetricUnit, Metrics, Place}
+import io.penstock.metrics.{Metric, MetricUnit, Metrics, MetricOutput}
 
 /** Metrics of a store in `StreamingQueryProgress.stateOperators.customMetrics`; summed over the tasks of an operator. */
 object StoreMetrics {
-  val All: Seq[StateStoreCustomMetric] = Metrics.at(Place.Operator).map(of)
+  val All: Seq[StateStoreCustomMetric] = Metrics.at(MetricOutput.Operator).map(of)
 
   /** A metric in Spark's words. */
   def of(metric: Metric): StateStoreCustomMetric = metric.unit match {

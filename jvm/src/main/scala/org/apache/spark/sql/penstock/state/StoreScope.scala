@@ -207,7 +207,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
   /** Asks the executors that have shards in memory; gives those that did not come. */
   private def travel(shards: Array[Int])(use: (Int, ShardTravel.Came, String) => Unit): Seq[Int] = {
     lazy val here = TaskCommits.here
-    // A place that a pinned hash had may be for another by now.
+    // A pin slot may be for another hash by now.
     def holdersOf(shard: Int) =
       if (layout.continues(shard, before.layout)) region.holders.of(shard).filter(_.executor != here) else Nil
     val wanted = shards.toSeq.map(s => WantedShard(s, base(s), store.slot(s).lineage))

@@ -558,6 +558,6 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(m.layout(store) == other && m.stores(store)(4).deltas.map(_.version) == Vector(4L))
     open(c, 4)
     commit(c, 4, 0 until 4, "e")
-    assert(d.readManifest(4, 0).stores(store).size == 4 && d.readManifest(4, 0).places.isEmpty)
+    assert(d.readManifest(4, 0).stores(store).size == 4 && d.readManifest(4, 0).pinSlots.isEmpty)
   }
 }

@@ -94,7 +94,7 @@ class RoutingVersionLogSuite extends AnyFunSuite {
   test("pinned hashes are on record") {
     inScratch { root =>
       val layout = Layout(256).pinning(Set(7, -9))
-      log(root).append(0, 256, n(4), Map(0L -> layout.places))
+      log(root).append(0, 256, n(4), Map(0L -> layout.pinSlots))
       assert(log(root).inForce(0).get.layout(0) == layout && log(root).inForce(0).get.layout(1) == Layout(256))
     }
   }

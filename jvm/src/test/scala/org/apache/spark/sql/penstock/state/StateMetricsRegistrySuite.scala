@@ -5,7 +5,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.penstock.commit.DriverMetrics
 
 import com.codahale.metrics.MetricRegistry
-import io.penstock.metrics.{Metric, MetricUnit, Metrics, Place}
+import io.penstock.metrics.{Metric, MetricUnit, Metrics, MetricOutput}
 import io.penstock.state.format.{SnapshotLag, StoreKey}
 import io.penstock.telemetry.{RunActivity, StateLoad, StoreActivity, StoreContent, StoreTimings}
 import org.scalatest.funsuite.AnyFunSuite
@@ -19,39 +19,39 @@ class StateMetricsRegistrySuite extends AnyFunSuite {
   }
 
   for (
-    (place, register) <- Seq[(Place, MetricRegistry => Unit)](
-      Place.Executor -> (ExecutorMetrics.register(_)),
-      Place.Driver -> (DriverMetrics.register(_))
+    (output, register) <- Seq[(MetricOutput, MetricRegistry => Unit)](
+      MetricOutput.Executor -> (ExecutorMetrics.register(_)),
+      MetricOutput.Driver -> (DriverMetrics.register(_))
     )
-  ) test(s"${place.inWords}: every metric, as a counter where it only grows, else as a gauge") {
+  ) test(s"${output.inWords}: every metric, as a counter where it only grows, else as a gauge") {
     val registry = registered(register)
-    val (counters, gauges) = Metrics.at(place).partition(_.grows)
+    val (counters, gauges) = Metrics.at(output).partition(_.grows)
     assert(registry.getCounters.keySet.asScala == counters.map(_.name).toSet)
     assert(registry.getGauges.keySet.asScala == gauges.map(_.name).toSet)
-    assert(registry.getMetrics.size == Metrics.at(place).size)
+    assert(registry.getMetrics.size == Metrics.at(output).size)
     registry.getGauges.values.asScala.foreach(g => assert(g.getValue.asInstanceOf[Long] >= 0L))
   }
 
-  test("every metric of a place that is read has a value there, in the order in which it is told") {
+  test("every metric of an output that is read has a value there, in the order in which it is told") {
     val lag = SnapshotLag(StoreKey(0L, "default"), ageBatches = 1L, changes = 2L, bytes = 3L)
     val store = StoreContent(lag, StateLoad(Array(1L, 2L), Array(3L, 4L), Array(5L, 6L)))
-    assert(Metrics.read(Place.Store, store).map(_._1) == Metrics.at(Place.Store))
-    assert(Metrics.read(Place.Store, store).map(_._2).sorted == Seq(1L, 2L, 3L, 3L, 7L, 11L))
-    val run = Metrics.read(Place.Run, RunActivity(1L, 2L, 3L, 4L))
-    assert(run.map(_._1) == Metrics.at(Place.Run) && run.map(_._2) == Seq(1L, 2L, 3L, 4L))
+    assert(Metrics.read(MetricOutput.Store, store).map(_._1) == Metrics.at(MetricOutput.Store))
+    assert(Metrics.read(MetricOutput.Store, store).map(_._2).sorted == Seq(1L, 2L, 3L, 3L, 7L, 11L))
+    val run = Metrics.read(MetricOutput.Run, RunActivity(1L, 2L, 3L, 4L))
+    assert(run.map(_._1) == Metrics.at(MetricOutput.Run) && run.map(_._2) == Seq(1L, 2L, 3L, 4L))
     val opened = new StoreTimings
     opened.foldNs = 7000000L
-    val task = Metrics.read(Place.Operator, StoreActivity(1L, opened, 2000000L, 3L, 4L)).toMap
-    assert(task.keySet == Metrics.at(Place.Operator).toSet)
+    val task = Metrics.read(MetricOutput.Operator, StoreActivity(1L, opened, 2000000L, 3L, 4L)).toMap
+    assert(task.keySet == Metrics.at(MetricOutput.Operator).toSet)
     assert(task(Metrics.FoldTime) == 7L && task(Metrics.CommitTime) == 2L && task(Metrics.InternalKeys) == 1L)
-    // Nothing can be on the list of such a place without what reads it.
-    assertDoesNotCompile("Metric(\"m\", MetricUnit.Count, grows = false, Seq(Place.Store), \"a metric\")")
-    assertCompiles("Metric(\"m\", MetricUnit.Count, grows = false, Seq(Place.Store(_.load.keys.sum)), \"a metric\")")
+    // Nothing can be on the list of such an output without what reads it.
+    assertDoesNotCompile("Metric(\"m\", MetricUnit.Count, grows = false, Seq(MetricOutput.Store), \"a metric\")")
+    assertCompiles("Metric(\"m\", MetricUnit.Count, grows = false, Seq(MetricOutput.Store(_.load.keys.sum)), \"a metric\")")
   }
 
   test("no metric is of the executor and of the driver: in local mode both are in one metrics system") {
-    assert(Metrics.all.forall(m => !(m.places(Place.Executor) && m.places(Place.Driver))))
-    assert(Metrics.all.forall(_.places.nonEmpty))
+    assert(Metrics.all.forall(m => !(m.outputs(MetricOutput.Executor) && m.outputs(MetricOutput.Driver))))
+    assert(Metrics.all.forall(_.outputs.nonEmpty))
   }
 
   test("short times add up") {

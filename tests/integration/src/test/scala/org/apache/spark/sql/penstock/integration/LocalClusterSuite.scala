@@ -16,7 +16,7 @@ import org.apache.spark.sql.{DataFrame, Dataset, Encoders, SparkSession}
 import org.apache.spark.{SparkContext, SparkEnv}
 
 import io.penstock.Penstock
-import io.penstock.metrics.{Metric, Metrics, Place}
+import io.penstock.metrics.{Metric, Metrics, MetricOutput}
 
 /**
  * Executors in processes of their own. The binding is random, so in every batch executors are given shards that they do
@@ -231,14 +231,14 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     val reports = application.sparkContext.parallelize(1 to 8, 8)
       .map(_ => (SparkEnv.get.executorId, PluginMetrics.here, Runtime.getRuntime.maxMemory)).collect()
     reports.foreach { case (_, metrics, heapBytes) =>
-      assert(metrics.keySet == Metrics.at(Place.Executor).map(_.name).toSet)
+      assert(metrics.keySet == Metrics.at(MetricOutput.Executor).map(_.name).toSet)
       assert(metrics(Metrics.StateMaxBytes.name) == heapBytes / 100 * 60)
     }
     reports.groupBy(_._1).valuesIterator.map(_.head._2).foreach { metrics =>
       assert(metrics(Metrics.ShardsHeld.name) > 64L && metrics(Metrics.StateBytes.name) > 64L * 512L, metrics)
       assert(metrics(Metrics.ShardsFolded.name) > 5L * 64L, metrics)
     }
-    assert(PluginMetrics.here.keySet == Metrics.at(Place.Driver).map(_.name).toSet)
+    assert(PluginMetrics.here.keySet == Metrics.at(MetricOutput.Driver).map(_.name).toSet)
   }
 
   private def withExecutorsLost(lose: SparkContext => Unit)(seed: Long, twoInputs: Boolean): Seq[Step] = {

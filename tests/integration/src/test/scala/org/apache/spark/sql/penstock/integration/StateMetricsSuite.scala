@@ -9,7 +9,7 @@ import org.apache.spark.sql.penstock.state.ShardStores
 import org.apache.spark.sql.streaming.StreamingQueryProgress
 import org.apache.spark.sql.{Encoders, Row}
 
-import io.penstock.metrics.{Metric, Metrics, Place}
+import io.penstock.metrics.{Metric, Metrics, MetricOutput}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Metrics of state in progress and in Spark's metrics system: the same names, and the same numbers. */
@@ -33,7 +33,7 @@ class StateMetricsSuite extends AnyFunSuite with PenstockApplication {
     ShardStores.dropAll()
     val session = application.newSession()
     val before = PluginMetrics.here
-    assert(before.keySet == (Metrics.at(Place.Executor) ++ Metrics.at(Place.Driver)).map(_.name).toSet)
+    assert(before.keySet == (Metrics.at(MetricOutput.Executor) ++ Metrics.at(MetricOutput.Driver)).map(_.name).toSet)
     val source = MemoryStream[Long](Encoders.scalaLong, session)
     val query = source.toDF().groupBy("value").agg(count(lit(1)).as("n")).writeStream
       .outputMode("update")
@@ -49,7 +49,7 @@ class StateMetricsSuite extends AnyFunSuite with PenstockApplication {
       assert(progress.size == batches)
       progress.foreach { p =>
         val names = p.stateOperators.head.customMetrics.keySet.asScala.filter(_.startsWith(Metrics.Prefix))
-        assert(names == Metrics.at(Place.Operator).map(_.name).toSet)
+        assert(names == Metrics.at(MetricOutput.Operator).map(_.name).toSet)
       }
 
       val sources = Seq(Metrics.ShardsInMemory, Metrics.ShardsFolded, Metrics.ShardsLoaded)
@@ -88,7 +88,7 @@ class StateMetricsSuite extends AnyFunSuite with PenstockApplication {
       }
 
       def ofRun(m: Metric): Seq[Long] = progress.map(p => report(p).getAs[Row]("state").getAs[Long](m.field))
-      Metrics.at(Place.Run).foreach { m =>
+      Metrics.at(MetricOutput.Run).foreach { m =>
         val values = ofRun(m)
         assert(values.head == 0L && values == values.sorted && values.last > 0L, s"${m.name}: $values")
         // What is done in the background may have gone on after the last batch's progress.

@@ -14,7 +14,7 @@ object PinnedKeys {
     val state = checkpoint.resolve("state")
     if (!Files.exists(state)) 0
     else new RoutingVersionLog(new StateDirectory(state.toString, new Configuration), 1).all.lastOption.fold(0)(
-      _.places.values.map(_.flatten.size).sum
+      _.pinSlots.values.map(_.flatten.size).sum
     )
   }
 }

@@ -1,7 +1,7 @@
 package io.penstock.routing
 
 /** Which executor each task should run on. */
-object Placement {
+object PreferredExecutors {
 
   /**
    * The executor that owns most of a task's state, within limits. Heaviest claims first, so what is left without a

@@ -3,7 +3,7 @@ package io.penstock.routing
 import org.scalacheck.{Gen, Prop}
 import org.scalatest.funsuite.AnyFunSuite
 
-class PlacementSuite extends AnyFunSuite with Checks {
+class PreferredExecutorsSuite extends AnyFunSuite with Checks {
   private val cases = for {
     rows <- anyRows
     tasks <- Gen.choose(1, 12)
@@ -14,7 +14,7 @@ class PlacementSuite extends AnyFunSuite with Checks {
 
   test("an executor is preferred for state that it has, by no more tasks than its share") {
     check(Prop.forAll(cases) { case (binding, rows, owners, most) =>
-      val preferred = Placement.byState(binding, rows, owners, most)
+      val preferred = PreferredExecutors.byState(binding, rows, owners, most)
       preferred.zipWithIndex.forall { case (p, t) => p.forall(e => binding.shardsOf(t).exists(owners(_) == e)) } &&
       preferred.flatten.groupBy(identity).values.forall(_.length <= most)
     })
@@ -24,13 +24,13 @@ class PlacementSuite extends AnyFunSuite with Checks {
     val binding = new Binding(3, Array(0, 0, 1, 1, 2))
     val owners = Array("a", "b", "a", "b", "a")
     val rows = Array[Long](10, 1, 5, 4, 3)
-    assert(Placement.byState(binding, rows, owners, 3).toSeq == Seq(Some("a"), Some("a"), Some("a")))
-    assert(Placement.byState(binding, rows, owners, 1).toSeq == Seq(Some("a"), Some("b"), None))
+    assert(PreferredExecutors.byState(binding, rows, owners, 3).toSeq == Seq(Some("a"), Some("a"), Some("a")))
+    assert(PreferredExecutors.byState(binding, rows, owners, 1).toSeq == Seq(Some("a"), Some("b"), None))
   }
 
   test("nothing is preferred where nothing is known") {
     val binding = new Binding(2, Array(0, 1, 0))
-    assert(Placement.byState(binding, new Array[Long](3), Array.empty, 1).forall(_.isEmpty))
-    assert(Placement.byState(binding, new Array[Long](3), Array(null, "x"), 1).toSeq == Seq(None, Some("x")))
+    assert(PreferredExecutors.byState(binding, new Array[Long](3), Array.empty, 1).forall(_.isEmpty))
+    assert(PreferredExecutors.byState(binding, new Array[Long](3), Array(null, "x"), 1).toSeq == Seq(None, Some("x")))
   }
 }
