@@ -35,16 +35,16 @@ class Counter(StatefulProcessor):
 
 
 def main(arguments: list[str]) -> None:
-    """Start a query in every lane, and let them take turns."""
+    """Start a query in every setup, and let them take turns."""
     spark = SparkSession.builder.getOrCreate()
     context = spark.sparkContext
     jvm: Any = context._jvm
     bench = jvm.io.penstock.benchmarks.PythonOverhead(spark._jsparkSession, arguments)
     try:
         for manager in bench.managers():
-            for lane in bench.lanes(OPERATOR, manager):
-                session = SparkSession(context, jsparkSession=lane.session(spark._jsparkSession))
-                numbers = DataFrame(bench.numbers(lane, session._jsparkSession), session)
+            for setup in bench.setups(OPERATOR, manager):
+                session = SparkSession(context, jsparkSession=setup.session(spark._jsparkSession))
+                numbers = DataFrame(bench.numbers(setup, session._jsparkSession), session)
                 counts = (
                     numbers.select(pmod(col("value"), lit(bench.keys())).alias("k"))
                     .groupBy("k")
@@ -53,11 +53,11 @@ def main(arguments: list[str]) -> None:
                 query = (
                     counts.writeStream.format("noop")
                     .outputMode("update")
-                    .options(**dict(lane.optionsForPython()))
-                    .option("checkpointLocation", lane.checkpoint().toString())
+                    .options(**dict(setup.optionsForPython()))
+                    .option("checkpointLocation", setup.checkpoint().toString())
                     .start()
                 )
-                bench.add(lane, query._jsq)
+                bench.add(setup, query._jsq)
             bench.compare()
     finally:
         bench.close()

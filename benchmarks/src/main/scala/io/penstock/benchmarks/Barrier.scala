@@ -21,11 +21,11 @@ object Barrier {
     )
     for (manager <- FileManager.named(args.text("file-manager", "local"))) {
       val starts = for (moving <- Seq(false, true); side <- sides if args.wants(side)) yield () => {
-        val lane = new Lane(side, manager, Map("hot" -> name(moving)), every = 1, Comparison.checkpoints(args))
+        val setup = new SideSetup(side, manager, Map("hot" -> name(moving)), every = 1, Comparison.checkpoints(args))
         val rows = args.int("rows", tasks * 5000)
-        val numbers = lane.numbers(lane.session(spark), rows, args.int("map-tasks", 8))
+        val numbers = setup.numbers(setup.session(spark), rows, args.int("map-tasks", 8))
         val zipf = Zipf(args.int("keys", 10000), 0.85, if (moving) rows.toLong else 0L)
-        lane.start(ServedKeys.of(numbers, zipf, RowCost(1.0), lane.gate, Shards), OutputMode.Update())
+        setup.start(ServedKeys.of(numbers, zipf, RowCost(1.0), setup.gate, Shards), OutputMode.Update())
       }
       Comparison.run(
         watch,

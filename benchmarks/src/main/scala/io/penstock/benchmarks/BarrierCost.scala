@@ -14,9 +14,9 @@ object BarrierCost {
     val (rows, keys) = (args.int("rows", 10000), args.int("keys", 10000))
     for (manager <- FileManager.named(args.text("file-manager", "local"))) {
       val starts = for (mapTasks <- Seq(2, 8); side <- sides if args.wants(side)) yield () => {
-        val lane =
-          new Lane(side, manager, Map("mapTasks" -> mapTasks.toString), every = 1, Comparison.checkpoints(args))
-        lane.start(spark, Operators.Aggregation, rows, keys, mapTasks)
+        val setup =
+          new SideSetup(side, manager, Map("mapTasks" -> mapTasks.toString), every = 1, Comparison.checkpoints(args))
+        setup.start(spark, Operators.Aggregation, rows, keys, mapTasks)
       }
       Comparison.run(watch, report, args, "barrier-cost", starts)
     }

@@ -22,9 +22,9 @@ object Busy {
     try
       for (manager <- FileManager.named(args.text("file-manager", "local"))) {
         val starts = for (side <- sides if args.wants(side)) yield () => {
-          val lane = new Lane(side, manager, Map.empty, every = 1, Comparison.checkpoints(args))
-          val numbers = lane.numbers(lane.session(spark), rows, Overhead.mapTasks(spark, args))
-          lane.start(ComputedKeys.of(numbers, keys, lane.gate, Shards), OutputMode.Update())
+          val setup = new SideSetup(side, manager, Map.empty, every = 1, Comparison.checkpoints(args))
+          val numbers = setup.numbers(setup.session(spark), rows, Overhead.mapTasks(spark, args))
+          setup.start(ComputedKeys.of(numbers, keys, setup.gate, Shards), OutputMode.Update())
         }
         Comparison.run(
           watch,

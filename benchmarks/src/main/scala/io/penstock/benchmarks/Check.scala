@@ -20,15 +20,15 @@ object Check {
       val cores = spark.sparkContext.defaultParallelism
       val (rows, keys) = (args.int("rows", 10000), args.int("keys", 10000))
       val side = Side.penstock("penstock", Shards, cores)
-      val lane = new Lane(side, manager, Map.empty, every = 1, Comparison.checkpoints(args))
-      val start = () => lane.start(spark, Operators.Aggregation, rows, keys, cores)
+      val setup = new SideSetup(side, manager, Map.empty, every = 1, Comparison.checkpoints(args))
+      val start = () => setup.start(spark, Operators.Aggregation, rows, keys, cores)
       Comparison.run(
         watch,
         report,
         args,
         "check",
         Seq(start),
-        (_, batch) => Map("accesses" -> 2L * rows, "checkedBytes" -> checkedBytes(lane.checkpoint, batch))
+        (_, batch) => Map("accesses" -> 2L * rows, "checkedBytes" -> checkedBytes(setup.checkpoint, batch))
       )
     }
     calls(report)

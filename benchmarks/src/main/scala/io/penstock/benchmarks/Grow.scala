@@ -22,18 +22,18 @@ object Grow {
     val sides = Seq(Side.hdfs(Few).copy(name = "plain"), Side.penstock("penstock", Shards, Few))
     spark.stop()
     for (manager <- FileManager.named(args.text("file-manager", "local"))) {
-      val lanes = sides
+      val setups = sides
         .filter(args.wants)
-        .map(new Lane(_, manager, Map.empty, every = 1, Comparison.checkpoints(args)))
+        .map(new SideSetup(_, manager, Map.empty, every = 1, Comparison.checkpoints(args)))
       for (cores <- Seq(Few, Many)) {
         val application = SparkSession.builder().master(s"local[$cores]").getOrCreate()
         application.sparkContext.addSparkListener(watch)
-        def start(lane: Lane): Contender = {
-          val numbers = lane.numbers(lane.session(application), rows, args.int("map-tasks", Few))
-          val frame = ServedKeys.of(numbers, keys, RowCost(1.0), lane.gate, Shards)
-          lane.start(frame, OutputMode.Update(), Gate.batches(lane.gate))
+        def start(setup: SideSetup): Contender = {
+          val numbers = setup.numbers(setup.session(application), rows, args.int("map-tasks", Few))
+          val frame = ServedKeys.of(numbers, keys, RowCost(1.0), setup.gate, Shards)
+          setup.start(frame, OutputMode.Update(), Gate.batches(setup.gate))
         }
-        try take(lanes.map(start), cores, watch, report, args)
+        try take(setups.map(start), cores, watch, report, args)
         finally application.stop()
       }
     }

@@ -25,10 +25,10 @@ object HotKey {
         (hot, neighbour) <- Seq("alone" -> 0.0, "crowded" -> NeighbourShare)
         (side, every) <- sides if args.wants(side)
       } yield () => {
-        val lane = new Lane(side, manager, Map("hot" -> hot), every, Comparison.checkpoints(args))
-        val numbers = lane.numbers(lane.session(spark), rows, args.int("map-tasks", 8))
+        val setup = new SideSetup(side, manager, Map("hot" -> hot), every, Comparison.checkpoints(args))
+        val numbers = setup.numbers(setup.session(spark), rows, args.int("map-tasks", 8))
         val hotKeys = HotKeys(keys, rows.toLong, HotShare / tasks, neighbour / tasks, Shards)
-        lane.start(ServedKeys.of(numbers, hotKeys, RowCost(1.0), lane.gate, Shards), OutputMode.Update())
+        setup.start(ServedKeys.of(numbers, hotKeys, RowCost(1.0), setup.gate, Shards), OutputMode.Update())
       }
       Comparison.run(watch, report, args, "hotkey", starts, (_, batch) => sinceChange(batch))
     }

@@ -26,9 +26,9 @@ object JoinExecutor {
       Files.createFile(Paths.get(args.required("signals"), "ready"))
       val before = executors.await(Few)
       val contenders = for (side <- sides if args.wants(side)) yield {
-        val lane = new Lane(side, manager, Map.empty, every = 1, Comparison.checkpoints(args))
-        val numbers = lane.numbers(lane.session(spark), args.int("rows", Few * 2048), Few)
-        lane.start(ServedKeys.of(numbers, keys, RowCost(1.0), lane.gate, Shards), OutputMode.Update())
+        val setup = new SideSetup(side, manager, Map.empty, every = 1, Comparison.checkpoints(args))
+        val numbers = setup.numbers(setup.session(spark), args.int("rows", Few * 2048), Few)
+        setup.start(ServedKeys.of(numbers, keys, RowCost(1.0), setup.gate, Shards), OutputMode.Update())
       }
       try {
         (0 until args.int("warm-up", 6)).foreach(_ => contenders.foreach(_.step(watch)))

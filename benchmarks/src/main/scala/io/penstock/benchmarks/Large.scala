@@ -13,9 +13,9 @@ object Large {
     val many = args.int("keys", 20000000)
     for (manager <- FileManager.named(args.text("file-manager", "local"))) {
       val starts = for (side <- LoadedKeys.sides(Shards, cores, args); keys <- Seq(Few, many)) yield () => {
-        val lane = new Lane(side, manager, Map("keys" -> keys.toString), every = 1, Comparison.checkpoints(args))
-        val numbers = lane.numbers(lane.session(spark), LoadedKeys.sizes(keys, args.int("rows", 1000)), cores)
-        val contender = lane.start(numbers.groupBy(LoadedKeys.key(keys).as("k")).count(), OutputMode.Update())
+        val setup = new SideSetup(side, manager, Map("keys" -> keys.toString), every = 1, Comparison.checkpoints(args))
+        val numbers = setup.numbers(setup.session(spark), LoadedKeys.sizes(keys, args.int("rows", 1000)), cores)
+        val contender = setup.start(numbers.groupBy(LoadedKeys.key(keys).as("k")).count(), OutputMode.Update())
         LoadedKeys.load(contender, watch)
         contender
       }

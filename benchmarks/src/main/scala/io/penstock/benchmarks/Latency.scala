@@ -32,11 +32,11 @@ object Latency {
       manager <- FileManager.named(args.text("file-manager", "local"))
       of <- Skew.cases if wanted.matches(of.name)
     } {
-      def lane(side: Side) = new Lane(side, manager, of.label, every = 1, Comparison.checkpoints(args))
+      def setup(side: Side) = new SideSetup(side, manager, of.label, every = 1, Comparison.checkpoints(args))
       val run = new Run(spark, args, watch, of, tasks)
-      val rate = run.saturation(lane(plain))
+      val rate = run.saturation(setup(plain))
       for (side <- sides if args.wants(side)) {
-        val own = lane(side)
+        val own = setup(side)
         val label = of.label ++ Map("manager" -> manager.name, "side" -> side.name, "rate" -> rate.round.toString)
         report.line(label + ("bench" -> "latency"), run.latencies(own, rate).map(ms => Map("latencyMs" -> ms)))
       }
@@ -47,11 +47,11 @@ object Latency {
     private val zipf = of.zipf(args.int("keys", 10000), tasks)
 
     /** Rows in a second that a side can carry at most. */
-    def saturation(lane: Lane): Double = {
+    def saturation(setup: SideSetup): Double = {
       val rows = args.int("rows", tasks * 15000)
-      val numbers = lane.numbers(lane.session(spark), rows, MapTasks)
+      val numbers = setup.numbers(setup.session(spark), rows, MapTasks)
       val contender =
-        lane.start(ServedKeys.of(numbers, zipf, RowCost(of.spread), lane.gate, Shards), OutputMode.Update())
+        setup.start(ServedKeys.of(numbers, zipf, RowCost(of.spread), setup.gate, Shards), OutputMode.Update())
       try {
         val (warmUp, rounds) = (args.int("warm-up", 1), args.int("rounds", 3))
         val samples = Seq.fill(warmUp + rounds)(contender.step(watch)).drop(warmUp)
@@ -60,19 +60,19 @@ object Latency {
     }
 
     /** From the arrival of rows to the end of their batch, in ms. */
-    def latencies(lane: Lane, rate: Double): Seq[Double] = {
-      val session = lane.session(spark)
+    def latencies(setup: SideSetup, rate: Double): Seq[Double] = {
+      val session = setup.session(spark)
       // The first batch is looked at when all are over.
       session.conf.set("spark.sql.streaming.minBatchesToRetain", "100000")
-      val numbers = lane.arriving(session, MapTasks)
-      val query = lane.query(ServedKeys.of(numbers, zipf, RowCost(of.spread), lane.gate, Shards), OutputMode.Update())
+      val numbers = setup.arriving(session, MapTasks)
+      val query = setup.query(ServedKeys.of(numbers, zipf, RowCost(of.spread), setup.gate, Shards), OutputMode.Update())
       try {
-        val arrivals = Arrivals.start(lane.gate, rate, (rate * args.int("seconds", 180)).toLong)
+        val arrivals = Arrivals.start(setup.gate, rate, (rate * args.int("seconds", 180)).toLong)
         awaitAll(query, arrivals.rows)
         val batches = query.recentProgress.toSeq.filter(_.numInputRows > 0)
         batches.foreach { progress =>
           val stage = watch.of(query.id.toString, progress.batchId).filter(_.readsShuffle).last
-          Evidence.check(lane.side, lane.checkpoint, progress, stage)
+          Evidence.check(setup.side, setup.checkpoint, progress, stage)
         }
         val told = (rate * WarmUpSeconds).toLong
         for {

@@ -11,7 +11,7 @@ object Observe {
     val cores = spark.sparkContext.defaultParallelism
     for (manager <- FileManager.named(args.text("file-manager", "local"))) {
       val starts = for (side <- Seq("off", "observe").map(Side.inMode(_, cores)) if args.wants(side)) yield () =>
-        new Lane(side, manager, Map.empty, every = 1, Comparison.checkpoints(args))
+        new SideSetup(side, manager, Map.empty, every = 1, Comparison.checkpoints(args))
           .start(spark, Operators.Aggregation, Overhead.rows(args), Overhead.keys(args), Overhead.mapTasks(spark, args))
       Comparison.run(watch, report, args, "observe", starts)
     }

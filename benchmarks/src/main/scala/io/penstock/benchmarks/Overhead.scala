@@ -13,8 +13,8 @@ object Overhead {
     val operator = Operators.named(args.text("op", Operators.Aggregation.name))
     val many = operator == Operators.Aggregation
     for (manager <- FileManager.named(args.text("file-manager", "both"))) {
-      val starts = lanes(spark, args, manager, operator.name, operator.rocksDbOnly, many).map { lane => () =>
-        lane.start(spark, operator, rows(args), keys(args), mapTasks(spark, args))
+      val starts = setups(spark, args, manager, operator.name, operator.rocksDbOnly, many).map { setup => () =>
+        setup.start(spark, operator, rows(args), keys(args), mapTasks(spark, args))
       }
       Comparison.run(watch, report, args, "overhead", starts)
     }
@@ -25,21 +25,21 @@ object Overhead {
   def mapTasks(spark: SparkSession, args: Arguments): Int = args.int("map-tasks", spark.sparkContext.defaultParallelism)
 
   /**
-   * The lanes of one operator: Penstock, plain Spark with a partition per core and, where wanted, plain Spark with 200.
+   * The setups of one operator: Penstock, plain Spark with a partition per core and, where wanted, plain Spark with 200.
    *
    * @param rocksDbOnly
    *   plain Spark runs the operator with the RocksDB provider only
    * @param many
    *   whether to compare with 200 partitions as well
    */
-  def lanes(
+  def setups(
       spark: SparkSession,
       args: Arguments,
       manager: FileManager,
       operator: String,
       rocksDbOnly: Boolean,
       many: Boolean
-  ): Seq[Lane] = {
+  ): Seq[SideSetup] = {
     val cores = spark.sparkContext.defaultParallelism
     def stock(n: Int) = if (rocksDbOnly) Seq(Side.rocksdb(n), Side.rocksdbChangelog(n)) else Side.stock(n)
     val few = Side.penstock("penstock", Shards, cores) +: stock(cores)
@@ -47,7 +47,7 @@ object Overhead {
     for (side <- few ++ slow if args.wants(side)) yield {
       // A batch with 200 partitions takes as long as ten with two: fewer of them are enough.
       val every = if (slow.contains(side)) args.int("slow-every", 9) else 1
-      new Lane(side, manager, Map("operator" -> operator), every, Comparison.checkpoints(args))
+      new SideSetup(side, manager, Map("operator" -> operator), every, Comparison.checkpoints(args))
     }
   }
 }

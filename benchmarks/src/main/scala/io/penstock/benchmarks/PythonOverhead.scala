@@ -25,9 +25,9 @@ final class PythonOverhead(spark: SparkSession, arguments: java.util.List[String
   /** Names of the file managers to compare with, one after the other. */
   def managers: java.util.List[String] = FileManager.named(args.text("file-manager", "both")).map(_.name).asJava
 
-  /** The lanes to start a query in, of an operator that plain Spark runs with the RocksDB provider only. */
-  def lanes(operator: String, manager: String): java.util.List[Lane] =
-    FileManager.named(manager).flatMap(Overhead.lanes(
+  /** The setups to start a query in, of an operator that plain Spark runs with the RocksDB provider only. */
+  def setups(operator: String, manager: String): java.util.List[SideSetup] =
+    FileManager.named(manager).flatMap(Overhead.setups(
       spark,
       args,
       _,
@@ -36,15 +36,15 @@ final class PythonOverhead(spark: SparkSession, arguments: java.util.List[String
       many = false
     )).asJava
 
-  /** The numbers of a lane, in a session of the lane. */
-  def numbers(lane: Lane, session: SparkSession): DataFrame =
-    lane.numbers(session, Overhead.rows(args), Overhead.mapTasks(spark, args))
+  /** The numbers of a setup, in a session of the setup. */
+  def numbers(setup: SideSetup, session: SparkSession): DataFrame =
+    setup.numbers(session, Overhead.rows(args), Overhead.mapTasks(spark, args))
 
   /** How many different keys there are. */
   def keys: Int = Overhead.keys(args)
 
-  /** The query that was started in a lane takes part in the next comparison. */
-  def add(lane: Lane, query: StreamingQuery): Unit = { contenders += lane.contender(query); () }
+  /** The query that was started in a setup takes part in the next comparison. */
+  def add(setup: SideSetup, query: StreamingQuery): Unit = { contenders += setup.contender(query); () }
 
   /** Compares the queries that were added since the last comparison, and stops them. */
   def compare(): Unit = {

@@ -24,13 +24,13 @@ object Recover {
     val keys = args.int("keys", 5000000)
     for (manager <- FileManager.named(args.text("file-manager", "local"))) {
       val queries = LoadedKeys.sides(Shards, cores, args).map { side =>
-        val lane = new Lane(side, manager, Map("keys" -> keys.toString), every = 1, Comparison.checkpoints(args))
-        val counts = lane
-          .numbers(lane.session(spark), LoadedKeys.sizes(keys, args.int("rows", 1000)), cores)
+        val setup = new SideSetup(side, manager, Map("keys" -> keys.toString), every = 1, Comparison.checkpoints(args))
+        val counts = setup
+          .numbers(setup.session(spark), LoadedKeys.sizes(keys, args.int("rows", 1000)), cores)
           // No store can make these smaller than they are.
           .groupBy(substring(sha2(LoadedKeys.key(keys).cast("string").cast("binary"), 512), 1, KeyBytes).as("k"))
           .count()
-        def start(batch: Long): Contender = lane.start(counts, OutputMode.Update(), batch)
+        def start(batch: Long): Contender = setup.start(counts, OutputMode.Update(), batch)
         val loading = start(0L)
         val next = LoadedKeys.load(loading, watch, Changes)
         // Plain Spark's providers write their snapshots in the background.

@@ -18,9 +18,9 @@ object Rescale {
   def run(spark: SparkSession, args: Arguments, watch: StageWatch, report: Report): Unit =
     for (manager <- FileManager.named(args.text("file-manager", "local"))) {
       val side = Side.penstock("penstock", Shards, Few, Map("penstock.tasks" -> Few.toString))
-      val lane = new Lane(side, manager, Map.empty, every = 1, Comparison.checkpoints(args))
+      val setup = new SideSetup(side, manager, Map.empty, every = 1, Comparison.checkpoints(args))
       val (rows, keys) = (args.int("rows", 500000), args.int("keys", 500000))
-      val contender = lane.start(spark, Operators.Aggregation, rows, keys, Few)
+      val contender = setup.start(spark, Operators.Aggregation, rows, keys, Few)
       val samples = Map(Few -> mutable.ArrayBuffer[(Sample, Int)](), Many -> mutable.ArrayBuffer[(Sample, Int)]())
       val warmUp = args.int("warm-up", 60)
       try

@@ -28,11 +28,11 @@ object Sidecars {
       Files.createFile(Paths.get(args.required("signals"), "ready"))
       executors.await(Two): Unit
       idle(Paths.get(args.required("signals")))
-      val lane = new Lane(side, manager, Map.empty, every = 1, Comparison.checkpoints(args))
+      val setup = new SideSetup(side, manager, Map.empty, every = 1, Comparison.checkpoints(args))
       val rows = args.int("rows", Two * 1024)
-      val numbers = lane.numbers(lane.session(spark), rows, Two)
+      val numbers = setup.numbers(setup.session(spark), rows, Two)
       val keys = EvenKeys(Shards, KeysOfShard)
-      val query = lane.start(ServedKeys.of(numbers, keys, RowCost(1.0), lane.gate, Shards), OutputMode.Update())
+      val query = setup.start(ServedKeys.of(numbers, keys, RowCost(1.0), setup.gate, Shards), OutputMode.Update())
       try {
         (0 until args.int("warm-up", 20)).foreach(_ => query.step(watch))
         // A sidecar that was killed often is started again later each time: killed batches come last.

@@ -57,10 +57,10 @@ object Skew {
     } yield (manager, of)
     for (((manager, of), number) <- taken.zipWithIndex) {
       val starts = sides(tasks).filter(args.wants).map { side => () =>
-        val lane = new Lane(side, manager, of.label, every = 1, Comparison.checkpoints(args))
-        val numbers = lane.numbers(lane.session(spark), rows, args.int("map-tasks", 8))
+        val setup = new SideSetup(side, manager, of.label, every = 1, Comparison.checkpoints(args))
+        val numbers = setup.numbers(setup.session(spark), rows, args.int("map-tasks", 8))
         val zipf = of.zipf(args.int("keys", 10000), tasks)
-        lane.start(ServedKeys.of(numbers, zipf, RowCost(of.spread), lane.gate, Shards), OutputMode.Update())
+        setup.start(ServedKeys.of(numbers, zipf, RowCost(of.spread), setup.gate, Shards), OutputMode.Update())
       }
       Comparison.run(watch, report, args, "skew", starts, (c, batch) => work(c.gate, batch), number == 0)
     }

@@ -2,7 +2,7 @@ package io.penstock.benchmarks
 
 import java.nio.file.Files
 
-import org.apache.spark.sql.penstock.benchmarks.{StoreLane, StoreLanes, StoreShape}
+import org.apache.spark.sql.penstock.benchmarks.{StoreSetup, StoreSetups, StoreShape}
 import org.apache.spark.sql.{SparkSession, classic}
 
 import io.penstock.benchmarks.store.StoreBenchmark
@@ -23,11 +23,11 @@ object Store {
       Side.rocksdbChangelog(1),
       Side.rocksdbWithoutCount(1)
     ).filter(args.wants)
-    measure(spark, args, report, sides, StoreShape.Whole, Seq(StoreLanes.Keys), "get|put|remove")
-    measure(spark, args, report, sides, StoreShape.Prefixed, Seq(StoreLanes.Keys), "prefixScan")
+    measure(spark, args, report, sides, StoreShape.Whole, Seq(StoreSetups.Keys), "get|put|remove")
+    measure(spark, args, report, sides, StoreShape.Prefixed, Seq(StoreSetups.Keys), "prefixScan")
     // The HDFS-backed provider has no order.
-    measure(spark, args, report, sides.filter(_ != hdfs), StoreShape.Ordered, Seq(StoreLanes.Keys), "rangeScan")
-    measure(spark, args, report, sides, StoreShape.Whole, Seq(Few, StoreLanes.Keys), "commit")
+    measure(spark, args, report, sides.filter(_ != hdfs), StoreShape.Ordered, Seq(StoreSetups.Keys), "rangeScan")
+    measure(spark, args, report, sides, StoreShape.Whole, Seq(Few, StoreSetups.Keys), "commit")
   }
 
   private def measure(
@@ -41,10 +41,10 @@ object Store {
   ): Unit = {
     val names = for (side <- sides; keys <- sizes) yield {
       val directory = Files.createTempDirectory(Comparison.checkpoints(args), s"${side.name}-")
-      val lane = new StoreLane(spark.asInstanceOf[classic.SparkSession], side, shape, keys, directory)
-      val name = StoreLanes.nameOf(side.name, shape, keys)
-      StoreLanes.add(name, lane)
-      if (calls == "commit") reportMemory(report, side, keys, lane)
+      val setup = new StoreSetup(spark.asInstanceOf[classic.SparkSession], side, shape, keys, directory)
+      val name = StoreSetups.nameOf(side.name, shape, keys)
+      StoreSetups.add(name, setup)
+      if (calls == "commit") reportMemory(report, side, keys, setup)
       name
     }
     def options(common: ChainedOptionsBuilder) = common
@@ -56,18 +56,18 @@ object Store {
       .measurementIterations(args.int("rounds", 12))
       .timeout(TimeValue.minutes(10))
     try Calls.measure(report, classOf[StoreBenchmark], calls)(options)(label)
-    finally names.foreach(StoreLanes.remove)
+    finally names.foreach(StoreSetups.remove)
   }
 
   private def label(result: RunResult): Map[String, String] = {
     val params = result.getParams
-    val keys = Option(params.getParam("keys")).filter(_ != "0").getOrElse(StoreLanes.Keys.toString)
+    val keys = Option(params.getParam("keys")).filter(_ != "0").getOrElse(StoreSetups.Keys.toString)
     Map("bench" -> "store", "keys" -> keys, "side" -> params.getParam("side"))
   }
 
   /** Bytes of an entry beyond its key and its value. */
-  private def reportMemory(report: Report, side: Side, keys: Int, lane: StoreLane): Unit = {
-    val beyond = lane.memoryBytes.toDouble / keys - StoreShape.EntryBytes
+  private def reportMemory(report: Report, side: Side, keys: Int, setup: StoreSetup): Unit = {
+    val beyond = setup.memoryBytes.toDouble / keys - StoreShape.EntryBytes
     val label = Map("bench" -> "store", "call" -> "memory", "keys" -> keys.toString, "side" -> side.name)
     report.line(label, Seq(Map("bytes" -> beyond)))
   }

@@ -17,9 +17,9 @@ object Uniform {
     val sides = Seq(Side.hdfs(tasks).copy(name = "off"), Side.penstock("on", Shards, tasks))
     for (manager <- FileManager.named(args.text("file-manager", "local"))) {
       val starts = for (side <- sides if args.wants(side)) yield () => {
-        val lane = new Lane(side, manager, Map.empty, every = 1, Comparison.checkpoints(args))
-        val numbers = lane.numbers(lane.session(spark), rows, args.int("map-tasks", 8))
-        lane.start(ServedKeys.of(numbers, keys, RowCost(1.0), lane.gate, Shards), OutputMode.Update())
+        val setup = new SideSetup(side, manager, Map.empty, every = 1, Comparison.checkpoints(args))
+        val numbers = setup.numbers(setup.session(spark), rows, args.int("map-tasks", 8))
+        setup.start(ServedKeys.of(numbers, keys, RowCost(1.0), setup.gate, Shards), OutputMode.Update())
       }
       Comparison.run(
         watch,

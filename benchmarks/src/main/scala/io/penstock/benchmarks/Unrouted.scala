@@ -36,10 +36,10 @@ object Unrouted {
       plan: String,
       side: Side
   ): Contender = {
-    val lane = new Lane(side, manager, Map("plan" -> plan), every = 1, Comparison.checkpoints(args))
-    val session = lane.session(spark)
+    val setup = new SideSetup(side, manager, Map("plan" -> plan), every = 1, Comparison.checkpoints(args))
+    val session = setup.session(spark)
     session.conf.set(ForeignNodes.Key, plan)
-    val numbers = lane.numbers(session, Overhead.rows(args), Overhead.mapTasks(spark, args))
+    val numbers = setup.numbers(session, Overhead.rows(args), Overhead.mapTasks(spark, args))
     def counts = Operators.Aggregation.over(numbers, Overhead.rows(args), Overhead.keys(args))
     val frame = plan match {
       case CachedTable => joined(counts, side.statePartitions, Overhead.keys(args))
@@ -47,7 +47,7 @@ object Unrouted {
         Operators.Dedup.over(numbers, Overhead.rows(args), Overhead.keys(args)).groupBy("k", "ts").count()
       case _ => counts
     }
-    lane.start(frame, Operators.Aggregation.mode)
+    setup.start(frame, Operators.Aggregation.mode)
   }
 
   /** With a table that is divided as the state is, so that the join needs no exchange. */

@@ -2,8 +2,8 @@ package io.penstock.benchmarks.store;
 
 import java.util.concurrent.TimeUnit;
 
-import org.apache.spark.sql.penstock.benchmarks.StoreLane;
-import org.apache.spark.sql.penstock.benchmarks.StoreLanes;
+import org.apache.spark.sql.penstock.benchmarks.StoreSetup;
+import org.apache.spark.sql.penstock.benchmarks.StoreSetups;
 import org.apache.spark.sql.penstock.benchmarks.StoreShape;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
@@ -35,18 +35,18 @@ public class StoreBenchmark {
     @Param({"none"})
     public String side;
 
-    StoreLane lane;
+    StoreSetup setup;
 
     /** How its keys are found. */
     abstract StoreShape shape();
 
     int size() {
-      return StoreLanes.Keys();
+      return StoreSetups.Keys();
     }
 
     @Setup(Level.Trial)
     public void find() {
-      lane = StoreLanes.named(StoreLanes.nameOf(side, shape(), size()));
+      setup = StoreSetups.named(StoreSetups.nameOf(side, shape(), size()));
       prepare();
     }
 
@@ -58,12 +58,12 @@ public class StoreBenchmark {
   public abstract static class Read extends Found {
     @Override
     void prepare() {
-      lane.open();
+      setup.open();
     }
 
     @TearDown(Level.Trial)
     public void end() {
-      lane.close();
+      setup.close();
     }
   }
 
@@ -71,7 +71,7 @@ public class StoreBenchmark {
   public abstract static class Written extends Found {
     @Setup(Level.Invocation)
     public void begin() {
-      lane.open();
+      setup.open();
       change();
     }
 
@@ -80,7 +80,7 @@ public class StoreBenchmark {
 
     @TearDown(Level.Invocation)
     public void end() {
-      lane.close();
+      setup.close();
     }
   }
 
@@ -134,7 +134,7 @@ public class StoreBenchmark {
     @Override
     void change() {
       for (int i = 0; i < CHANGES_OF_A_COMMIT; i++) {
-        lane.put(i);
+        setup.put(i);
       }
     }
   }
@@ -143,7 +143,7 @@ public class StoreBenchmark {
   @OperationsPerInvocation(CALLS)
   public void get(Whole store, Blackhole hole) {
     for (int i = 0; i < CALLS; i++) {
-      hole.consume(store.lane.get(i));
+      hole.consume(store.setup.get(i));
     }
   }
 
@@ -151,7 +151,7 @@ public class StoreBenchmark {
   @OperationsPerInvocation(CALLS)
   public void put(WholeWritten store) {
     for (int i = 0; i < CALLS; i++) {
-      store.lane.put(i);
+      store.setup.put(i);
     }
   }
 
@@ -159,7 +159,7 @@ public class StoreBenchmark {
   @OperationsPerInvocation(CALLS)
   public void remove(WholeWritten store) {
     for (int i = 0; i < CALLS; i++) {
-      store.lane.remove(i);
+      store.setup.remove(i);
     }
   }
 
@@ -168,7 +168,7 @@ public class StoreBenchmark {
   @OperationsPerInvocation(SCANS)
   public void prefixScan(Prefixed store, Blackhole hole) {
     for (int i = 0; i < SCANS; i++) {
-      hole.consume(store.lane.scanPrefix(i));
+      hole.consume(store.setup.scanPrefix(i));
     }
   }
 
@@ -177,14 +177,14 @@ public class StoreBenchmark {
   @OperationsPerInvocation(SCANS)
   public void rangeScan(Ordered store, Blackhole hole) {
     for (int i = 0; i < SCANS; i++) {
-      hole.consume(store.lane.scanRange(i));
+      hole.consume(store.setup.scanRange(i));
     }
   }
 
   /** From the commit of 1,000 changes to the next version, open. */
   @Benchmark
   public void commit(Changed store) {
-    store.lane.commit();
-    store.lane.open();
+    store.setup.commit();
+    store.setup.open();
   }
 }

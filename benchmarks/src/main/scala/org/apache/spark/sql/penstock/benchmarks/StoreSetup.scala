@@ -22,7 +22,7 @@ import io.penstock.benchmarks.{LoadedKeys, Side}
  * @param compresses
  *   whether values are mostly zeros
  */
-final class StoreLane(
+final class StoreSetup(
     spark: classic.SparkSession,
     side: Side,
     shape: StoreShape,
@@ -113,17 +113,17 @@ final class StoreLane(
   /** Reads all entries of a prefix and returns the sum of a field of theirs. */
   def scanPrefix(i: Int): Long = {
     keyOf(i)
-    val prefix = StoreLane.prefix
+    val prefix = StoreSetup.prefix
     prefix.setLong(0, key.getLong(0))
     sum(store.prefixScan(prefix, StateStore.DEFAULT_COL_FAMILY_NAME), StoreShape.KeysOfPrefix)
   }
 
   /** Reads a hundred entries from a key on and returns the sum of a field of theirs. */
   def scanRange(i: Int): Long = {
-    val from = math.min(keyOf(i).getLong(0), keys.toLong - StoreLane.KeysOfRange)
+    val from = math.min(keyOf(i).getLong(0), keys.toLong - StoreSetup.KeysOfRange)
     shape.fill(key, from)
-    shape.fill(bound, from + StoreLane.KeysOfRange)
-    sum(store.rangeScan(Some(key), Some(bound), StateStore.DEFAULT_COL_FAMILY_NAME), StoreLane.KeysOfRange)
+    shape.fill(bound, from + StoreSetup.KeysOfRange)
+    sum(store.rangeScan(Some(key), Some(bound), StateStore.DEFAULT_COL_FAMILY_NAME), StoreSetup.KeysOfRange)
   }
 
   /** What the provider says that its store takes, in bytes. */
@@ -172,7 +172,7 @@ final class StoreLane(
     (0 until keys).foreach { i =>
       shape.fill(key, i.toLong)
       value.setLong(1, i.toLong)
-      if (!compresses) (2 until value.numFields).foreach(value.setLong(_, StoreLane.random.nextLong()))
+      if (!compresses) (2 until value.numFields).foreach(value.setLong(_, StoreSetup.random.nextLong()))
       store.put(key, value, StateStore.DEFAULT_COL_FAMILY_NAME)
     }
     commit()
@@ -189,7 +189,7 @@ final class StoreLane(
   }
 }
 
-object StoreLane {
+object StoreSetup {
   private val KeysOfRange = 100
   private val random = new Random(1)
 

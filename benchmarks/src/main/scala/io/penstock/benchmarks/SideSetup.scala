@@ -19,7 +19,7 @@ import io.penstock.benchmarks.work.Operator
  * @param every
  *   the side takes part in one round out of `every`
  */
-final class Lane(
+final class SideSetup(
     val side: Side,
     manager: FileManager,
     label: Map[String, String],
@@ -30,7 +30,7 @@ final class Lane(
   val checkpoint: Path = Files.createTempDirectory(checkpoints, s"${side.name}-")
 
   /** Settings of the side's session. */
-  val settings: Map[String, String] = Lane.common ++ manager.settings ++ side.settings
+  val settings: Map[String, String] = SideSetup.common ++ manager.settings ++ side.settings
 
   /** A session that differs from `spark` by the side's settings only. */
   def session(spark: SparkSession): SparkSession = {
@@ -82,7 +82,7 @@ final class Lane(
   def start(spark: SparkSession, operator: Operator, rows: Int, keys: Int, mapTasks: Int): Contender =
     start(operator.over(numbers(session(spark), rows, mapTasks), rows, keys), operator.mode)
 
-  /** The contender of a query that was started elsewhere with this lane's settings, gate and checkpoint. */
+  /** The contender of a query that was started elsewhere with this setup's settings, gate and checkpoint. */
   def contender(query: StreamingQuery, batch: Long = 0L): Contender =
     new Contender(
       side,
@@ -98,7 +98,7 @@ final class Lane(
   def optionsForPython: java.util.Map[String, String] = side.options.asJava
 }
 
-object Lane {
+object SideSetup {
 
   /** Idle queries poll rarely, a batch without data never runs between two turns, and all batches are told. */
   private val common = Map(
