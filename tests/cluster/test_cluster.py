@@ -11,7 +11,7 @@ from namespaces import can_be_made, namespaces
 from standalone import Application, Standalone, kill, processes
 
 pytestmark = pytest.mark.skipif(bool(can_be_made()), reason=can_be_made())
-SIDECAR, EXECUTOR = "-m penstock.courier", "CoarseGrainedExecutorBackend"
+SIDECAR, EXECUTOR = "-m penstock.sidecars.transfer", "CoarseGrainedExecutorBackend"
 TRAVELLED, LOADED = "penstockShardsTravelled", "penstockShardsLoaded"
 IN_MEMORY, FOLDED = "penstockShardsInMemory", "penstockShardsFolded"
 KILLS_S = 20 if os.environ.get("PENSTOCK_TEST_BRIEF") else 300

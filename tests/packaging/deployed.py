@@ -21,7 +21,7 @@ def sidecars(_):
     found = 0
     for line in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            found += b"penstock.courier" in line.read_bytes()
+            found += b"penstock.sidecars.transfer" in line.read_bytes()
         except OSError:
             continue
     return [found]
@@ -37,7 +37,7 @@ def private(folder):
         except OSError:
             continue
         # Spark gives it to executors in their environment, which is their user's alone.
-        shown += any(s in said for s in secrets) and (file.name == "cmdline" or b"penstock.courier" in said)
+        shown += any(s in said for s in secrets) and (file.name == "cmdline" or b"penstock.sidecars.transfer" in said)
     modes = {path.name: oct(path.stat().st_mode & 0o777) for path in (Path(folder), *Path(folder).glob("*.conf"))}
     return {"modes": modes, "secrets": len(secrets), "shown": shown}
 

@@ -32,9 +32,9 @@ def status(query: StreamingQuery) -> dict[str, Any]:
     -------
     dict
         Number of the ``batch``; ``exception``, what the query failed with, or None; and the fields of
-        ``docs/progress.md``: mode, routingVersion, shards, regions with tasks, balance, heavy keys, pinned keys and decision,
-        stores, state. Where Penstock leaves the query alone, or has nothing to tell yet, ``reason`` says why; ``batch``
-        is None then if no batch has ended.
+        ``docs/progress.md``: mode, routingVersion, shards, regions with tasks, balance, heavy keys, pinned keys and
+        decision, stores, state. Where Penstock leaves the query alone, or has nothing to tell yet, ``reason`` says why;
+        ``batch`` is None then if no batch has ended.
 
     Raises
     ------

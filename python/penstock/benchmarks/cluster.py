@@ -14,7 +14,7 @@ from pathlib import Path
 from penstock.api.errors import PenstockError
 from penstock.benchmarks import launch
 
-SIDECAR = "penstock.courier"
+SIDECAR = "penstock.sidecars.transfer"
 HOST = "127.0.0.1"
 EXECUTOR_MEMORY_MB = 700
 PATIENCE_S = 60.0

@@ -336,7 +336,7 @@ def loop(series: Sequence[Series]) -> list[Target]:
 
 
 def move(series: Sequence[Series]) -> list[Target]:
-    """Targets of `move`: 0.1 ms inside an executor, 2 ms for 32 KB, 2 GB/s and 10 x the speed of checkpoints for 32 MB."""
+    """Targets of `move`: 0.1 ms in one executor, 2 ms for 32 KB, 2 GB/s and 10 x the speed of checkpoints for 32 MB."""
 
     def ms(call: str) -> float | None:
         ns = _median(find(series, call=call), samples.call_ns)

@@ -233,7 +233,7 @@ def _defaults_file(home: Path | None) -> Path | None:
 def _transports() -> dict[str, str]:
     # In a process of its own: what libraries of transports start is not stopped.
     answer, error = _answer(
-        sys.executable, "import json; from penstock.courier.offers import survey; print(json.dumps(survey()))"
+        sys.executable, "import json; from penstock.sidecars.transfer.offers import survey; print(json.dumps(survey()))"
     )
     if answer is None:
         return {"tcp": f"they cannot be tried: {error}"}

@@ -16,7 +16,7 @@ from penstock.planning.sorting import Keys, heaviest_first, order_bits
 
 @dataclass(frozen=True)
 class CompactStatistics:
-    """Keys of equal cost, memory, default destination and current destination, merged; all arrays have the shape ``(records,)``.
+    """Keys of equal cost, memory, default and current destination, merged; all arrays have the shape ``(records,)``.
 
     Parameters
     ----------

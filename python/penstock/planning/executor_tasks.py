@@ -1,8 +1,8 @@
 """How many tasks of which region run on which executor: Elasticutor's assignment of cores (section 4.2) at work.
 
-What Elasticutor calls an executor is a region here, what it calls a node is a Spark executor, and a region gets a core for
-each of its tasks. A region has no main process, because its rows come from all map outputs: no region is data-intensive
-in the sense of the paper, and what is left to minimise is the state that moves.
+What Elasticutor calls an executor is a region here, what it calls a node is a Spark executor, and a region gets a core
+for each of its tasks. A region has no main process, because its rows come from all map outputs: no region is
+data-intensive in the sense of the paper, and what is left to minimise is the state that moves.
 """
 
 from collections.abc import Sequence
@@ -51,8 +51,8 @@ def divide(cores: Counts, regions: Sequence[RegionTasks], of: int) -> Counts | N
     -------
     array or None
         As many as it wants, on no executor more than it has cores, and such that little state moves; where there are
-        cores for the tasks of all regions, none has two. None where that decides nothing: it has the executors for itself
-        and a task for each at least, so that its tasks go by cores; or it has more tasks than there are cores.
+        cores for the tasks of all regions, none has two. None where that decides nothing: it has the executors for
+        itself and a task for each at least, so that its tasks go by cores; or it has more tasks than there are cores.
     """
     asked, total = regions[of], int(cores.sum())
     if sum(region.wanted for region in regions) > total:

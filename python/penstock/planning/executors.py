@@ -1,9 +1,9 @@
 """Which executor has which shards: few moves, each worth what its state takes to travel.
 
-Inside an executor the binder spreads shards over tasks in every batch, and moves nothing. Between executors state travels,
-so that a plan weighs what a batch gains, over some batches, against that: the cost that Elasticutor's assignment of
-cores (section 4.2) and Fang et al.'s migration (section 2.2) minimise, in time instead of bytes. Neither paper says
-when a move is not worth it.
+Inside an executor the binder spreads shards over tasks in every batch, and moves nothing. Between executors state
+travels, so that a plan weighs what a batch gains, over some batches, against that: the cost that Elasticutor's
+assignment of cores (section 4.2) and Fang et al.'s migration (section 2.2) minimise, in time instead of bytes. Neither
+paper says when a move is not worth it.
 """
 
 from dataclasses import dataclass
@@ -56,8 +56,8 @@ class ExecutorPlan:
     executor
         Of each shard; shape ``(shards,)``.
     moves
-        Rows of shard, executor before and after, the heaviest shard first; shape ``(moves, 3)``. Shards of lost executors
-        are among them.
+        Rows of shard, executor before and after, the heaviest shard first; shape ``(moves, 3)``. Shards of lost
+        executors are among them.
     delta_before, delta_after
         Busiest executor over the mean, as it is and with the plan, lost executors' shards placed in both.
     gain_ms
@@ -80,11 +80,13 @@ class ExecutorPlan:
     reason: str
 
 
-def place(executor: Placement, load: Loads, state_bytes: Loads, cores: Loads, worth: Worth, above: int = 0) -> ExecutorPlan:
+def place(
+    executor: Placement, load: Loads, state_bytes: Loads, cores: Loads, worth: Worth, above: int = 0
+) -> ExecutorPlan:
     """Plan which shards move between executors after a batch.
 
-    A batch takes as long as the executor with most work for each of its cores. Each step makes the move from that executor
-    that is worth most by itself; of all steps as many are taken as are worth most together.
+    A batch takes as long as the executor with most work for each of its cores. Each step makes the move from that
+    executor that is worth most by itself; of all steps as many are taken as are worth most together.
 
     Parameters
     ----------

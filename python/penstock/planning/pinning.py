@@ -45,8 +45,9 @@ def pin(
 ) -> Pins:
     """Take keys out of shards that are heavier than a task should be, as few as needed, the dearest first.
 
-    A key is taken only if both parts become lighter by more than the tolerance, and than the price. It returns to its base shard once
-    its base shard would be well within the limit with it: a load near the limit does not move it to and fro.
+    A key is taken only if both parts become lighter by more than the tolerance, and than the price. It returns to its
+    base shard once its base shard would be well within the limit with it: a load near the limit does not move it to and
+    fro.
 
     Parameters
     ----------

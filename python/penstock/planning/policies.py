@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.planning import mixed
+from penstock.planning.executors import Worth, place
 from penstock.planning.key_routing import KeyPlan, KeyStatistics
 from penstock.planning.load import Loads, Placement, loads
 from penstock.planning.longest_first import longest_first
@@ -18,7 +19,6 @@ from penstock.planning.refinement import refine
 from penstock.planning.repartitioning import repartition
 from penstock.planning.shard_pins import PinPlanner, ShardLoads
 from penstock.planning.spark_hash import Hashes, hash_ints, partition
-from penstock.planning.executors import Worth, place
 
 
 @dataclass(frozen=True)
@@ -237,8 +237,8 @@ class PlacedShards:
 class Hybrid:
     """Penstock: shards bound to tasks by this batch's rows and learnt costs, pinned keys, and shards between executors.
 
-    Binding moves no state: tasks of an executor share it. Pins do, from one shard to another on the same executor, and so do
-    plans for executors. Both are made whenever a batch gains by them: costs of a trace are in any unit.
+    Binding moves no state: tasks of an executor share it. Pins do, from one shard to another on the same executor, and
+    so do plans for executors. Both are made whenever a batch gains by them: costs of a trace are in any unit.
     """
 
     def __init__(self, setting: Setting) -> None:

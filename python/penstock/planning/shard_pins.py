@@ -1,17 +1,17 @@
 """Which hashes of keys are pinned in the next batch, by what the last one has shown.
 
-A hash is pinned as soon as a batch shows that it pays, and returns to its base shard when batches have shown for a while that nothing
-is lost by it: a key that is hot every other batch stays where it is.
+A hash is pinned as soon as a batch shows that it pays, and returns to its base shard when batches have shown for a
+while that nothing is lost by it: a key that is hot every other batch stays where it is.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.planning.executors import Worth
 from penstock.planning.load import Loads
 from penstock.planning.pinning import Pins, pin
 from penstock.planning.spark_hash import Hashes
-from penstock.planning.executors import Worth
 from penstock.state.layout import PinSlots
 
 WINDOW = 10
@@ -130,5 +130,5 @@ def _reason(plan: Pins, staying: int, most: int, worth: Worth) -> str:
     if plan.too_dear:
         return f"cost exceeds gain: to pin a key takes longer than it saves in {worth.horizon} batches"
     if staying:
-        return f"within hysteresis: {staying} pinned keys return to their base shards after {WINDOW} batches without need of it"
+        return f"within hysteresis: {staying} pinned keys are unpinned after {WINDOW} batches that do not need it"
     return ""

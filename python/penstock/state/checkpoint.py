@@ -9,9 +9,9 @@ from typing import TypeVar
 from penstock.api.errors import PenstockError
 from penstock.state import change_set, image
 from penstock.state.change_set import Content
-from penstock.state.routing_version import Description, RoutingVersion, decode_description, decode_routing_version
 from penstock.state.framing import HEADER_BYTES, Kind, MalformedDataError, NewerFormatError, check, read_header
 from penstock.state.manifest import Change, Manifest, Section, TableEntry, counting, decode, decode_table, manifest_path
+from penstock.state.routing_version import Description, RoutingVersion, decode_description, decode_routing_version
 from penstock.state.storage import Storage, storage_of
 
 _T = TypeVar("_T")

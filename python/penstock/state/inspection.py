@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from penstock.state.checkpoint import FOLDERS, Checkpoint
-from penstock.state.routing_version import Description, RoutingVersion
 from penstock.state.manifest import Manifest, Shard, manifest_path
+from penstock.state.routing_version import Description, RoutingVersion
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,8 @@ class Manifest:
 
     `base_generation` is that of the manifest of the batch before that it goes on from; None in the first batch.
     `retained_from` is the oldest batch of which everything is kept: older manifests are there for their payloads only.
-    `pin_slots` has the pinned hashes of those stores that have any; their shards are behind the `shard_count` base shards.
+    `pin_slots` has the pinned hashes of those stores that have any; their shards are behind the `shard_count` base
+    shards.
     """
 
     batch: int

@@ -13,8 +13,8 @@ WITH_PER_CORE = 3
 class RoutingVersion:
     """What a query routes by from its first batch on.
 
-    `tasks` maps each region to its number of tasks, `pin_slots` to its pinned hashes. `per_core` are the regions that have
-    as many tasks as the application's cores allowed.
+    `tasks` maps each region to its number of tasks, `pin_slots` to its pinned hashes. `per_core` are the regions that
+    have as many tasks as the application's cores allowed.
     """
 
     number: int

@@ -36,7 +36,7 @@ class SliceReceiver(Protocol):
         """Fetch the slice's data."""
 
 
-class Landing(Protocol):
+class ReceiveBuffer(Protocol):
     """Takes a message slice by slice."""
 
     def part(self, length: int, deadline: Deadline) -> memoryview:
@@ -153,7 +153,7 @@ class Channel:
         self.receive_parts(deadline, whole.begin, most)
         return whole.message
 
-    def receive_parts(self, deadline: Deadline, begin: Callable[[int], Landing], most: int = MOST_BYTES) -> None:
+    def receive_parts(self, deadline: Deadline, begin: Callable[[int], ReceiveBuffer], most: int = MOST_BYTES) -> None:
         """Wait for a message, and hand it over while it comes.
 
         Parameters
@@ -204,21 +204,21 @@ class Channel:
     def _decoded(self, header: bytes) -> slices.Slice:
         return slices.decode(header, self._received, sealed=self._sealed)
 
-    def _rest(self, first: slices.Slice, deadline: Deadline, begin: Callable[[int], Landing], most: int) -> None:
+    def _rest(self, first: slices.Slice, deadline: Deadline, begin: Callable[[int], ReceiveBuffer], most: int) -> None:
         if first.message_bytes > most:
             raise PeerBrokenError(f"a message of {first.message_bytes} bytes, and {most} is the most")
-        landing = begin(first.message_bytes)
+        receive_buffer = begin(first.message_bytes)
         found = first
         for index, length in enumerate(slices.cut(first.message_bytes)):
             if index > 0:
                 found = self._decoded(self._receiver.header(deadline))
             if (found.message_bytes, found.data_bytes) != (first.message_bytes, length):
                 raise PeerBrokenError(f"slice {found.number} is of another message")
-            part = landing.part(length, deadline)
+            part = receive_buffer.part(length, deadline)
             self._receiver.data(part, deadline)
             found.check(part)
             self._received += 1
-            landing.landed(length)
+            receive_buffer.landed(length)
 
 
 class Listener(ABC):
@@ -275,7 +275,7 @@ class _Whole:
         self._memory = memory
         self._at = 0
 
-    def begin(self, size: int) -> Landing:
+    def begin(self, size: int) -> ReceiveBuffer:
         self.message = self._memory(size)
         return self
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from penstock.transport import sockets
 from penstock.transport.channel import Channel, Listener
 from penstock.transport.deadline import Deadline
-from penstock.transport.errors import PeerTimeoutError, PeerLostError, TransportError
+from penstock.transport.errors import PeerLostError, PeerTimeoutError, TransportError
 
 HANDSHAKE_S = 5.0
 """After which a peer that has connected and does not prove itself is turned away."""

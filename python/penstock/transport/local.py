@@ -74,7 +74,7 @@ class Local(Transport):
             ways = _make_ways(connection, deadline) if connects else _take_ways(connection, deadline)
         # All that follows goes over the ways; this one tells that the peer lives, to nobody.
         out, back = ways if connects else reversed(ways)
-        all_of_it = (connection, *(way.bell for way in ways))
+        all_of_it = (connection, *(way.doorbell for way in ways))
         return Channel(
             "the same host",
             _Sender(out),
@@ -99,8 +99,8 @@ def _check_user(connection: socket.socket) -> None:
 class _Way:
     """One direction: a ring of slots, and a socket on which slices are announced, and credit comes back."""
 
-    def __init__(self, bell: socket.socket, ring: mmap.mmap) -> None:
-        self.bell = bell
+    def __init__(self, doorbell: socket.socket, ring: mmap.mmap) -> None:
+        self.doorbell = doorbell
         # Unmapped with the last view of it.
         self.slots = memoryview(ring)
 
@@ -135,10 +135,10 @@ def _take_ways(connection: socket.socket, deadline: Deadline) -> list[_Way]:
     try:
         if said != _RINGS or len(files) != 4:  # noqa: PLR2004
             raise PeerBrokenError("the peer did not hand over its memory")
-        rings, bells = files[:2], files[2:]
+        rings, doorbells = files[:2], files[2:]
         if not all(map(_is_ring, rings)):
             raise PeerBrokenError(f"the peer's memory is not of {RING_BYTES} bytes for ever")
-        ways = [_Way(socket.socket(fileno=b), mmap.mmap(r, RING_BYTES)) for r, b in zip(rings, bells, strict=True)]
+        ways = [_Way(socket.socket(fileno=b), mmap.mmap(r, RING_BYTES)) for r, b in zip(rings, doorbells, strict=True)]
         files = rings
         return ways
     finally:
@@ -158,14 +158,14 @@ class _Sender:
         self._way = way
         self._sent = 0
         self._taken = 0
-        self._credits = sockets.Collecting(way.bell, CREDIT.size)
+        self._credits = sockets.Collecting(way.doorbell, CREDIT.size)
 
     def send(self, header: bytes, data: memoryview, deadline: Deadline) -> None:
         while self._sent - self._taken >= SLOTS:
             self._take_credit(deadline)
         self._way.slot(self._sent, len(data))[:] = data
         self._sent += 1
-        sockets.write(self._way.bell, [memoryview(header)], deadline, "the peer to read")
+        sockets.write(self._way.doorbell, [memoryview(header)], deadline, "the peer to read")
 
     def _take_credit(self, deadline: Deadline) -> None:
         (taken,) = CREDIT.unpack(self._credits.next(deadline, "the peer to read"))
@@ -178,7 +178,7 @@ class _Receiver:
     def __init__(self, way: _Way) -> None:
         self._way = way
         self._taken = 0
-        self._headers = sockets.Collecting(way.bell, slices.HEADER.size)
+        self._headers = sockets.Collecting(way.doorbell, slices.HEADER.size)
 
     def header(self, deadline: Deadline) -> bytes:
         return self._headers.next(deadline, "a message")
@@ -188,4 +188,4 @@ class _Receiver:
         self._taken += 1
         # Every few: each costs a call of the kernel on both sides.
         if self._taken % (SLOTS // 4) == 0:
-            sockets.write(self._way.bell, [memoryview(CREDIT.pack(self._taken))], deadline, "the peer to read")
+            sockets.write(self._way.doorbell, [memoryview(CREDIT.pack(self._taken))], deadline, "the peer to read")

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Iterator
 
 from penstock.transport.deadline import Deadline
-from penstock.transport.errors import PeerTimeoutError, PeerLostError, TransportError
+from penstock.transport.errors import PeerLostError, PeerTimeoutError, TransportError
 from penstock.transport.handshake import ANSWER_BYTES, HELLO_BYTES, PROOF_BYTES, Accepting, Agreed, Connecting
 
 KEEP_ALIVE = ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3))

@@ -42,7 +42,7 @@ def sidecars_of(pid: int) -> dict[int, list[str]]:
                 command = (process / "cmdline").read_text().split("\0")
             except (FileNotFoundError, ProcessLookupError):
                 continue
-            if parent == pid and "penstock.sidecar" in command:
+            if parent == pid and "penstock.sidecars.planner" in command:
                 found[int(process.name)] = command
     return found
 
@@ -62,7 +62,7 @@ def test_a_sidecar_ends_with_its_driver_that_is_killed(tmp_path: Path) -> None:
                 time.sleep(0.1)
             ((sidecar, arguments),) = sidecars.items()
             # It may have to load its planners first; its folder tells that it has begun.
-            folder = Path(arguments[arguments.index("penstock.sidecar") + 1])
+            folder = Path(arguments[arguments.index("penstock.sidecars.planner") + 1])
             while not (folder / "driver.sock").exists():
                 assert time.monotonic() < until, "the sidecar does not listen"
                 time.sleep(0.1)

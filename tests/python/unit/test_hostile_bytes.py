@@ -11,9 +11,17 @@ from pathlib import Path
 
 import pytest
 from penstock.api.errors import PenstockError
-from penstock.courier.courier import ENVELOPE, Question, What, _limit_s, _of_transport, read_question, write_question
-from penstock.courier.records import BrokenLaneError, Kind, Record, decode, encode
 from penstock.monitor.document import read
+from penstock.sidecars.transfer.channel_records import BrokenChannelError, Kind, Record, decode, encode
+from penstock.sidecars.transfer.service import (
+    ENVELOPE,
+    Question,
+    What,
+    _limit_s,
+    _of_transport,
+    read_question,
+    write_question,
+)
 from penstock.state.checkpoint import Checkpoint
 from penstock.state.storage import StoredFile
 from penstock.transport import slices
@@ -110,7 +118,7 @@ def test_questions_of_an_executor_and_their_addresses() -> None:
         write_question(Question(What.ASK, 30_000, peer, b"which?", 7)),
         write_question(Question(What.STATUS, 1, {}, b"")),
     ]
-    assert fuzz(read_question, BrokenLaneError, *right) > 0
+    assert fuzz(read_question, BrokenChannelError, *right) > 0
 
 
 def test_envelopes_of_peers() -> None:
@@ -119,7 +127,7 @@ def test_envelopes_of_peers() -> None:
     def receive(data: bytes) -> None:
         assert 0 <= _limit_s(_of_transport(data, "tcp")) <= 0xFFFFFFFF / 1000
 
-    fuzz(receive, BrokenLaneError, question)
+    fuzz(receive, BrokenChannelError, question)
 
 
 def test_records_of_a_lane() -> None:
@@ -129,7 +137,7 @@ def test_records_of_a_lane() -> None:
     def receive(data: bytes) -> Record:
         return decode(data.ljust(size, b"\0")[:size])
 
-    fuzz(receive, BrokenLaneError, encode(Record(Kind.SLICE, 0, 5, 5)), encode(Record(Kind.TAKEN, 4)))
+    fuzz(receive, BrokenChannelError, encode(Record(Kind.SLICE, 0, 5, 5)), encode(Record(Kind.TAKEN, 4)))
 
 
 def test_a_status() -> None:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from penstock import cli
 from penstock.api.errors import PenstockError
-from penstock.state import routing_version, image, manifest
+from penstock.state import image, manifest, routing_version
 from penstock.state.checkpoint import Checkpoint, DamagedFileError
 from penstock.state.framing import MalformedDataError
 from penstock.state.inspection import inspect

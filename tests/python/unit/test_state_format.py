@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 import pytest
-from penstock.state import change_set, routing_version, manifest
+from penstock.state import change_set, manifest, routing_version
 from penstock.state import image as images
 from penstock.state.change_set import Family
 from penstock.state.checkpoint import Checkpoint, DamagedFileError
@@ -74,7 +74,11 @@ REFUSED: dict[str, tuple[Callable[[bytes], object], bytes, int]] = {
     "tasks per core of a region that is not there": (routing_version.decode_routing_version, b"\0\0\4\1\1\1\0\1\0", 8),
     "tasks per core of some regions": (routing_version.decode_routing_version, b"\0\0\4\2\1\1\0\2\1\0\1", 11),
     "tasks per core neither so nor not": (routing_version.decode_routing_version, b"\0\0\4\1\1\1\0\2", 7),
-    "tasks per core in 0.1.0": (lambda body: routing_version.decode_routing_version(body, version=2), b"\0\0\4\1\1\1\0\1", 7),
+    "tasks per core in 0.1.0": (
+        lambda body: routing_version.decode_routing_version(body, version=2),
+        b"\0\0\4\1\1\1\0\1",
+        7,
+    ),
     "a section in the header": (manifest.decode, a_manifest(a_store(HEADER_BYTES - 1)), AFTER_HEAD + 10),
     "a store that is there twice": (
         manifest.decode,

@@ -93,7 +93,9 @@ class Writer:
 
     def __post_init__(self) -> None:
         self.write("FORMAT", frame(Kind.FORMAT, varint(SHARDS) + string("a test") + string(QUERY)))
-        self.write("epochs/0", frame(Kind.ROUTING_VERSION, varint(0) + varint(0) + varint(SHARDS) + varint(1) + b"\0\x02\0"))
+        self.write(
+            "epochs/0", frame(Kind.ROUTING_VERSION, varint(0) + varint(0) + varint(SHARDS) + varint(1) + b"\0\x02\0")
+        )
         for partition in range(SHARDS):
             self.write(f"../0/{partition}/_penstock", b"penstock\n")
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from penstock.transport import sockets
 from penstock.transport.deadline import Deadline
-from penstock.transport.errors import PeerBrokenError, PeerTimeoutError, PeerLostError, TransportError
+from penstock.transport.errors import PeerBrokenError, PeerLostError, PeerTimeoutError, TransportError
 from penstock.transport.mpi.library import CONNECT_S, mpi
 
 _COMES_AND_GOES = (

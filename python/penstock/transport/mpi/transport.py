@@ -20,7 +20,7 @@ from typing import Any
 from penstock.transport import slices, sockets
 from penstock.transport.channel import Channel, Listener, Transport
 from penstock.transport.deadline import Deadline
-from penstock.transport.errors import PeerTimeoutError, PeerLostError, PeerRefusedError, TransportError
+from penstock.transport.errors import PeerLostError, PeerRefusedError, PeerTimeoutError, TransportError
 from penstock.transport.handshake import PROOF_BYTES, Agreed
 from penstock.transport.listening import SocketListener
 from penstock.transport.mpi.library import mpi

@@ -78,7 +78,7 @@ class Endpoint:
             self._cq = CQ(device.context, 4 * _TOKENS, None, self._events, 0)
             self._cq.req_notify(False)
             self.ring, self._ring_mr = self._memory(MR, RING_BYTES, enums.IBV_ACCESS_REMOTE_READ)
-            self.landing, self._landing_mr = self._memory(MR, slices.SLICE_BYTES, enums.IBV_ACCESS_LOCAL_WRITE)
+            self.receive_buffer, self._receive_mr = self._memory(MR, slices.SLICE_BYTES, enums.IBV_ACCESS_LOCAL_WRITE)
             self._outbox, self._outbox_mr = self._memory(MR, _TOKENS * TOKEN_BYTES, 0)
             self._inbox, self._inbox_mr = self._memory(MR, _TOKENS * TOKEN_BYTES, enums.IBV_ACCESS_LOCAL_WRITE)
             cap = QPCap(max_send_wr=2 * _TOKENS, max_recv_wr=_TOKENS, max_send_sge=1, max_recv_sge=1)
@@ -136,7 +136,7 @@ class Endpoint:
 
         work = SendWR(
             wr_id=_READ_ID,
-            sg=[SGE(_at(self.landing), size, self._landing_mr.lkey)],
+            sg=[SGE(_at(self.receive_buffer), size, self._receive_mr.lkey)],
             num_sge=1,
             opcode=self._device.enums.IBV_WR_RDMA_READ,
             send_flags=self._device.enums.IBV_SEND_SIGNALED,
@@ -146,7 +146,7 @@ class Endpoint:
             self._read = False
             self._post(work)
         self.wait(lambda: True if self._read else None, deadline, "the rest of a message")
-        return self.landing[:size]
+        return self.receive_buffer[:size]
 
     def end(self) -> None:
         """Let nobody wait for the peer any longer."""
@@ -160,7 +160,7 @@ class Endpoint:
         for part in (
             self._qp,
             self._ring_mr,
-            self._landing_mr,
+            self._receive_mr,
             self._outbox_mr,
             self._inbox_mr,
             self._cq,

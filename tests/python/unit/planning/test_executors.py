@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from penstock.planning.load import loads
 from penstock.planning.executors import LOST, Worth, place
+from penstock.planning.load import loads
 
 NOW = Worth(bytes_per_ms=1.0, move_ms=0.0, horizon=10, theta=1.1, most=16, window=1)
 
@@ -120,7 +120,7 @@ def test_a_plan_is_never_worse_than_doing_nothing(cluster, most):
 
 @given(clusters())
 def test_one_move_is_the_best_one(cluster):
-    """By brute force over all shards and executors. A step looks at two executors only: a third bounds what it gains."""
+    """By brute force over all shards and executors. A step looks at two executors; a third bounds what it gains."""
     executor, load, state, cores = cluster
     worth = Worth(bytes_per_ms=1.0, move_ms=0.5, horizon=10, theta=1.0, most=1, window=1)
     plan = planned(executor, load, state, cores, worth)

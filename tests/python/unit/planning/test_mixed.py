@@ -45,7 +45,8 @@ def plans(keys, theta):
 def test_figure_4_with_its_table():
     """Left: without cleaning; right: MinTable moves the two entries back first and needs two instead of four."""
     cost = [7, 4, 5, 2, 1, 1]
-    # The hash has 7, 1 | 4, 5, 2, 1 by the figure's two entries: any default destinations show the point that cleaning comes first.
+    # The hash has 7, 1 | 4, 5, 2, 1 by the figure's two entries: any default destinations show the point that cleaning
+    # comes first.
     keys = statistics(cost, [1] * 6, default=[0, 0, 1, 1, 0, 1], current=[0, 0, 0, 1, 1, 1], destinations=2)
     cleaned = min_table(keys, 0.0)
     assert cleaned.moved_back == 2

@@ -3,13 +3,15 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from penstock.planning.shard_pins import WINDOW, PinPlanner, ShardLoads
 from penstock.planning.executors import Worth
+from penstock.planning.shard_pins import WINDOW, PinPlanner, ShardLoads
 
 FREE = Worth(move_ms=0.0)
 
 
-def reasoned(planner, load, heavy, *, pin_slots=(), base_shards=4, tasks=4, most=8, worth=FREE, state_bytes=0.0, theta=1.1):
+def reasoned(
+    planner, load, heavy, *, pin_slots=(), base_shards=4, tasks=4, most=8, worth=FREE, state_bytes=0.0, theta=1.1
+):
     """Loads of shards in ms; heavy keys by their hash with their cost."""
     shards = base_shards + len(pin_slots)
     batch = ShardLoads(base_shards, tuple(pin_slots), np.array(load, dtype=float), np.full(shards, state_bytes))

@@ -9,10 +9,10 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from penstock.courier.__main__ import Start
-from penstock.courier.courier import ENVELOPE, MOST_QUESTION_BYTES, Courier, _of_transport
-from penstock.courier.offers import Offers, offer
-from penstock.courier.peers import Peers
+from penstock.sidecars.transfer.__main__ import Start
+from penstock.sidecars.transfer.offers import Offers, offer
+from penstock.sidecars.transfer.peers import Peers
+from penstock.sidecars.transfer.service import ENVELOPE, MOST_QUESTION_BYTES, TransferService, _of_transport
 from penstock.transport import listening, slices, sockets
 from penstock.transport.errors import PeerBrokenError, PeerLostError, TransportError
 from penstock.transport.handshake import ANSWER_BYTES, HELLO_BYTES, PROOF_BYTES
@@ -167,13 +167,13 @@ def test_peers_that_are_proven_and_not_taken_do_not_pile_up(transport: Tcp | Loc
 
 @pytest.fixture
 def served() -> Iterator[tuple[Tcp, str]]:
-    """A courier that serves one peer."""
+    """A service that serves one peer."""
     transport = Tcp(SECRET)
     listener = transport.listen()
-    courier = Courier(Peers(Offers({}, {})))
+    service = TransferService(Peers(Offers({}, {})))
 
     def serve() -> None:
-        courier.serve(listener.accept(soon()), "tcp")
+        service.serve(listener.accept(soon()), "tcp")
 
     threading.Thread(target=serve, daemon=True).start()
     yield transport, listener.address
@@ -222,7 +222,7 @@ def test_mpi_is_not_offered_where_strangers_must_be_kept_out() -> None:
 
 
 def test_secrets_are_not_shown() -> None:
-    start = Start("0" * 64, b"hidden", "127.0.0.1", "auto", encrypted=False, lanes=4)
+    start = Start("0" * 64, b"hidden", "127.0.0.1", "auto", encrypted=False, channels=4)
     assert "hidden" not in repr((start, Tcp(b"hidden"), Local(b"hidden")))
     assert "0" * 64 not in repr(start)
 

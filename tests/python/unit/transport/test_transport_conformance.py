@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from penstock.transport import slices
 from penstock.transport.channel import MOST_BYTES
-from penstock.transport.errors import PeerBrokenError, PeerTimeoutError, PeerLostError, PeerRefusedError, TransportError
+from penstock.transport.errors import PeerBrokenError, PeerLostError, PeerRefusedError, PeerTimeoutError, TransportError
 from transport_peers import SLOW, TRANSPORTS, Peer, soon, transport
 
 

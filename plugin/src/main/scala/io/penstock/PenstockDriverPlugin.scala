@@ -14,7 +14,8 @@ import org.apache.spark.{SPARK_VERSION, SparkContext}
 
 import io.penstock.conf.{ApplicationSetup, Mode, Settings, SparkVersions}
 import io.penstock.control.{NoPlanner, Planner}
-import io.penstock.sidecar.{InstalledPython, PythonProcess, Sidecar, SidecarCommand, SidecarPlanner}
+import io.penstock.process.{InstalledPython, PythonProcess, SidecarCommand}
+import io.penstock.sidecars.planner.{PlannerSidecar, SidecarPlanner}
 import org.slf4j.LoggerFactory
 
 /**
@@ -63,7 +64,7 @@ class PenstockDriverPlugin extends DriverPlugin {
 
   /** Planning is the sidecar's, which is started when a query first asks for a plan. */
   private def plan(conf: Map[String, String]): Unit = {
-    val made = new SidecarPlanner(new Sidecar(
+    val made = new SidecarPlanner(new PlannerSidecar(
       SidecarCommand.of(conf, sys.env, InstalledPython.ofThisJar),
       SidecarCommand.Remedy
     ))

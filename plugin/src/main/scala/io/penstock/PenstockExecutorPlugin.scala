@@ -6,12 +6,12 @@ import scala.util.control.NonFatal
 
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.api.plugin.{ExecutorPlugin, PluginContext}
-import org.apache.spark.sql.penstock.state.{ExecutorMetrics, LeavingExecutor, ShardGiver, ShardStores, TravelSettings}
+import org.apache.spark.sql.penstock.state.{ExecutorMetrics, LeavingExecutor, ShardSender, ShardStores, TravelSettings}
 import org.apache.spark.sql.penstock.executors.ExecutorEndpoint
 
 import io.penstock.conf.{Settings, SparkVersions}
-import io.penstock.courier.ExecutorCourier
-import io.penstock.sidecar.{InstalledPython, SidecarCommand}
+import io.penstock.sidecars.transfer.ExecutorTransfer
+import io.penstock.process.{InstalledPython, SidecarCommand}
 import org.slf4j.LoggerFactory
 
 /**
@@ -27,19 +27,19 @@ class PenstockExecutorPlugin extends ExecutorPlugin {
     // In local mode the driver's part does it: Spark starts this before it knows the id that metrics are named by.
     if (context.executorID() != "driver") {
       ExecutorMetrics.register(context.metricRegistry())
-      Option(extraConf.get(TravelSettings.SecretKey)).foreach(startCourier(context, _))
+      Option(extraConf.get(TravelSettings.SecretKey)).foreach(startTransfer(context, _))
     }
   }
 
   /** Shards travel by a process beside this one, which is started without waiting for it. */
-  private def startCourier(context: PluginContext, secret: String): Unit = {
+  private def startTransfer(context: PluginContext, secret: String): Unit = {
     val conf = context.conf()
     handOverLimitMs = Settings.application(Settings.HandOverLimitMs, conf.getAll.toMap)
     if (TravelSettings.isOn(conf)) {
       // An executor without one goes on.
       try {
         val command = SidecarCommand.ofExecutor(conf.getAll.toMap, sys.env, InstalledPython.ofThisJar)
-        ExecutorCourier.start(command, TravelSettings.of(conf, secret), ShardGiver)
+        ExecutorTransfer.start(command, TravelSettings.of(conf, secret), ShardSender)
         context.send(ExecutorEndpoint.start())
       } catch { case NonFatal(e) => log.warn("Penstock: no sidecar, so that shards come from the checkpoint", e) }
     }
@@ -48,7 +48,7 @@ class PenstockExecutorPlugin extends ExecutorPlugin {
   /** In local mode the JVM outlives the application: a shell or a notebook starts the next one in it. */
   override def shutdown(): Unit = {
     LeavingExecutor.handOver(handOverLimitMs)
-    ExecutorCourier.stop()
+    ExecutorTransfer.stop()
     ShardStores.dropAll()
   }
 }

@@ -6,9 +6,9 @@ import java.util.concurrent.Executors
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic
-import org.apache.spark.sql.penstock.benchmarks.{MovedShard, StoreLane, StoreShape}
+import org.apache.spark.sql.penstock.benchmarks.{MovedShard, StoreSetup, StoreShape}
 
-import io.penstock.courier.{CourierProcess, CourierSettings, LaneMemories}
+import io.penstock.sidecars.transfer.{TransferProcess, TransferSettings, ChannelMemories}
 import io.penstock.state.engine.ShardState
 
 /**
@@ -23,7 +23,7 @@ object Move {
 
   def run(spark: SparkSession, args: Arguments, report: Report): Unit = {
     val clock = Executors.newSingleThreadScheduledExecutor()
-    val command = Seq(spark.sparkContext.getConf.get("spark.penstock.python"), "-m", "penstock.courier")
+    val command = Seq(spark.sparkContext.getConf.get("spark.penstock.python"), "-m", "penstock.sidecars.transfer")
     try
       for ((size, bytes) <- Sizes) {
         val shard = new MovedShard(bytes, Files.createTempDirectory(Comparison.checkpoints(args), "move"))
@@ -46,7 +46,7 @@ object Move {
         measure("inside an executor")(shard.inside())
         for (transport <- Transports) {
           val settings =
-            CourierSettings(
+            TransferSettings(
               "of the benchmark".getBytes(UTF_8),
               "127.0.0.1",
               transport,
@@ -54,7 +54,7 @@ object Move {
               authenticated = false,
               1
             )
-          val pair = Seq.fill(2)(CourierProcess.start(command, settings, shard.giver, clock, new LaneMemories))
+          val pair = Seq.fill(2)(TransferProcess.start(command, settings, shard.source, clock, new ChannelMemories))
           try {
             val to = pair.last.introduction.addresses
             if (to.contains(transport)) measure(s"by $transport")(shard.travel(pair.head, to))
@@ -68,7 +68,7 @@ object Move {
         }
         shard.drop()
         for (manager <- FileManager.named("both"); (name, side) <- Providers) {
-          val lane = new StoreLane(
+          val setup = new StoreSetup(
             spark.asInstanceOf[classic.SparkSession],
             side.copy(settings = side.settings ++ manager.settings),
             StoreShape.Whole,
@@ -76,7 +76,7 @@ object Move {
             Files.createTempDirectory(Comparison.checkpoints(args), side.name),
             compresses = false
           )
-          timed(s"through plain Spark's checkpoint, $name, ${manager.name} file manager")(lane.openElsewhere())(_())
+          timed(s"through plain Spark's checkpoint, $name, ${manager.name} file manager")(setup.openElsewhere())(_())
         }
       }
     finally clock.shutdownNow(): Unit

@@ -8,12 +8,12 @@ import java.util.concurrent.Executors
 
 import org.apache.spark.sql.SparkSession
 
-import io.penstock.courier.Lane
-import io.penstock.sidecar.PythonProcess
+import io.penstock.sidecars.transfer.ExecutorChannel
+import io.penstock.process.PythonProcess
 import io.penstock.state.engine.Arena
 
 /**
- * A lane between the JVM and Python by itself: slices from one to the other and back, and how long a process takes to answer
+ * A channel between the JVM and Python by itself: slices from one to the other and back, and how long a process takes to answer
  * that waits for a message.
  */
 object Ring {
@@ -26,12 +26,12 @@ object Ring {
     val python = PythonProcess.start(command, clock)
     try {
       python.hear("ready"): Unit
-      val lane =
-        Lane.take(SocketChannel.open(UnixDomainSocketAddress.of(python.folder.resolve("ring.sock"))), Lane.MemoryBytes)
-      val data = new Array[Byte](Lane.SliceBytes)
+      val channel =
+        ExecutorChannel.take(SocketChannel.open(UnixDomainSocketAddress.of(python.folder.resolve("ring.sock"))), ExecutorChannel.MemoryBytes)
+      val data = new Array[Byte](ExecutorChannel.SliceBytes)
       def ask(what: Long, size: Long): Unit =
-        lane.send(16)(_.put(ByteBuffer.allocate(16).order(LITTLE_ENDIAN).putLong(what).putLong(size).array))
-      def answer(): Unit = lane.receive(_.takeAll()): Unit
+        channel.send(16)(_.put(ByteBuffer.allocate(16).order(LITTLE_ENDIAN).putLong(what).putLong(size).array))
+      def answer(): Unit = channel.receive(_.takeAll()): Unit
       def measure(call: String, bytes: Int)(work: => Unit): Unit = {
         val rounds = args.int("warm-up", 20) + args.int("rounds", 60)
         val took = (0 until rounds).map { _ =>
@@ -47,23 +47,23 @@ object Ring {
       measure("64 MiB to Python", Bytes) {
         ask(take, Bytes.toLong)
         answer()
-        lane.send(Bytes.toLong)(out => (0 until Bytes / data.length).foreach(_ => out.put(data)))
+        channel.send(Bytes.toLong)(out => (0 until Bytes / data.length).foreach(_ => out.put(data)))
         answer()
       }
       measure("64 MiB from Python", Bytes) {
         ask(send, Bytes.toLong)
-        lane.receive(in => while (in.remaining > 0) in.read(data, 0, data.length))
+        channel.receive(in => while (in.remaining > 0) in.read(data, 0, data.length))
       }
       measure("64 MiB from Python, into new pages", Bytes) {
         ask(send, Bytes.toLong)
         // As shards are.
-        lane.receive(in => while (in.remaining > 0) in.take(Arena.PageBytes): Unit)
+        channel.receive(in => while (in.remaining > 0) in.take(Arena.PageBytes): Unit)
       }
       measure("a byte and back", 1) {
         ask(send, 1L)
         answer()
       }
-      lane.close()
+      channel.close()
     } finally {
       python.close()
       clock.shutdownNow(): Unit

@@ -2,7 +2,7 @@ package io.penstock.metrics
 
 import scala.collection.mutable.ArrayBuffer
 
-import io.penstock.courier.Transports
+import io.penstock.sidecars.transfer.Transports
 
 /** Every metric of state, once: the same name wherever it is found. `docs/metrics.md` is generated from it. */
 object Metrics {

@@ -148,10 +148,10 @@ final private[routing] class Shedding(rows: Array[Long], tasks: Int, owners: Arr
   private def give(from: Int): Boolean = fitting(from).headOption.exists(giveAway(from, _))
 
   private def giveAway(from: Int, shard: Int): Boolean = {
-    val takers = (0 until tasks).filter(t => t != from && room(t) >= rows(shard))
+    val receivers = (0 until tasks).filter(t => t != from && room(t) >= rows(shard))
     val owner = owners(shard)
     // The fullest that has room keeps wide rooms for heavy shards.
-    move(shard, if (takers.contains(owner)) owner else takers.minBy(t => (room(t), t)))
+    move(shard, if (receivers.contains(owner)) owner else receivers.minBy(t => (room(t), t)))
     true
   }
 
@@ -212,8 +212,8 @@ final private[routing] class Shedding(rows: Array[Long], tasks: Int, owners: Arr
       val light = mutable.Queue.from(byRows.reverseIterator.filter(taskOf(_) == t))
       while (count(t) > most && light.nonEmpty) {
         val s = light.dequeue()
-        val takers = (0 until tasks).filter(o => count(o) < most && room(o) >= rows(s))
-        if (takers.nonEmpty) move(s, takers.minBy(o => (count(o), load(o), o)))
+        val receivers = (0 until tasks).filter(o => count(o) < most && room(o) >= rows(s))
+        if (receivers.nonEmpty) move(s, receivers.minBy(o => (count(o), load(o), o)))
       }
     }
   }

@@ -56,7 +56,7 @@ object FaultPlan {
   private val OnPurpose = "on purpose"
 
   /** Words of the command lines of processes beside driver and executors. */
-  private val Sidecars = Seq("penstock.sidecar", "penstock.courier")
+  private val Sidecars = Seq("penstock.sidecars.planner", "penstock.sidecars.transfer")
 
   /** Whether this process ends in an orderly way, or soon will: what goes wrong meanwhile does so for this reason. */
   @volatile var isEnding: Boolean = false

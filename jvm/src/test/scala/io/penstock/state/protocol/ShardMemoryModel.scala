@@ -141,20 +141,20 @@ final case class ShardMemoryModel(bounds: ShardMemoryBounds, mutation: Option[Sh
 
   /** Another executor gives an image, or the change set that leads there from what this one has. */
   private def ask(s: ShardMemoryState, e: Int, to: Lineage): Seq[Step] =
-    alive(s).filter(_ != e).flatMap { giver =>
-      val folds = if (s.executors(giver).has(to)) Seq(s) else fold(s, giver, to).toSeq
-      val gives = if (is(GiveByName) && s.executors(giver).slot.isDefined) Seq(s) else folds
+    alive(s).filter(_ != e).flatMap { source =>
+      val folds = if (s.executors(source).has(to)) Seq(s) else fold(s, source, to).toSeq
+      val gives = if (is(GiveByName) && s.executors(source).slot.isDefined) Seq(s) else folds
       val images = gives.flatMap { next =>
-        next.executors(giver).slot.map { at =>
-          s"executor $giver gives an image" ->
+        next.executors(source).slot.map { at =>
+          s"executor $source gives an image" ->
             next.withExecutor(e, next.executors(e).withSlot(Image(to, at.content)))
         }
       }
       val changes = for {
         at <- s.executors(e).slot
         c <- to
-        if c.base == at.lineage && (s.executors(giver).has(to) || s.executors(giver).prepared(c))
-      } yield s"executor $giver gives a change set" -> forward(s, e, Image(to, at.content :+ c))
+        if c.base == at.lineage && (s.executors(source).has(to) || s.executors(source).prepared(c))
+      } yield s"executor $source gives a change set" -> forward(s, e, Image(to, at.content :+ c))
       images ++ changes
     }
 

@@ -4,10 +4,10 @@ import java.nio.file.Path
 import java.util.UUID
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.spark.sql.penstock.state.{AnswerBytes, ShardGiver, ShardSlot, ShardStores, StateDirectory}
+import org.apache.spark.sql.penstock.state.{AnswerBytes, ShardSender, ShardSlot, ShardStores, StateDirectory}
 import org.apache.spark.unsafe.Platform
 
-import io.penstock.courier.{CourierProcess, Outcome}
+import io.penstock.sidecars.transfer.{TransferProcess, Outcome}
 import io.penstock.state.engine.{ShardImage, ShardState}
 import io.penstock.state.format._
 
@@ -32,7 +32,7 @@ final class MovedShard(bytes: Int, directory: Path) {
     ShardQuestion.encode(ShardQuestion(lineage, root, store, Seq(WantedShard(0, lineage, ShardRefs.NeverWritten))))
 
   /** What gives it. */
-  val giver: ShardGiver.type = ShardGiver
+  val source: ShardSender.type = ShardSender
 
   /** To a task of the executor that has it. */
   def inside(): ShardState = {
@@ -42,7 +42,7 @@ final class MovedShard(bytes: Int, directory: Path) {
   }
 
   /** By the sidecars. */
-  def travel(by: CourierProcess, to: Map[String, String]): ShardState =
+  def travel(by: TransferProcess, to: Map[String, String]): ShardState =
     by.ask(to, question, MovedShard.LimitMs) { (answer, _) =>
       var found: ShardState = null
       ShardAnswer.read(lineage, new AnswerBytes(answer), 1)((_, in) => ShardImage.read(in))((_, _, content) =>

@@ -40,7 +40,7 @@ final case class StoreCommit(
  *
  * @param executor
  *   where the shards are in memory now, as a task location
- * @param courier
+ * @param sidecar
  *   addresses of that executor's sidecar, by transport; empty where it has none
  * @param lineage
  *   uuid of this commit
@@ -54,7 +54,7 @@ final case class TaskCommitted(
     batchId: Long,
     attempt: TaskAttempt,
     executor: String,
-    courier: Map[String, String],
+    sidecar: Map[String, String],
     lineage: UUID,
     payload: Array[Byte],
     payloadAt: Long,

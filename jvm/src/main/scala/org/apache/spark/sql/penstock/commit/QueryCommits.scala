@@ -82,7 +82,7 @@ final class QueryCommits(
 
   /** Executors that have a second copy of shards, as the batch before the last that they told of had left them. */
   private val replicas = mutable.Map[Long, Array[String]]()
-  private val couriers = mutable.Map[String, Map[String, String]]()
+  private val transferAddresses = mutable.Map[String, Map[String, String]]()
   private val loads = new StateLoads
   private val moved = mutable.Map[Long, MovedState]()
   private val snapshots = mutable.Map[(StoreKey, Int), SnapshotRef]()
@@ -105,7 +105,7 @@ final class QueryCommits(
       val next = new OpenBatch(spec, layouts, base, earlier.getOrElse(spec.batchId, -1L), attempts)
       synchronized {
         val holding = (owners.valuesIterator ++ replicas.valuesIterator).flatten.toSet
-        couriers.filterInPlace((executor, _) => holding(executor))
+        transferAddresses.filterInPlace((executor, _) => holding(executor))
         moved.clear()
         batch = next
       }
@@ -179,7 +179,7 @@ final class QueryCommits(
 
   /** Takes note of where the shards of a commit are now. */
   private def locate(c: TaskCommitted): Unit = {
-    if (c.courier.isEmpty) couriers -= c.executor else couriers(c.executor) = c.courier
+    if (c.sidecar.isEmpty) transferAddresses -= c.executor else transferAddresses(c.executor) = c.sidecar
     for ((region, stores) <- c.stores.groupBy(s => batch.regionOf(s.store.operatorId)); r <- region) {
       val of = owners.get(r).filter(_.length >= batch.layout(r).shards).getOrElse {
         java.util.Arrays.copyOf(ownersOf(r), batch.layout(r).shards)
@@ -203,22 +203,22 @@ final class QueryCommits(
    *   as a task location
    */
   def handOver(executor: String): Seq[HandOver] = synchronized {
-    val takers = couriers.keys.filter(_ != executor).toSeq.sorted
-    if (batch == null || takers.isEmpty || !couriers.contains(executor)) Nil
+    val receivers = transferAddresses.keys.filter(_ != executor).toSeq.sorted
+    if (batch == null || receivers.isEmpty || !transferAddresses.contains(executor)) Nil
     else
       for {
         region <- batch.spec.regions
         of = owners.getOrElse(region.region, Array.empty[String])
         shards = of.indices.filter(of(_) == executor)
         bytes = loads.bytesOf(region.region, of.length)
-        (part, its) <- shards.zip(Division.of(shards.map(bytes(_)).toArray, takers.size)).groupMap(_._2)(_._1).toSeq
+        (part, its) <- shards.zip(Division.of(shards.map(bytes(_)).toArray, receivers.size)).groupMap(_._2)(_._1).toSeq
         some <- its.grouped(offeredAtOnce(region))
         stores = region.stores.flatMap(key => batch.held(key, some))
         if stores.nonEmpty
       } yield {
         val offer =
-          ShardOffer(stateRoot, batch.layout(region.region).baseShards, executor, couriers(executor), stores)
-        HandOver(runId, region.region, Holder(takers(part), couriers(takers(part))), ShardOffer.encode(offer))
+          ShardOffer(stateRoot, batch.layout(region.region).baseShards, executor, transferAddresses(executor), stores)
+        HandOver(runId, region.region, Holder(receivers(part), transferAddresses(receivers(part))), ShardOffer.encode(offer))
       }
   }
 
@@ -233,7 +233,7 @@ final class QueryCommits(
    */
   def offers(region: Long, to: Seq[(Int, String)]): Seq[(String, ShardOffer)] = synchronized {
     val of = owners.getOrElse(region, Array.empty[String])
-    val ways = to.filter { case (s, executor) => s < of.length && of(s) != executor && couriers.contains(of(s)) }
+    val ways = to.filter { case (s, executor) => s < of.length && of(s) != executor && transferAddresses.contains(of(s)) }
       .groupMap { case (s, executor) => (of(s), executor) }(_._1)
     for {
       ((from, executor), shards) <- ways.toSeq.sortBy(w => to.indexWhere(_._1 == w._2.head))
@@ -241,7 +241,7 @@ final class QueryCommits(
       some <- shards.grouped(offeredAtOnce(r))
       stores = r.stores.flatMap(key => batch.held(key, some))
       if stores.nonEmpty
-    } yield executor -> ShardOffer(stateRoot, batch.layout(region).baseShards, from, couriers(from), stores)
+    } yield executor -> ShardOffer(stateRoot, batch.layout(region).baseShards, from, transferAddresses(from), stores)
   }
 
   /** Shards of all stores of a region that an offer has room for. */
@@ -466,7 +466,7 @@ final class QueryCommits(
       key -> BaseStore(layout, java.util.Arrays.copyOf(base.lineages(key), 2 * layout.shards))
     }
     val from = BaseState(base.generation, stores.toMap)
-    val holders = owners.get(region.region).fold(Holders.Unknown)(Holders.of(_, replicasOf(region.region), couriers))
+    val holders = owners.get(region.region).fold(Holders.Unknown)(Holders.of(_, replicasOf(region.region), transferAddresses))
     RegionLease(runId, stateRoot, spec.batchId, batch.layout(region.region), region, from, holders)
   }
 

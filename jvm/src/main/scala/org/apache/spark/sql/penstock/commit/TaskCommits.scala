@@ -11,7 +11,7 @@ import org.apache.spark.sql.penstock.state.StateDirectory
 import org.apache.spark.sql.penstock.telemetry.TaskMeter
 import org.apache.spark.{SparkEnv, TaskContext}
 
-import io.penstock.courier.ExecutorCourier
+import io.penstock.sidecars.transfer.ExecutorTransfer
 import io.penstock.state.format._
 import io.penstock.telemetry.StateLoad
 
@@ -89,7 +89,7 @@ final class TaskCommits private (
         region.batchId,
         attempt,
         TaskCommits.here,
-        ExecutorCourier.addresses,
+        ExecutorTransfer.addresses,
         lineage,
         if (inline) payload.toByteArray else null,
         payloadAt,

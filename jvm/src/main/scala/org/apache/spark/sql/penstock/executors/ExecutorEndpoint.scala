@@ -7,7 +7,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.SparkEnv
 import org.apache.spark.rpc.{RpcCallContext, RpcEndpointRef, RpcEnv, ThreadSafeRpcEndpoint}
 import org.apache.spark.sql.penstock.commit.TaskCommits
-import org.apache.spark.sql.penstock.state.ShardTaker
+import org.apache.spark.sql.penstock.state.ShardReceiver
 import org.apache.spark.util.ThreadUtils
 
 import io.penstock.state.format.ShardOffer
@@ -21,7 +21,7 @@ import io.penstock.state.format.ShardOffer
 final class ExecutorEndpoint private (override val rpcEnv: RpcEnv) extends ThreadSafeRpcEndpoint {
 
   /**
-   * One thread: shards come in the order in which they matter, and tasks want the lanes as well. What waits for long is of
+   * One thread: shards come in the order in which they matter, and tasks want the channels as well. What waits for long is of
    * batches that are over.
    */
   private val taking = new ThreadPoolExecutor(
@@ -36,7 +36,7 @@ final class ExecutorEndpoint private (override val rpcEnv: RpcEnv) extends Threa
   override def receiveAndReply(context: RpcCallContext): PartialFunction[Any, Unit] = { case offer: Array[Byte] =>
     try
       taking.execute { () =>
-        try context.reply(ShardTaker.take(ShardOffer.decode(offer)).toList)
+        try context.reply(ShardReceiver.take(ShardOffer.decode(offer)).toList)
         catch { case NonFatal(e) => context.sendFailure(e) }
       }
     catch { case e: RejectedExecutionException => context.sendFailure(e) }

@@ -7,7 +7,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.penstock.commit.{HandOver, ShardsHandedOver, StateCommits, TaskCommits}
 
-import io.penstock.courier.{ExecutorCourier, Outcome}
+import io.penstock.sidecars.transfer.{ExecutorTransfer, Outcome}
 import io.penstock.state.format.ShardOffer
 
 /**
@@ -27,7 +27,7 @@ object LeavingExecutor extends Logging {
    *   0: nothing
    */
   def handOver(limitMs: Int): Unit =
-    if (limitMs > 0 && ExecutorCourier.addresses.nonEmpty) {
+    if (limitMs > 0 && ExecutorTransfer.addresses.nonEmpty) {
       val start = System.nanoTime()
       def leftMs = limitMs - NANOSECONDS.toMillis(System.nanoTime() - start)
       try {
@@ -44,7 +44,7 @@ object LeavingExecutor extends Logging {
     }
 
   private def offer(h: HandOver, executor: String, limitMs: Int): Int =
-    ExecutorCourier.ask(h.to.addresses, h.offer, limitMs)((in, _) => ShardOffer.decodeTaken(in.takeAll())) match {
+    ExecutorTransfer.ask(h.to.addresses, h.offer, limitMs)((in, _) => ShardOffer.decodeTaken(in.takeAll())) match {
       case Outcome.Here(shards) =>
         StateCommits.tell(ShardsHandedOver(h.runId, h.region, executor, h.to.executor, shards.toArray))
         shards.size

@@ -9,7 +9,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.penstock.lease.Holder
 
-import io.penstock.courier.{AsksPeers, ExecutorCourier, MessageIn, Outcome}
+import io.penstock.sidecars.transfer.{PeerQuestions, ExecutorTransfer, MessageIn, Outcome}
 import io.penstock.state.engine.ShardImage
 import io.penstock.state.format._
 
@@ -17,7 +17,7 @@ import io.penstock.state.format._
  * Brings shards from the memory of other executors, by the sidecars. What does not come that way, for whatever reason, is
  * left to the checkpoint: it costs time, and nothing else.
  */
-final class ShardTravel(stateRoot: String, store: StoreKey, peers: AsksPeers = ExecutorCourier) extends Logging {
+final class ShardTravel(stateRoot: String, store: StoreKey, peers: PeerQuestions = ExecutorTransfer) extends Logging {
 
   /**
    * Asks for shards.

@@ -8,12 +8,12 @@ import org.apache.spark.util.Utils
 import org.apache.spark.{SparkConf, SparkEnv}
 
 import io.penstock.conf.Settings
-import io.penstock.courier.CourierSettings
+import io.penstock.sidecars.transfer.TransferSettings
 
 /** How the sidecars of an application's executors are to work. */
 object TravelSettings {
   private val Algorithm = "HmacSHA256"
-  private val Lanes = 4
+  private val Channels = 4
   private val Encrypting = Seq(
     "spark.network.crypto.enabled",
     "spark.authenticate.enableSaslEncryption",
@@ -22,7 +22,7 @@ object TravelSettings {
   )
 
   /** Under this name the driver gives executors a secret; Spark shows nothing that is named so. */
-  val SecretKey = "courier.secret"
+  val SecretKey = "sidecar.secret"
 
   /** Whether shards are to travel at all. */
   def isOn(conf: SparkConf): Boolean = Settings.application(Settings.Transport, conf.getAll.toMap) != "off"
@@ -33,19 +33,19 @@ object TravelSettings {
    * @param secret
    *   the driver's secret
    */
-  def of(conf: SparkConf, secret: String): CourierSettings = {
+  def of(conf: SparkConf, secret: String): TransferSettings = {
     // Where Spark has a secret, who does not know it must not get in.
     val authenticated = conf.getBoolean("spark.authenticate", false)
     val known = if (authenticated) SparkEnv.get.securityManager.getSecretKey() else ""
     val mac = Mac.getInstance(Algorithm)
     mac.init(new SecretKeySpec(s"$known$secret".getBytes(UTF_8), Algorithm))
-    CourierSettings(
+    TransferSettings(
       mac.doFinal("penstock sidecars".getBytes(UTF_8)),
       Utils.localHostName(),
       Settings.application(Settings.Transport, conf.getAll.toMap),
       Encrypting.exists(conf.getBoolean(_, false)),
       authenticated,
-      Lanes
+      Channels
     )
   }
 }

@@ -6,14 +6,14 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.penstock.lease.Holder
 
-import io.penstock.courier._
+import io.penstock.sidecars.transfer._
 import io.penstock.errors.PenstockException
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format._
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Shards that another executor gives: the giver and the format are the real ones, and nothing lies between them. */
+/** Shards that another executor gives: the source and the format are the real ones, and nothing lies between them. */
 class ShardTravelSuite extends AnyFunSuite with BeforeAndAfterEach {
   private val root = "travel"
   private val key = StoreKey(0L, "default")
@@ -32,14 +32,14 @@ class ShardTravelSuite extends AnyFunSuite with BeforeAndAfterEach {
   override protected def afterEach(): Unit = ShardStores.drop(root)
 
   /** @param change what becomes of an answer on its way */
-  private class Peers(change: Array[Byte] => Array[Byte] = identity) extends AsksPeers {
+  private class Peers(change: Array[Byte] => Array[Byte] = identity) extends PeerQuestions {
     val questionBytes = mutable.Buffer[Int]()
 
     override def ask[A](peer: Map[String, String], payload: Array[Byte], limitMs: Int)(
         read: (MessageIn, String) => A
     ): Outcome[A] = {
       questionBytes += payload.length
-      ShardGiver.give(payload) match {
+      ShardSender.give(payload) match {
         case Left(why) => Outcome.Refused(why)
         case Right(message) =>
           val out = new ByteSink
@@ -58,7 +58,7 @@ class ShardTravelSuite extends AnyFunSuite with BeforeAndAfterEach {
     }
   }
 
-  private def bring(wanted: Seq[WantedShard], peers: AsksPeers): (Seq[Int], Seq[Int]) = {
+  private def bring(wanted: Seq[WantedShard], peers: PeerQuestions): (Seq[Int], Seq[Int]) = {
     val came = mutable.Buffer[Int]()
     val left = new ShardTravel(root, key, peers).bring(wanted, _ => Seq(holder))((shard, _, _) => came += shard)
     (came.toSeq, left)

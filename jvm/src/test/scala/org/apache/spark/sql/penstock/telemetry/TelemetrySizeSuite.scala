@@ -15,7 +15,7 @@ import org.apache.spark.sql.{Encoders, Row, SparkSessionExtensions}
 import io.penstock.PenstockStateStoreProvider
 import io.penstock.control.{Attributing, Measured, Placing}
 import io.penstock.sharding.Layout
-import io.penstock.sidecar.PlanMessages
+import io.penstock.sidecars.planner.PlanMessages
 import org.scalatest.funsuite.AnyFunSuite
 
 /** What a batch tells of its load, in bytes. */

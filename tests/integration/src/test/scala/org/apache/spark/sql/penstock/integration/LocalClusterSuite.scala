@@ -224,7 +224,7 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
   }
 
   private def killSidecars(): Unit = ProcessHandle.current().descendants().iterator().asScala
-    .filter(_.info().commandLine().orElse("").contains("-m penstock.courier")).foreach(_.destroyForcibly())
+    .filter(_.info().commandLine().orElse("").contains("-m penstock.sidecars.transfer")).foreach(_.destroyForcibly())
 
   /** Every executor has its own metrics in its own metrics system. */
   private def executorsReport(): Unit = {

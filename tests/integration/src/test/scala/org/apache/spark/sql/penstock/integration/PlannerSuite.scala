@@ -16,7 +16,7 @@ import org.apache.spark.sql.{Encoders, classic}
 
 import com.fasterxml.jackson.databind.node.ObjectNode
 import io.penstock.control.Measured
-import io.penstock.sidecar.{FrameKind, PlanMessages, Sidecar, SidecarFrame}
+import io.penstock.sidecars.planner.{FrameKind, PlanMessages, PlannerFrame, PlannerSidecar}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** `penstock.tasks=auto`: plans of the real sidecar, and of one that fails in every way. Answers are always right. */
@@ -88,7 +88,7 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
   }
 
   private def sidecars: Seq[ProcessHandle] = ProcessHandle.current().children().iterator().asScala
-    .filter(_.info().commandLine().orElse("").contains("penstock.sidecar")).toSeq
+    .filter(_.info().commandLine().orElse("").contains("penstock.sidecars.planner")).toSeq
 
   /** Waits for what happens beside the query. */
   private def eventually(what: String)(holds: => Boolean): Unit = {
@@ -138,7 +138,7 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
       |""".stripMargin
 
   private val welcomed = connected +
-    """from penstock.sidecar.frame import PREFIX_BYTES, Frame, Kind, decode_prefix, decode_rest, encode
+    """from penstock.sidecars.planner.frame import PREFIX_BYTES, Frame, Kind, decode_prefix, decode_rest, encode
       |connection.sendall(encode(Frame(Kind.WELCOME, 1, {})))
       |def read(count):
       |    data = b""
@@ -152,7 +152,7 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
   /** Ends with an answer, right but for `changes`; shards are placed on the tasks `placed`, an expression of Python's. */
   private def plans(changes: String, placed: String = "[0] * 16"): String = welcomed +
     s"""import numpy as np
-       |from penstock.sidecar.server import _body
+       |from penstock.sidecars.planner.server import _body
        |head = {name: question.head[name] for name in ("run", "region", "batch", "tasks")}
        |head |= {"reason": "because", "pinned": []} | {$changes}
        |body = _body({"task": np.array($placed)})
@@ -203,14 +203,14 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
     val script =
       """import sys
         |from pathlib import Path
-        |from penstock.sidecar import planner
+        |from penstock.sidecars.planner import planner
         |def fails_on_purpose(*_):
         |    raise ZeroDivisionError("on purpose")
         |planner._tasks = fails_on_purpose
-        |from penstock.sidecar.__main__ import main
+        |from penstock.sidecars.planner.__main__ import main
         |sys.exit(main(Path(sys.argv[-1])))
         |""".stripMargin
-    Logged.warningsOf(classOf[Sidecar]) { warnings =>
+    Logged.warningsOf(classOf[PlannerSidecar]) { warnings =>
       running(program(script)) { running =>
         running.batchesUntil("the error")(_.contains("the planner refused: ZeroDivisionError: on purpose"))
         val process = sidecars
@@ -221,8 +221,8 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
     }
   }
 
-  private def ask(sidecar: Sidecar, head: => ObjectNode, body: => Array[Byte]): Either[String, SidecarFrame] = {
-    val answers = new LinkedBlockingQueue[Either[String, SidecarFrame]]()
+  private def ask(sidecar: PlannerSidecar, head: => ObjectNode, body: => Array[Byte]): Either[String, PlannerFrame] = {
+    val answers = new LinkedBlockingQueue[Either[String, PlannerFrame]]()
     sidecar.ask(FrameKind.Measured, head, body)(answers.add(_): Unit)
     answers.poll(PatienceNs, TimeUnit.NANOSECONDS)
   }
@@ -230,16 +230,16 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
   test("a question that cannot be put is the trouble of who asks, and of nobody else") {
     val measured = Measured(new UUID(1, 2), 0L, 3L, 1, 1, 1.0, Seq(1.0), Array(1L), Array(1L))
     val sidecar =
-      new Sidecar(Seq(CommandLine.python.toString, "-m", "penstock.sidecar"), "Do this", pause = _ => 0L)
+      new PlannerSidecar(Seq(CommandLine.python.toString, "-m", "penstock.sidecars.planner"), "Do this", pause = _ => 0L)
     def isAnswered =
       ask(sidecar, PlanMessages.head(measured), PlanMessages.body(measured)).exists(_.kind == FrameKind.Planned)
     try {
       assert(isAnswered)
       val process = sidecars
-      val long = SidecarFrame.newHead().put("reason", "x" * (2 << 20))
-      val failing = Seq[(String, () => Either[String, SidecarFrame])](
+      val long = PlannerFrame.newHead().put("reason", "x" * (2 << 20))
+      val failing = Seq[(String, () => Either[String, PlannerFrame])](
         "on purpose" -> (() => ask(sidecar, throw new IllegalStateException("on purpose"), Array.emptyByteArray)),
-        "on purpose" -> (() => ask(sidecar, SidecarFrame.newHead(), throw new IllegalStateException("on purpose"))),
+        "on purpose" -> (() => ask(sidecar, PlannerFrame.newHead(), throw new IllegalStateException("on purpose"))),
         "too long" -> (() => ask(sidecar, long, Array.emptyByteArray))
       )
       failing.foreach { case (what, put) =>
@@ -248,7 +248,7 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
       }
       assert(process.size == 1 && sidecars == process)
       // Not what anybody expects to catch: the thread is there all the same for who asks next.
-      assert(ask(sidecar, SidecarFrame.newHead(), throw new NoClassDefFoundError("on purpose")).isLeft)
+      assert(ask(sidecar, PlannerFrame.newHead(), throw new NoClassDefFoundError("on purpose")).isLeft)
       assert(isAnswered)
     } finally sidecar.close()
   }

@@ -2,7 +2,7 @@ package org.apache.spark.sql.penstock.integration.harness
 
 import org.apache.spark.{SparkContext, SparkEnv}
 
-import io.penstock.courier.ExecutorCourier
+import io.penstock.sidecars.transfer.ExecutorTransfer
 
 /** The processes of a cluster's executors, as tasks on them tell. */
 object ExecutorProcesses {
@@ -25,7 +25,7 @@ object ExecutorProcesses {
     context.parallelize(1 to tasks, tasks).map { _ =>
       // Or one executor runs all of them.
       Thread.sleep(TaskMillis)
-      (SparkEnv.get.executorId, ProcessHandle.current().pid(), ExecutorCourier.addresses.nonEmpty)
+      (SparkEnv.get.executorId, ProcessHandle.current().pid(), ExecutorTransfer.addresses.nonEmpty)
     }.collect().collect { case (executor, pid, true) => executor -> pid }.toMap
   }
 }

@@ -1,0 +1,27 @@
+package io.penstock.process
+
+import java.nio.file.{Files, Path, Paths}
+
+import scala.util.Try
+
+/** The Python that this jar was installed for, by the wheel: it has the package `penstock`, activated or not. */
+object InstalledPython {
+
+  /** None where the jar does not lie where the wheel puts it, or was sent from elsewhere. */
+  def ofThisJar: Option[String] =
+    Try(Paths.get(getClass.getProtectionDomain.getCodeSource.getLocation.toURI)).toOption.flatMap(of)
+
+  /**
+   * The Python of the environment that has `lib/python3.X/site-packages/penstock/jars/<jar>`.
+   *
+   * @param jar
+   *   absolute path
+   */
+  def of(jar: Path): Option[String] = {
+    val up = Iterator.iterate(jar.getParent)(_.getParent).takeWhile(_ != null).take(6).toSeq
+    val names = up.map(folder => String.valueOf(folder.getFileName))
+    Option.when(up.size == 6 && names.take(2) == Seq("jars", "penstock") && names(4) == "lib")(
+      up(5).resolve("bin").resolve("python3")
+    ).filter(Files.isExecutable(_)).map(_.toString)
+  }
+}

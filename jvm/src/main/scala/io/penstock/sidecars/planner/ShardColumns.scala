@@ -1,0 +1,58 @@
+package io.penstock.sidecars.planner
+
+import java.io.{ByteArrayInputStream, ByteArrayOutputStream}
+import java.nio.channels.Channels
+
+import scala.jdk.CollectionConverters._
+import scala.util.{Try, Using}
+
+import org.apache.arrow.memory.RootAllocator
+import org.apache.arrow.vector.ipc.{ArrowStreamReader, ArrowStreamWriter}
+import org.apache.arrow.vector.types.pojo.{ArrowType, Field, FieldType}
+import org.apache.arrow.vector.{BigIntVector, FieldVector, VectorSchemaRoot}
+
+/** Columns of one number per shard, as an Arrow IPC stream of one record batch. */
+object ShardColumns {
+  private val MostBytes = 64L << 20
+  private val Number = FieldType.notNullable(new ArrowType.Int(64, true))
+
+  /** @param columns names and numbers, as many in each */
+  def encode(columns: (String, Array[Long])*): Array[Byte] = Using.Manager { use =>
+    val allocator = use(new RootAllocator(MostBytes))
+    val vectors = columns.map { case (name, numbers) =>
+      val vector = new BigIntVector(new Field(name, Number, null), allocator)
+      vector.allocateNew(numbers.length)
+      numbers.indices.foreach(i => vector.set(i, numbers(i)))
+      vector.setValueCount(numbers.length)
+      vector
+    }
+    val root = use(new VectorSchemaRoot(vectors.map(_.asInstanceOf[FieldVector]).asJava))
+    val out = new ByteArrayOutputStream
+    val writer = use(new ArrowStreamWriter(root, null, Channels.newChannel(out)))
+    writer.start()
+    writer.writeBatch()
+    writer.end()
+    out.toByteArray
+  }.get
+
+  /**
+   * The numbers of one column.
+   *
+   * @param length
+   *   how many there must be
+   * @return
+   *   why there are none, where the bytes are something else
+   */
+  def decode(bytes: Array[Byte], name: String, length: Int): Either[String, Array[Long]] =
+    Try(Using.Manager { use =>
+      val allocator = use(new RootAllocator(MostBytes))
+      val reader = use(new ArrowStreamReader(new ByteArrayInputStream(bytes), allocator))
+      if (!reader.loadNextBatch()) Left(s"column $name has no numbers")
+      else reader.getVectorSchemaRoot.getVector(name) match {
+        case v: BigIntVector if v.getValueCount == length && v.getNullCount == 0 =>
+          Right(Array.tabulate(length)(v.get))
+        case null => Left(s"column $name is missing")
+        case other => Left(s"column $name must have $length numbers (int64), found ${other.getField}")
+      }
+    }.get).fold(e => Left(s"column $name cannot be read: ${e.getMessage}"), identity)
+}

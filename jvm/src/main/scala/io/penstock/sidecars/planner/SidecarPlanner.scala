@@ -1,0 +1,40 @@
+package io.penstock.sidecars.planner
+
+import java.util.UUID
+
+import io.penstock.control.{Demand, Measured, Plan, Planner, Scaled}
+
+/** Plans that the Python sidecar makes. */
+final class SidecarPlanner(sidecar: PlannerSidecar) extends Planner with AutoCloseable {
+  private val newest = new java.util.LinkedHashMap[(UUID, Long), Either[String, Plan]](16, 0.75f, true) {
+    override def removeEldestEntry(eldest: java.util.Map.Entry[(UUID, Long), Either[String, Plan]]): Boolean =
+      size > SidecarPlanner.MostRegions
+  }
+
+  override def learn(measured: Measured): Unit = {
+    val key = (measured.run, measured.region)
+    newest.synchronized(newest.putIfAbsent(key, Left(PlannerSidecar.Late)))
+    sidecar.ask(FrameKind.Measured, PlanMessages.head(measured), PlanMessages.body(measured)) { answer =>
+      val plan = answer.flatMap(PlanMessages.plan(_, measured))
+      newest.synchronized {
+        // An older plan is better than none, unless there is no one to make a newer one.
+        val gone = answer.left.exists(_ != PlannerSidecar.Late)
+        if (plan.isRight || gone || !newest.get(key).isRight) newest.put(key, plan)
+      }: Unit
+    }
+  }
+
+  override def plan(run: UUID, region: Long): Either[String, Plan] =
+    newest.synchronized(Option(newest.get((run, region)))).getOrElse(Left("nothing measured yet"))
+
+  override def scale(demand: Demand)(use: Either[String, Scaled] => Unit): Unit =
+    sidecar.ask(FrameKind.Demand, ScalingMessages.head(demand), Array.emptyByteArray) { answer =>
+      use(answer.flatMap(ScalingMessages.scaled(_, demand)))
+    }
+
+  override def close(): Unit = sidecar.close()
+}
+
+private object SidecarPlanner {
+  val MostRegions = 256
+}

@@ -1,0 +1,10 @@
+package io.penstock.sidecars.transfer
+
+/** Asks other executors. */
+trait PeerQuestions {
+
+  /** Asks the executor of a peer; see [[TransferProcess.ask]]. */
+  def ask[A](peer: Map[String, String], payload: Array[Byte], limitMs: Int)(
+      read: (MessageIn, String) => A
+  ): Outcome[A]
+}

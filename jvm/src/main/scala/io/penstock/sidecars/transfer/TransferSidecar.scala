@@ -1,0 +1,101 @@
+package io.penstock.sidecars.transfer
+
+import io.penstock.process.{BackOff, DaemonThreads}
+import java.util.concurrent.Executors
+
+import scala.util.control.NonFatal
+
+import org.slf4j.LoggerFactory
+
+/**
+ * Keeps an executor's sidecar running: starts it beside the executor, and again after it failed, later each time. Who asks
+ * while there is none gets no answer, and takes another way.
+ *
+ * @param command
+ *   the program and its arguments before the folder
+ * @param remedy
+ *   what a user can do where the sidecar does not start
+ * @param introduce
+ *   gets what each new process says of itself; None when it has ended
+ * @param pause
+ *   how long to wait after so many failures in a row, in ms
+ */
+final class TransferSidecar(
+    command: Seq[String],
+    settings: TransferSettings,
+    source: AnswerSource,
+    remedy: String,
+    introduce: Option[Introduction] => Unit,
+    pause: Int => Long = BackOff.pauseMs
+) extends AutoCloseable {
+  private val log = LoggerFactory.getLogger(getClass)
+  private val clock = Executors.newSingleThreadScheduledExecutor(DaemonThreads.named("penstock-transfer-clock"))
+  private val memories = new ChannelMemories
+  @volatile private var running: Option[TransferProcess] = None
+  @volatile private var closed = false
+  private var told = false
+
+  private val thread = DaemonThreads.named("penstock-transfer").newThread(() => keep())
+  thread.start()
+
+  /** Asks the executor of a peer; see [[TransferProcess.ask]]. */
+  def ask[A](peer: Map[String, String], payload: Array[Byte], limitMs: Int)(
+      read: (MessageIn, String) => A
+  ): Outcome[A] =
+    running.fold[Outcome[A]](TransferSidecar.none)(_.ask(peer, payload, limitMs)(read))
+
+  /** Sends bytes to the sidecar and back. */
+  def echo(payload: Array[Byte], limitMs: Int): Outcome[Array[Byte]] =
+    running.fold[Outcome[Array[Byte]]](TransferSidecar.none)(_.echo(payload, limitMs))
+
+  private def keep(): Unit = {
+    var failures = 0
+    try while (!closed) {
+        val startedNs = System.nanoTime()
+        try {
+          val process = TransferProcess.start(command, settings, source, clock, memories)
+          running = Some(process)
+          try {
+            introduce(Some(process.introduction))
+            log.info(s"Penstock: a sidecar runs beside this executor: ${process.introduction.inWords}")
+            process.awaitEnd()
+          } finally {
+            running = None
+            process.close()
+            if (!closed) introduce(None)
+          }
+          if (System.nanoTime() - startedNs > TransferSidecar.GoodNs) failures = 0
+          failures += 1
+        } catch {
+          case NonFatal(e) =>
+            failures += 1
+            // Once, not with each attempt.
+            if (!told) log.warn(
+              s"Penstock: no sidecar, so that shards come from the checkpoint: ${command.mkString(" ")} failed: " +
+                s"${e.getMessage}. $remedy"
+            )
+            told = true
+        }
+        if (!closed) Thread.sleep(pause(failures))
+      }
+    catch { case _: InterruptedException => () }
+  }
+
+  /** Ends the sidecar. */
+  override def close(): Unit = {
+    closed = true
+    running.foreach(_.close())
+    thread.interrupt()
+    thread.join(TransferSidecar.CloseMs)
+    memories.close()
+    clock.shutdownNow(): Unit
+  }
+}
+
+private object TransferSidecar {
+  val none: Outcome[Nothing] = Outcome.Lost("this executor has no sidecar")
+  private val CloseMs = 5000L
+
+  /** A process that has run for so long was no failure to start. */
+  private val GoodNs = 10000000000L
+}

@@ -1,0 +1,88 @@
+package io.penstock.sidecars.planner
+
+import java.nio.file.Files
+import java.util.UUID
+import java.util.concurrent.{LinkedBlockingQueue, TimeUnit}
+
+import io.penstock.process.BackOff
+import io.penstock.control.Measured
+import org.scalatest.funsuite.AnyFunSuite
+
+/** Processes that are started and fail in every way; the planner itself is tried in the integration tests. */
+class PlannerSidecarSuite extends AnyFunSuite {
+
+  /** A sidecar in shell: it reads the token, and does what the script says. */
+  private def script(body: String): Seq[String] = {
+    val file = Files.createTempFile("penstock-planner", ".sh")
+    Files.writeString(file, s"read token\n$body\n")
+    file.toFile.deleteOnExit()
+    Seq("sh", file.toString)
+  }
+
+  private def ask(sidecar: PlannerSidecar): Either[String, PlannerFrame] = {
+    val answers = new LinkedBlockingQueue[Either[String, PlannerFrame]]()
+    sidecar.ask(FrameKind.Measured, PlannerFrame.newHead(), Array.emptyByteArray)(answers.add(_): Unit)
+    Option(answers.poll(60, TimeUnit.SECONDS)).getOrElse(fail("no answer"))
+  }
+
+  private def withSidecar(command: Seq[String], pause: Int => Long = _ => 0L)(body: PlannerSidecar => Unit): Unit = {
+    val sidecar = new PlannerSidecar(command, "Do this", pause)
+    try body(sidecar)
+    finally sidecar.close()
+  }
+
+  private def failsWith(command: Seq[String], error: String): Unit = withSidecar(command) { sidecar =>
+    val answer = ask(sidecar)
+    assert(answer.left.exists(e => e.startsWith("no planner: ") && e.contains(error) && e.endsWith("Do this")), answer)
+  }
+
+  test("a program that is not there") { failsWith(Seq("/no/such/python"), "No such file") }
+
+  test("a program that ends at once, with what it said last") {
+    failsWith(
+      script("echo one >&2; echo 'No module named penstock' >&2; exit 1"),
+      "it said: one | No module named penstock"
+    )
+  }
+
+  test("a program that says something else than that it is ready") { failsWith(script("echo hello"), "hello") }
+
+  test("a program that is ready and does not listen") { failsWith(script("echo ready"), "No such file") }
+
+  test("it is started again, but not before its time") {
+    val log = Files.createTempFile("penstock-planner", ".log")
+    val command = script(s"echo started >> $log; exit 1")
+    withSidecar(command, failures => if (failures < 3) 0L else 3600000L) { sidecar =>
+      (1 to 10).foreach(_ => assert(ask(sidecar).isLeft))
+      assert(Files.readAllLines(log).size == 3)
+    }
+    Files.delete(log)
+  }
+
+  test("pauses double, up to a minute") {
+    assert((1 to 8).map(BackOff.pauseMs) == Seq(1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000))
+    assert(BackOff.pauseMs(1000) == 60000)
+  }
+
+  test("who asks never waits, and too many questions are late") {
+    withSidecar(script("sleep 2; exit 1")) { sidecar =>
+      val answers = new LinkedBlockingQueue[Either[String, PlannerFrame]]()
+      (1 to 100).foreach { _ =>
+        sidecar.ask(FrameKind.Measured, PlannerFrame.newHead(), Array.emptyByteArray)(answers.add(_): Unit)
+      }
+      assert(answers.size >= 100 - 66 && answers.peek() == Left("planner late"))
+    }
+  }
+
+  test("a plan from before the trouble is not used for ever") {
+    withSidecar(Seq("/no/such/python")) { sidecar =>
+      val planner = new SidecarPlanner(sidecar)
+      val run = new UUID(1, 1)
+      assert(planner.plan(run, 0) == Left("nothing measured yet"))
+      planner.learn(Measured(run, 0, 0, 1, 1, 1.0, Seq(1.0), Array(1L), Array(1L)))
+      val until = System.nanoTime() + 20000000000L
+      while (planner.plan(run, 0).left.exists(_ == "planner late") && System.nanoTime() < until) Thread.sleep(10)
+      assert(planner.plan(run, 0).left.exists(_.contains("no planner")))
+    }
+  }
+}

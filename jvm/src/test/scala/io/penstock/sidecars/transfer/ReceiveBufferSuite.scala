@@ -1,0 +1,109 @@
+package io.penstock.sidecars.transfer
+
+import java.nio.ByteBuffer
+import java.util.concurrent.Executors
+
+import scala.concurrent.duration._
+import scala.concurrent.{Await, ExecutionContext, Future}
+import scala.util.Random
+
+import io.penstock.Seed
+import org.scalatest.BeforeAndAfterAll
+import org.scalatest.funsuite.AnyFunSuite
+
+/** Both sides of a receiveBuffer, on threads of one process. */
+class ReceiveBufferSuite extends AnyFunSuite with BeforeAndAfterAll {
+  private val threads = Executors.newCachedThreadPool()
+  implicit private val context: ExecutionContext = ExecutionContext.fromExecutor(threads)
+  private val own = ProcessHandle.current().pid()
+  private val limitMs = 20000
+  private val patience = 30.seconds
+
+  private def newReceiveBuffer() = new ReceiveBuffer(ByteBuffer.allocateDirect(ReceiveBuffer.Bytes))
+
+  override def afterAll(): Unit = threads.shutdownNow(): Unit
+
+  private def write(receiveBuffer: ReceiveBuffer, token: Long, message: Array[Byte], parts: Seq[Int]): Unit = {
+    val out = new SlicedOut(message.length.toLong, receiveBuffer.writer(token, own, limitMs))
+    var at = 0
+    (parts :+ message.length).foreach { end =>
+      out.put(message, at, end - at)
+      at = end
+    }
+    out.finish()
+  }
+
+  private def read(receiveBuffer: ReceiveBuffer, size: Int, parts: Seq[Int]): Array[Byte] = {
+    val in = new SlicedIn(size, receiveBuffer.reader(own, limitMs))
+    (parts :+ size).foldLeft((Array.emptyByteArray, 0)) { case ((all, at), end) => (all ++ in.take(end - at), end) }._1
+  }
+
+  test("messages come whole, however they are written and read") {
+    info(s"seed ${Seed.value}")
+    val random = new Random(Seed.value)
+    val receiveBuffer = newReceiveBuffer()
+    val ring = ExecutorChannel.RingBytes
+    val sizes = Seq(0, 1, ExecutorChannel.SliceBytes - 1, ExecutorChannel.SliceBytes, ExecutorChannel.SliceBytes + 1, ring, ring + 1) ++
+      Seq.fill(20)(random.nextInt(3 * ring))
+    sizes.zipWithIndex.foreach { case (size, i) =>
+      val message = random.nextBytes(size)
+      def cuts = Seq.fill(random.nextInt(20))(random.nextInt(size + 1)).sorted
+      val (out, in) = (cuts, cuts)
+      receiveBuffer.expect(i + 1L)
+      val found = Future(read(receiveBuffer, size, in))
+      write(receiveBuffer, i + 1L, message, out)
+      assert(Await.result(found, patience).toSeq == message.toSeq, s"$size bytes")
+    }
+  }
+
+  test("a writer waits where nothing is taken, and goes on when it is") {
+    val receiveBuffer = newReceiveBuffer()
+    val message = new Array[Byte](ExecutorChannel.RingBytes + 1)
+    receiveBuffer.expect(7L)
+    val written = Future(write(receiveBuffer, 7L, message, Nil))
+    Thread.sleep(100)
+    assert(!written.isCompleted)
+    assert(read(receiveBuffer, message.length, Nil).length == message.length)
+    Await.result(written, patience)
+  }
+
+  test("who is not expected, or not any more, writes nothing") {
+    val receiveBuffer = newReceiveBuffer()
+    receiveBuffer.expect(7L)
+    intercept[GivenUp](write(receiveBuffer, 8L, new Array[Byte](10), Nil))
+    val written = Future(intercept[GivenUp](write(receiveBuffer, 7L, new Array[Byte](ExecutorChannel.RingBytes + 1), Nil)))
+    Thread.sleep(100)
+    receiveBuffer.expect(0L)
+    Await.result(written, patience)
+    receiveBuffer.expect(9L)
+    receiveBuffer.fail(7L)
+    // It is another's by now.
+    val message = Array[Byte](1, 2, 3)
+    write(receiveBuffer, 9L, message, Nil)
+    assert(read(receiveBuffer, 3, Nil).toSeq == message.toSeq)
+  }
+
+  test("the reader is told where the rest does not come") {
+    val receiveBuffer = newReceiveBuffer()
+    receiveBuffer.expect(7L)
+    val found = Future(intercept[GivenUp](read(receiveBuffer, ExecutorChannel.RingBytes, Nil)))
+    val out = receiveBuffer.writer(7L, own, limitMs)
+    out.next(ExecutorChannel.SliceBytes)
+    out.filled(ExecutorChannel.RingBytes.toLong, ExecutorChannel.SliceBytes)
+    receiveBuffer.fail(7L)
+    Await.result(found, patience)
+  }
+
+  test("nobody waits for a process that is gone, nor longer than the limit") {
+    val receiveBuffer = newReceiveBuffer()
+    receiveBuffer.expect(7L)
+    val gone = new ProcessBuilder("true").start()
+    gone.waitFor()
+    intercept[GivenUp](new SlicedIn(10, receiveBuffer.reader(gone.pid(), limitMs)).take(10))
+    val start = System.nanoTime()
+    intercept[GivenUp](new SlicedIn(10, receiveBuffer.reader(own, 200)).take(10))
+    assert((System.nanoTime() - start).nanos >= 200.millis)
+    val full = new SlicedOut(ExecutorChannel.RingBytes + 1L, receiveBuffer.writer(7L, gone.pid(), limitMs))
+    intercept[GivenUp](full.put(new Array[Byte](ExecutorChannel.RingBytes + 1)))
+  }
+}

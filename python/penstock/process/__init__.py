@@ -1,0 +1,1 @@
+"""What both sidecars need as processes."""

@@ -1,0 +1,338 @@
+"""Carries questions of this executor to others, and theirs to this one. What they are about it does not know."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import partial
+from typing import Any
+
+from penstock.sidecars.transfer.channel_records import BrokenChannelError
+from penstock.sidecars.transfer.executor_channel import ExecutorChannel, GivenUpError
+from penstock.sidecars.transfer.offers import Addresses
+from penstock.sidecars.transfer.peers import Peers
+from penstock.transport.channel import Channel, ReceiveBuffer
+from penstock.transport.deadline import Deadline
+from penstock.transport.errors import PeerTimeoutError, TransportError
+
+QUESTION = struct.Struct("<BBHIQ")
+ENVELOPE = struct.Struct("<BBHIIIQ")
+"""What goes before a question between sidecars: where the answer may land."""
+ENVELOPE_VERSION = 1
+MOST_QUESTION_BYTES = 1 << 20
+IDLE_S = 3600.0
+"""Nobody has to say anything; a wait has to have an end."""
+GIVE_S = 30.0
+"""In which an executor answers another's question."""
+FREE_S = 5.0
+"""In which an executor channel to the executor becomes free, or the question is refused."""
+
+
+TRANSPORTS = ("local", "verbs", "mpi", "tcp")
+"""By number, from 1: what an answer came by."""
+OUTCOME_BITS = 0x0F
+
+
+class ExecutorChannelFailedError(Exception):
+    """The executor is gone, or does not keep to the protocol: this process is of no use any more."""
+
+
+class What(IntEnum):
+    """What an executor wants of its sidecar."""
+
+    ASK = 1
+    ECHO = 2
+    STATUS = 3
+
+
+class Outcome(IntEnum):
+    """First byte of an answer."""
+
+    HERE = 0
+    REFUSED = 1
+    """The peer's executor does not have it."""
+    LOST = 2
+    """It did not get through."""
+    LANDS = 3
+    """It is written to where it is read, past the sidecars."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What an executor asks.
+
+    Parameters
+    ----------
+    what
+        What is wanted.
+    deadline_ms
+        From now.
+    peer
+        Addresses of whom it is for.
+    payload
+        For the peer's executor.
+    token
+        By which the answer is expected in the executor channel's receive_buffer; 0 where it is not.
+    """
+
+    what: What
+    deadline_ms: int
+    peer: Addresses
+    payload: bytes
+    token: int = 0
+
+
+def read_question(message: bytes) -> Question:
+    """Read a question.
+
+    Raises
+    ------
+    BrokenChannelError
+        It is none.
+    """
+    if len(message) < QUESTION.size:
+        raise BrokenChannelError(f"a question of {len(message)} bytes")
+    what, zero, address_bytes, deadline_ms, token = QUESTION.unpack_from(message)
+    addresses = message[QUESTION.size : QUESTION.size + address_bytes]
+    try:
+        peer: Any = json.loads(addresses) if addresses else {}
+        known = What(what)
+    except (ValueError, RecursionError) as error:
+        raise BrokenChannelError(f"no question: {error}") from None
+    if zero or len(addresses) != address_bytes or not _are_addresses(peer):
+        raise BrokenChannelError("a question without addresses")
+    return Question(known, deadline_ms, peer, message[QUESTION.size + address_bytes :], token)
+
+
+def write_question(question: Question) -> bytes:
+    """Write a question."""
+    addresses = json.dumps(dict(question.peer)).encode() if question.peer else b""
+    head = QUESTION.pack(question.what, 0, len(addresses), question.deadline_ms, question.token)
+    return head + addresses + question.payload
+
+
+class TransferService:
+    """Serves channels and peers, each on a thread of its own.
+
+    Parameters
+    ----------
+    peers
+        To ask.
+    """
+
+    def __init__(self, peers: Peers) -> None:
+        self._peers = peers
+        self._senders: queue.SimpleQueue[ExecutorChannel] = queue.SimpleQueue()
+
+    def add_sender(self, executor_channel: ExecutorChannel) -> None:
+        """Use an executor channel to ask this executor what others want to know."""
+        self._senders.put(executor_channel)
+
+    def answer(self, executor_channel: ExecutorChannel) -> None:
+        """Answer the questions of this executor on an executor channel, for as long as there is one.
+
+        Raises
+        ------
+        ExecutorChannelFailedError
+            The executor is gone, or sends what is no question.
+        """
+        while True:
+            try:
+                self._answer(executor_channel)
+            except PeerTimeoutError:
+                continue
+            except (TransportError, BrokenChannelError, GivenUpError) as error:
+                raise ExecutorChannelFailedError(str(error)) from error
+
+    def _answer(self, executor_channel: ExecutorChannel) -> None:
+        question = read_question(executor_channel.message(Deadline.after(IDLE_S), MOST_QUESTION_BYTES))
+        try:
+            if question.what == What.ECHO:
+                executor_channel.send(_here(question.payload), _until(question))
+            elif question.what == What.STATUS:
+                executor_channel.send(_here(json.dumps(self._status()).encode()), _until(question))
+            else:
+                self._ask(executor_channel, question)
+        except PeerTimeoutError as error:
+            # The executor does not take its answer.
+            raise ExecutorChannelFailedError(str(error)) from error
+
+    def serve(self, channel: Channel, transport: str) -> None:
+        """Answer the questions of a peer, until it closes the connection or breaks off.
+
+        Parameters
+        ----------
+        transport
+            Name of what the channel is of.
+
+        Raises
+        ------
+        ExecutorChannelFailedError
+            The executor is gone, or sends what is no answer.
+        """
+        with channel:
+            while True:
+                try:
+                    payload = channel.receive(Deadline.after(IDLE_S), most=ENVELOPE.size + MOST_QUESTION_BYTES)
+                except PeerTimeoutError:
+                    # Nothing was said, or the rest of a message does not come.
+                    if channel.usable:
+                        continue
+                    return
+                except TransportError:
+                    return
+                try:
+                    self._give(channel, _of_transport(bytes(payload), transport))
+                except TransportError:
+                    return
+
+    def _ask(self, executor_channel: ExecutorChannel, question: Question) -> None:
+        begun = False
+
+        def begin(transport: str, size: int) -> ReceiveBuffer:
+            nonlocal begun
+            begun = True
+            return _Marked(executor_channel.begin(size), TRANSPORTS.index(transport) + 1)
+
+        try:
+            self._peers.ask(question.peer, partial(_enveloped, question, executor_channel), _until(question), begin)
+        except TransportError as error:
+            if begun:
+                executor_channel.give_up()
+            else:
+                executor_channel.send(bytes([Outcome.LOST]) + str(error).encode(), Deadline.after(IDLE_S))
+
+    def _give(self, channel: Channel, payload: bytes) -> None:
+        try:
+            executor_channel = self._senders.get(timeout=FREE_S)
+        except queue.Empty:
+            channel.send(bytes([Outcome.REFUSED]) + b"all channels to the executor are busy", Deadline.after(GIVE_S))
+            return
+        try:
+            limit_s = _limit_s(payload)
+        except BrokenChannelError:
+            self._senders.put(executor_channel)
+            channel.close()
+            return
+        try:
+            executor_channel.send(payload, Deadline.after(GIVE_S))
+            # Who is told to take shards answers when it has them.
+            size, parts = executor_channel.receive(Deadline.after(max(GIVE_S, limit_s)), GIVE_S)
+        except GivenUpError:
+            self._senders.put(executor_channel)
+            channel.send(bytes([Outcome.REFUSED]) + b"the executor gave up", Deadline.after(GIVE_S))
+            return
+        except (TransportError, BrokenChannelError) as error:
+            raise ExecutorChannelFailedError(str(error)) from error
+        taken = _Taken(parts)
+        try:
+            channel.send_parts(size, taken, Deadline.after(GIVE_S))
+        finally:
+            # What a peer does not take any more has to be taken all the same: the executor channel is for the next.
+            taken.finish()
+            if taken.outcome == Outcome.LANDS:
+                self._await_receive_buffer(executor_channel, limit_s)
+            self._senders.put(executor_channel)
+
+    @staticmethod
+    def _await_receive_buffer(executor_channel: ExecutorChannel, limit_s: float) -> None:
+        """Wait until the executor is free again."""
+        try:
+            executor_channel.message(Deadline.after(limit_s + GIVE_S), 1)
+        except (TransportError, BrokenChannelError, GivenUpError) as error:
+            raise ExecutorChannelFailedError(str(error)) from error
+
+    def _status(self) -> dict[str, Any]:
+        return {name: vars(count) for name, count in self._peers.counts.items()}
+
+
+class _Marked:
+    """Says in the first byte of an answer, above its outcome, by which transport it came."""
+
+    def __init__(self, receive_buffer: ReceiveBuffer, mark: int) -> None:
+        self._receive_buffer = receive_buffer
+        self._mark = mark
+        self._first: memoryview | None = None
+
+    def part(self, length: int, deadline: Deadline) -> memoryview:
+        part = self._receive_buffer.part(length, deadline)
+        if self._mark and length:
+            self._first = part
+        return part
+
+    def landed(self, length: int) -> None:
+        if self._first is not None:
+            self._first[0] = self._first[0] & OUTCOME_BITS | self._mark << 4
+            self._first, self._mark = None, 0
+        self._receive_buffer.landed(length)
+
+
+class _Taken:
+    """Slices of an executor channel's message, of which none is left in it."""
+
+    def __init__(self, parts: Iterator[memoryview]) -> None:
+        self._parts = parts
+        self.outcome: int | None = None
+        """First byte of the answer."""
+
+    def __iter__(self) -> Iterator[memoryview]:
+        return self
+
+    def __next__(self) -> memoryview:
+        try:
+            part = next(self._parts)
+            if self.outcome is None and part:
+                self.outcome = part[0]
+            return part
+        except GivenUpError:
+            raise TransportError("PENSTOCK_GIVEN_UP", "the executor could not finish its answer") from None
+        except (TransportError, BrokenChannelError) as error:
+            raise ExecutorChannelFailedError(str(error)) from error
+
+    def finish(self) -> None:
+        """Take the rest."""
+        try:
+            for _ in self:
+                pass
+        except TransportError:
+            return
+
+
+def _enveloped(question: Question, executor_channel: ExecutorChannel, transport: str) -> bytes:
+    """Put before a question where its answer may land: in memory of this host."""
+    lands = transport == "local" and question.token
+    place = (os.getpid(), executor_channel.descriptor) if lands else (0, 0)
+    return ENVELOPE.pack(ENVELOPE_VERSION, 0, 0, *place, question.deadline_ms, question.token) + question.payload
+
+
+def _of_transport(question: bytes, transport: str) -> bytes:
+    """Leave out where an answer may land, but where it can: memory of this host is named by processes of this host."""
+    if transport == "local" or len(question) < ENVELOPE.size:
+        return question
+    version, zero, zeros, _, _, limit_ms, _ = ENVELOPE.unpack_from(question)
+    return ENVELOPE.pack(version, zero, zeros, 0, 0, limit_ms, 0) + question[ENVELOPE.size :]
+
+
+def _limit_s(question: bytes) -> float:
+    """Tell in how long a peer wants the answer to its question."""
+    if len(question) < ENVELOPE.size or question[0] != ENVELOPE_VERSION:
+        raise BrokenChannelError("no question begins like this")
+    limit_ms: int = ENVELOPE.unpack_from(question)[5]
+    return limit_ms / 1000
+
+
+def _here(payload: bytes) -> bytes:
+    return bytes([Outcome.HERE]) + payload
+
+
+def _until(question: Question) -> Deadline:
+    return Deadline.after(question.deadline_ms / 1000)
+
+
+def _are_addresses(peer: Any) -> bool:
+    return isinstance(peer, dict) and all(isinstance(text, str) for text in peer.values())

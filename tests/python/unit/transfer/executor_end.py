@@ -1,0 +1,170 @@
+"""The executor's side of its sidecar, as the JVM has it."""
+
+import json
+import mmap
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.sidecars.transfer.channel_records import RECORD, Kind, Record, decode, encode
+from penstock.sidecars.transfer.executor_channel import LANDING_BYTES, MEMORY_BYTES, ExecutorChannel, GivenUpError
+from penstock.sidecars.transfer.service import ENVELOPE, OUTCOME_BITS, Outcome, Question, What, write_question
+from penstock.transport.deadline import Deadline
+from penstock.transport.errors import TransportError
+
+SECRET = b"of one application"
+PATIENCE_S = 30.0
+
+
+def offer(role, *, process=0, descriptor=0):
+    """What an executor says of memory that it has for an executor channel: nothing where there is no process."""
+    return Record(Kind.LANE, process, descriptor, MEMORY_BYTES + (LANDING_BYTES if role == b"A" else 0))
+
+
+class RefuseError(Exception):
+    """What a sender raises that does not have what is asked for."""
+
+
+@dataclass
+class Landed:
+    """What a sender answers that writes to where it is read, and is at it until it is done."""
+
+    told: bytes
+    done: threading.Event
+
+
+class ExecutorEnd:
+    """An executor with its sidecar.
+
+    ``give`` gets what other executors ask, and returns the answer; it is called side by side.
+    """
+
+    def __init__(self, give=None, *, transport="auto", channels=2, encrypted=False, secret=SECRET, host="127.0.0.1"):
+        self.folder = Path(tempfile.mkdtemp(prefix="penstock-test-"))
+        self.give = give or (lambda payload: payload)
+        self.token = os.urandom(32).hex()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "penstock.sidecars.transfer", str(self.folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        start = {
+            "token": self.token,
+            "secret": secret.hex(),
+            "host": host,
+            "transport": transport,
+            "encrypted": encrypted,
+            "channels": channels,
+        }
+        self.tell(json.dumps(start))
+        said = self.process.stdout.readline()
+        assert said.startswith("ready "), self.process.stderr.read()
+        self.told = json.loads(said.removeprefix("ready "))
+        self.addresses = self.told["addresses"]
+        self.sockets = []
+        self.came_by = []
+        """Number of the transport by which each answer of another executor came."""
+        self.receive_buffers = []
+        """Where answers may land: process, descriptor and token, for each question that was to be answered."""
+        self.asking = queue.SimpleQueue()
+        for _ in range(channels):
+            self.asking.put(self.open(b"A"))
+            threading.Thread(target=self._sender, args=(self.open(b"G"),), daemon=True).start()
+        assert self.process.stdout.readline() == "open\n"
+
+    def tell(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def connect(self, first):
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(PATIENCE_S)
+        connection.connect(str(self.folder / "executor.sock"))
+        connection.sendall(first)
+        return connection
+
+    def open(self, role):
+        connection = self.connect(self.token.encode() + role)
+        self.sockets.append(connection)
+        connection.sendall(encode(offer(role)))
+        record = decode(connection.recv(RECORD.size, socket.MSG_WAITALL))
+        assert record.kind == Kind.LANE
+        with Path(f"/proc/{record.number}/fd/{record.message_bytes}").open("r+b") as file:
+            memory = memoryview(mmap.mmap(file.fileno(), record.data_bytes))
+        return ExecutorChannel(connection, memory, is_executor=True)
+
+    def _sender(self, executor_channel):
+        while True:
+            try:
+                message = executor_channel.message(Deadline.after(3600), 1 << 20)
+            except TransportError:
+                return
+            _, _, _, process, descriptor, _, token = ENVELOPE.unpack_from(message)
+            self.receive_buffers.append((process, descriptor, token))
+            try:
+                given = self.give(message[ENVELOPE.size :])
+                if isinstance(given, Landed):
+                    self._land(executor_channel, given)
+                    continue
+                answer = bytes([Outcome.HERE]) + given
+            except RefuseError as error:
+                answer = bytes([Outcome.REFUSED]) + str(error).encode()
+            except GivenUpError:
+                executor_channel.give_up()
+                continue
+            try:
+                executor_channel.send(answer, Deadline.after(PATIENCE_S))
+            except TransportError:
+                return
+
+    @staticmethod
+    def _land(executor_channel, given):
+        executor_channel.send(bytes([Outcome.LANDS]) + given.told, Deadline.after(PATIENCE_S))
+        given.done.wait(PATIENCE_S)
+        executor_channel.send(bytes([Outcome.HERE]), Deadline.after(PATIENCE_S))
+
+    def question(self, question):
+        """Ask on a free channel; gives outcome and payload."""
+        executor_channel = self.asking.get(timeout=PATIENCE_S)
+        try:
+            executor_channel.send(write_question(question), Deadline.after(PATIENCE_S))
+            answer = executor_channel.message(Deadline.after(PATIENCE_S), 1 << 30)
+        finally:
+            self.asking.put(executor_channel)
+        if question.what == What.ASK:
+            self.came_by.append(answer[0] >> 4)
+        return Outcome(answer[0] & OUTCOME_BITS), answer[1:]
+
+    def ask(self, peer, payload, seconds=10.0, token=0):
+        return self.question(Question(What.ASK, int(seconds * 1000), peer, payload, token))
+
+    def status(self):
+        _, told = self.question(Question(What.STATUS, 5000, {}, b""))
+        return json.loads(told)
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(PATIENCE_S)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(PATIENCE_S)
+        self.process.stdout.close()
+        self.process.stderr.close()
+        for connection in self.sockets:
+            connection.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

@@ -1,0 +1,174 @@
+"""A sidecar on a host, or among peers, that are not as they should be: it says so, and what can go on goes on."""
+
+import contextlib
+import json
+import os
+import resource
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from executor_end import PATIENCE_S, SECRET, ExecutorEnd, offer
+from penstock import __version__
+from penstock.sidecars.transfer.channel_records import encode
+from penstock.sidecars.transfer.offers import survey
+from penstock.sidecars.transfer.service import Outcome
+from penstock.transport import handshake
+from penstock.transport.errors import PeerRefusedError
+
+
+@contextlib.contextmanager
+def limited(process, what, limit):
+    """Take a process's room away for a while."""
+    before = resource.prlimit(process.pid, what)
+    resource.prlimit(process.pid, what, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(process.pid, what, before)
+
+
+def test_no_room_for_shared_memory_leaves_it_to_tcp():
+    with ExecutorEnd() as one, ExecutorEnd() as two:
+        with limited(one.process, resource.RLIMIT_FSIZE, 1 << 20):
+            assert one.ask(two.addresses, b"x") == (Outcome.HERE, b"x")
+        status = one.status()
+        assert (status["local"]["failures"], status["tcp"]["messages"]) == (1, 1)
+        assert "File too large" in status["local"]["last_failure"]
+
+
+@pytest.mark.parametrize("transport", ["local", "tcp"])
+def test_no_descriptors_are_told_and_the_lane_can_be_used_again(transport):
+    with ExecutorEnd(transport=transport) as one, ExecutorEnd() as two:
+        used = len(list(Path(f"/proc/{one.process.pid}/fd").iterdir()))
+        with limited(one.process, resource.RLIMIT_NOFILE, used):
+            outcome, why = one.ask(two.addresses, b"x")
+        assert outcome == Outcome.LOST
+        assert b"Too many open files" in why
+        with ExecutorEnd() as three:
+            assert one.ask(three.addresses, b"y") == (Outcome.HERE, b"y")
+
+
+@pytest.mark.parametrize(
+    ("change", "limit", "reason"),
+    [
+        ({}, 1 << 20, "File too large"),
+        # No address of this host (RFC 5737).
+        ({"host": "203.0.113.9"}, resource.RLIM_INFINITY, "203.0.113.9"),
+    ],
+)
+def test_a_host_without_room_or_address_for_a_sidecar(tmp_path, change, limit, reason):
+    folder = tmp_path / "sidecar"
+    folder.mkdir(mode=0o700)
+    start = {
+        "token": "0" * 64,
+        "secret": SECRET.hex(),
+        "host": "127.0.0.1",
+        "transport": "tcp",
+        "encrypted": False,
+        "channels": 1,
+    }
+    with subprocess.Popen(
+        [sys.executable, "-m", "penstock.sidecars.transfer", str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (limit, limit))
+        process.stdin.write(json.dumps(start | change) + "\n")
+        process.stdin.flush()
+        if process.stdout.readline().startswith("ready "):
+            with socket.socket(socket.AF_UNIX) as executor_channel:
+                executor_channel.connect(str(folder / "executor.sock"))
+                executor_channel.sendall(b"0" * 64 + b"A" + encode(offer(b"A")))
+                executor_channel.recv(1)
+        assert process.wait(PATIENCE_S) == 1
+        told = process.stderr.read()
+    assert "there can be no sidecar here" in told
+    assert reason in told
+    assert not folder.exists()
+
+
+def test_a_firewall_that_drops_costs_no_more_than_the_limit_once():
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as deaf, contextlib.ExitStack() as stack:
+        port = deaf.getsockname()[1]
+        # A full queue: the kernel drops who else wants to connect, and says nothing.
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(("127.0.0.1", port))
+        one = stack.enter_context(ExecutorEnd(transport="tcp"))
+        times = []
+        for _ in range(2):
+            start = time.monotonic()
+            assert one.ask({"tcp": f"127.0.0.1:{port}"}, b"x", seconds=10.0)[0] == Outcome.LOST
+            times.append(time.monotonic() - start)
+        assert 1.5 < times[0] < 8.0
+        # It is left alone for a while.
+        assert times[1] < 1.0
+        assert one.status()["tcp"]["failures"] == 1
+
+
+def test_a_peer_of_another_version_is_refused_with_what_to_do(monkeypatch):
+    ours = handshake.Accepting(SECRET, encrypted=False)
+    mine = handshake.Connecting(SECRET, encrypted=False)
+    answer = ours.answer(mine.hello)
+    version = handshake.VERSION
+    monkeypatch.setattr(handshake, "VERSION", version + 1)
+    told = f"speaks version {version}, this one {version + 1}: use one Penstock everywhere"
+    with pytest.raises(PeerRefusedError, match=told):
+        handshake.Accepting(SECRET, encrypted=False).answer(mine.hello)
+    with pytest.raises(PeerRefusedError, match="use one Penstock everywhere"):
+        mine.proof(answer)
+
+
+def test_what_a_sidecar_is_of_is_told():
+    with ExecutorEnd() as one:
+        assert one.told["penstock"] == __version__
+
+
+def looked(tmp_path, module):
+    """What a Python tells of transports whose mpi4py is another."""
+    package = tmp_path / "mpi4py"
+    package.mkdir()
+    for name, text in module.items():
+        (package / name).write_text(text)
+    code = "import json; from penstock.sidecars.transfer.offers import survey; print(json.dumps(survey()))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE_S,
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("module", "reason"),
+    [
+        ({"__init__.py": "raise ImportError('libmpi.so.12: cannot open shared object file')"}, "libmpi.so.12"),
+        (
+            {
+                "__init__.py": "class rc: pass",
+                "MPI.py": "def Get_library_version(): return 'Open MPI v4.1.4, package: Debian'",
+            },
+            "it is Open MPI v4.1.4,",
+        ),
+    ],
+)
+def test_an_mpi_that_is_missing_or_another_is_told_with_what_to_do(tmp_path, module, reason):
+    found = looked(tmp_path, module)
+    assert reason in found["mpi"]
+    assert "leave spark.penstock.transport=auto" in found["mpi"]
+    assert found["tcp"] == found["local"] == ""
+
+
+@pytest.mark.skipif(Path("/dev/infiniband").exists(), reason="this host has RDMA")
+def test_verbs_without_a_device_are_told_with_what_to_do():
+    assert "install Debian's python3-pyverbs" in survey()["verbs"]
