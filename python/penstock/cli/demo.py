@@ -37,7 +37,7 @@ from penstock.demo.variant import Variant, variants
 from penstock.workloads.questions import QUESTIONS, Question
 from penstock.workloads.replay import cut
 
-LEAST_SECONDS, MOST_SECONDS = 5.0, 3600.0
+MIN_SECONDS, MAX_SECONDS = 5.0, 3600.0
 PIECES_PER_SECOND = 3
 OWN_BROKER = ""
 ADDRESS = re.compile(r"(?:[^\s:,\[\]]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}")
@@ -169,8 +169,8 @@ def _how(arguments: argparse.Namespace, question: Question) -> str:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    if not LEAST_SECONDS <= arguments.seconds <= MOST_SECONDS:
-        raise invalid("seconds", arguments.seconds, f"{LEAST_SECONDS:g} to {MOST_SECONDS:g}")
+    if not MIN_SECONDS <= arguments.seconds <= MAX_SECONDS:
+        raise invalid("seconds", arguments.seconds, f"{MIN_SECONDS:g} to {MAX_SECONDS:g}")
     if arguments.cores < 1:
         raise invalid("cores", arguments.cores, "1 or more")
     if arguments.kafka not in (None, OWN_BROKER) and not ADDRESS.fullmatch(arguments.kafka):

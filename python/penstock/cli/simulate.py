@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "static,hindsight,hybrid,refine,mixed,ideal"
 DEFAULT_INTERVAL_S = 60.0
-LEAST = {"tasks": 1, "executors": 1, "shards": 1, "table": 0, "pinned": 0}
+MINIMA = {"tasks": 1, "executors": 1, "shards": 1, "table": 0, "pinned": 0}
 SHIPPED = {"shards": int(default("shards")), "theta": float(default("theta")), "pinned": int(default("pinned.max"))}
 """Defaults of options that are settings of queries too."""
 OF_TRACES = ("interval", "time", "key", "cost", "state")
@@ -141,7 +141,7 @@ def _charts(found: dict[str, Simulated], unit: str) -> list[Chart]:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    for option, least in LEAST.items():
+    for option, least in MINIMA.items():
         if getattr(arguments, option) < least:
             raise invalid(option, getattr(arguments, option), f"{least} or more")
     if arguments.tasks % arguments.executors:

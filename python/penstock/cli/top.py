@@ -11,8 +11,8 @@ from penstock.cli._options import invalid
 from penstock.monitor.document import fetch, read
 
 DEFAULT_URL = "http://localhost:4040"
-MOST_BATCHES = 100
-LEAST_INTERVAL_S, MOST_INTERVAL_S = 0.1, 3600.0
+MAX_BATCHES = 100
+MIN_INTERVAL_S, MAX_INTERVAL_S = 0.1, 3600.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    if not 1 <= arguments.batches <= MOST_BATCHES:
-        raise invalid("batches", arguments.batches, f"1 to {MOST_BATCHES}")
-    if not LEAST_INTERVAL_S <= arguments.interval <= MOST_INTERVAL_S:
-        raise invalid("interval", arguments.interval, f"{LEAST_INTERVAL_S:g} to {MOST_INTERVAL_S:g} seconds")
+    if not 1 <= arguments.batches <= MAX_BATCHES:
+        raise invalid("batches", arguments.batches, f"1 to {MAX_BATCHES}")
+    if not MIN_INTERVAL_S <= arguments.interval <= MAX_INTERVAL_S:
+        raise invalid("interval", arguments.interval, f"{MIN_INTERVAL_S:g} to {MAX_INTERVAL_S:g} seconds")

@@ -12,11 +12,11 @@ from penstock.monitor.document import Batch, Operator, PinnedKey, Query, Region,
 
 LEVELS = "▁▂▃▄▅▆▇█"
 COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "red", "bright_cyan", "bright_magenta")
-MOST_SHARDS = 1024
+MAX_SHARDS = 1024
 """In a map; of more, neighbours are drawn as one."""
-MOST_TASKS = 16
+MAX_TASKS = 16
 """Bars of tasks, the busiest."""
-MOST_BUSY_SHARDS = 3
+MAX_BUSY_SHARDS = 3
 BAR_CELLS = 24
 KIB = 1024
 
@@ -134,7 +134,7 @@ def _imbalance(region: Region) -> Text:
 
 def _tasks(shards: Shards) -> Table:
     load = load_of_tasks(shards)
-    busiest = sorted(range(shards.tasks), key=lambda task: (-load[task], task))[:MOST_TASKS]
+    busiest = sorted(range(shards.tasks), key=lambda task: (-load[task], task))[:MAX_TASKS]
     most = max(1, *load)
     table = Table.grid(padding=(0, 1))
     for task in sorted(busiest):
@@ -143,8 +143,8 @@ def _tasks(shards: Shards) -> Table:
         busy_ms, wait_ms = shards.tasks_busy_ns[task] / 1e6, shards.tasks_wait_ns[task] / 1e6
         row_ms = f"{load[task] / 1e6:,.0f} ms"
         table.add_row(f"task {task}", bar, row_ms, Text(f"of {busy_ms:,.0f} ms, waited {wait_ms:,.0f} ms", style="dim"))
-    if shards.tasks > MOST_TASKS:
-        table.add_row("", Text(f"and {shards.tasks - MOST_TASKS} tasks with less", style="dim"))
+    if shards.tasks > MAX_TASKS:
+        table.add_row("", Text(f"and {shards.tasks - MAX_TASKS} tasks with less", style="dim"))
     return table
 
 
@@ -158,7 +158,7 @@ def load_of_tasks(shards: Shards) -> list[int]:
 
 def shard_map(shards: Shards) -> Text:
     """Draw a cell for each shard, in its task's colour and as high as its load."""
-    each = -(-len(shards.task_of) // MOST_SHARDS)
+    each = -(-len(shards.task_of) // MAX_SHARDS)
     starts = range(0, len(shards.task_of), each)
     loads = [sum(shards.busy_ns[start : start + each]) for start in starts]
     text = Text("shards ")
@@ -169,7 +169,7 @@ def shard_map(shards: Shards) -> Text:
 
 def busiest_shards(shards: Shards) -> Text:
     """Tell what the shards with most of the time have of rows, keys and state operations."""
-    busiest = sorted(range(len(shards.busy_ns)), key=lambda shard: (-shards.busy_ns[shard], shard))[:MOST_BUSY_SHARDS]
+    busiest = sorted(range(len(shards.busy_ns)), key=lambda shard: (-shards.busy_ns[shard], shard))[:MAX_BUSY_SHARDS]
     told = (
         f"{s}: {shards.busy_ns[s] / 1e6:,.0f} ms, {counted(shards.rows[s], 'row')}, {counted(shards.keys[s], 'key')}, "
         f"{counted(shards.operations[s], 'state operation')}"

@@ -10,9 +10,9 @@ MAGIC = b"PENSTOCK"
 OLDEST_VERSION = 2
 """Of the first release."""
 HEADER_BYTES = 20
-MOST_BYTES = (1 << 31) - 17
+MAX_BYTES = (1 << 31) - 17
 """No longer body or section is written."""
-MOST_SHARDS = 1 << 24
+MAX_SHARDS = 1 << 24
 
 _MORE = 0x80
 _LONGEST_VARINT = 9
@@ -189,8 +189,8 @@ def read_header(header: bytes, kind: Kind) -> tuple[int, int, int]:
         raise MalformedDataError(f"kind of file {found}, {kind.value} was expected", 10)
     if codec := cursor.byte():
         raise MalformedDataError(f"unknown codec {codec}", 11)
-    if (length := cursor.u32()) > MOST_BYTES:
-        raise MalformedDataError(f"body of {length} bytes announced, {MOST_BYTES} is the most", 12)
+    if (length := cursor.u32()) > MAX_BYTES:
+        raise MalformedDataError(f"body of {length} bytes announced, {MAX_BYTES} is the most", 12)
     return version, length, cursor.u32()
 
 

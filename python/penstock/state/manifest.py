@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
-from penstock.state.framing import HEADER_BYTES, MOST_BYTES, MOST_SHARDS, Cursor, MalformedDataError
+from penstock.state.framing import HEADER_BYTES, MAX_BYTES, MAX_SHARDS, Cursor, MalformedDataError
 from penstock.state.layout import PinSlots, read_pin_slots
 
 _CHANGELOG, _SNAPSHOTS, _MANIFEST = 1, 2, 3
@@ -176,7 +176,7 @@ def decode(body: bytes) -> Manifest:
     batch, generation, base = cursor.varint(), cursor.varint(), cursor.varint()
     retained_from = cursor.number("oldest retained batch", 0, batch)
     run, written_at_ms = cursor.uuid(), cursor.u64()
-    shard_count = cursor.number("number of shards", 1, MOST_SHARDS)
+    shard_count = cursor.number("number of shards", 1, MAX_SHARDS)
     own, payload_at = manifest_path(batch, generation), HEADER_BYTES + len(body)
     paths = [_container(cursor) for _ in range(cursor.count("number of containers"))]
     lineages = [cursor.uuid() for _ in range(cursor.count("number of lineages"))]
@@ -190,7 +190,7 @@ def decode(body: bytes) -> Manifest:
             offset = payload_at + cursor.number("offset of a section", 0, (1 << 63) - 1 - payload_at)
         else:
             offset = cursor.number("offset of a section", HEADER_BYTES, (1 << 63) - 1)
-        return Section(path, offset, cursor.count("length of a section", MOST_BYTES), cursor.u32())
+        return Section(path, offset, cursor.count("length of a section", MAX_BYTES), cursor.u32())
 
     def change(of_snapshot: bool) -> Change:
         return Change(cursor.varint(), lineages[_index(cursor, len(lineages), "lineage")], section(of_snapshot))

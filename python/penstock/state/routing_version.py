@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from penstock.state.framing import MOST_SHARDS, Cursor, Kind
+from penstock.state.framing import MAX_SHARDS, Cursor, Kind
 from penstock.state.layout import PinSlots, read_pin_slots
 
 WITH_PER_CORE = 3
@@ -38,7 +38,7 @@ def decode_routing_version(body: bytes, version: int = Kind.ROUTING_VERSION.vers
     """Decode a routing version's body, of a version of the format; raises `MalformedDataError`."""
     cursor = Cursor(body)
     number, first_batch = cursor.varint(), cursor.varint()
-    shard_count = cursor.number("number of shards", 1, MOST_SHARDS)
+    shard_count = cursor.number("number of shards", 1, MAX_SHARDS)
     tasks: dict[int, int] = {}
     pin_slots: dict[int, PinSlots] = {}
     for _ in range(cursor.count("number of regions")):
@@ -55,6 +55,6 @@ def decode_routing_version(body: bytes, version: int = Kind.ROUTING_VERSION.vers
 def decode_description(body: bytes) -> Description:
     """Decode the body of FORMAT; raises `MalformedDataError`."""
     cursor = Cursor(body)
-    description = Description(cursor.number("number of shards", 1, MOST_SHARDS), cursor.string(), cursor.string())
+    description = Description(cursor.number("number of shards", 1, MAX_SHARDS), cursor.string(), cursor.string())
     cursor.end("field")
     return description

@@ -14,7 +14,7 @@ from penstock.transport import slices
 from penstock.transport.deadline import Deadline
 from penstock.transport.errors import PeerBrokenError, TransportError
 
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 """Of a message."""
 Message = bytes | bytearray | memoryview
 
@@ -84,7 +84,7 @@ class Channel:
         weakref.finalize(self, release).atexit = False
 
     def send(self, message: Message, deadline: Deadline) -> None:
-        """Send a message, of 0 bytes to `MOST_BYTES`.
+        """Send a message, of 0 bytes to `MAX_BYTES`.
 
         Raises
         ------
@@ -110,12 +110,12 @@ class Channel:
         Raises
         ------
         ValueError
-            It is longer than `MOST_BYTES`, or the parts are others.
+            It is longer than `MAX_BYTES`, or the parts are others.
         TransportError
             It did not get through, or an earlier one did not.
         """
-        if size > MOST_BYTES:
-            raise ValueError(f"a message of {size} bytes, and {MOST_BYTES} is the most")
+        if size > MAX_BYTES:
+            raise ValueError(f"a message of {size} bytes, and {MAX_BYTES} is the most")
         self._check()
         try:
             for part, length in zip(parts, slices.cut(size), strict=True):
@@ -132,7 +132,7 @@ class Channel:
             raise
 
     def receive(
-        self, deadline: Deadline, into: Callable[[int], memoryview] | None = None, most: int = MOST_BYTES
+        self, deadline: Deadline, into: Callable[[int], memoryview] | None = None, most: int = MAX_BYTES
     ) -> memoryview:
         """Wait for a message.
 
@@ -153,7 +153,7 @@ class Channel:
         self.receive_parts(deadline, whole.begin, most)
         return whole.message
 
-    def receive_parts(self, deadline: Deadline, begin: Callable[[int], ReceiveBuffer], most: int = MOST_BYTES) -> None:
+    def receive_parts(self, deadline: Deadline, begin: Callable[[int], ReceiveBuffer], most: int = MAX_BYTES) -> None:
         """Wait for a message, and hand it over while it comes.
 
         Parameters

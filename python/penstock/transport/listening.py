@@ -16,9 +16,9 @@ from penstock.transport.errors import PeerLostError, PeerTimeoutError, Transport
 
 HANDSHAKE_S = 5.0
 """After which a peer that has connected and does not prove itself is turned away."""
-MOST_AT_ONCE = 64
+MAX_AT_ONCE = 64
 """Peers that prove themselves at a time, and that wait to be taken: the oldest gives way to the next."""
-MOST_OF_ONE_HOST = 32
+MAX_OF_ONE_HOST = 32
 """Of those that prove themselves: a host that floods this one leaves room for others."""
 PAUSE_S = 0.05
 """After a connection could not be taken, for want of descriptors or threads say."""
@@ -103,7 +103,7 @@ class SocketListener(Listener):
         finally:
             self._unproven.remove(connection)
         # Nobody takes them any more, or not as fast as they come.
-        if self._closed or self._ready.qsize() >= MOST_AT_ONCE:
+        if self._closed or self._ready.qsize() >= MAX_AT_ONCE:
             channel.close()
         else:
             self._ready.put(channel)
@@ -120,9 +120,9 @@ class _Unproven:
         """Take one more; the oldest of its host, or of all, are ended where there are too many."""
         with self._lock:
             same = [c for c, of in self._hosts.items() if of == host]
-            if host and len(same) >= MOST_OF_ONE_HOST:
+            if host and len(same) >= MAX_OF_ONE_HOST:
                 self._end(same[0])
-            elif len(self._hosts) >= MOST_AT_ONCE:
+            elif len(self._hosts) >= MAX_AT_ONCE:
                 self._end(next(iter(self._hosts)))
             self._hosts[connection] = host
 

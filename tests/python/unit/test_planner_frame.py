@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from penstock.sidecars.planner.frame import (
     HEADER,
-    MOST_BODY_BYTES,
+    MAX_BODY_BYTES,
     PREFIX_BYTES,
     VERSION,
     BrokenFrameError,
@@ -74,7 +74,7 @@ def written_with(head: bytes, body_bytes: int = 0, version: int = VERSION, kind:
     [
         (written_with(b"{}", version=1), f"protocol version 1, expected {VERSION}"),
         (written_with(b"{}", kind=9), "kind 9"),
-        (written_with(b"{}", body_bytes=MOST_BODY_BYTES + 1), "too long"),
+        (written_with(b"{}", body_bytes=MAX_BODY_BYTES + 1), "too long"),
         (written_with(b"[]"), "no JSON object"),
         (written_with(b"{"), "no JSON"),
         (written_with(b"\xff"), "no JSON"),

@@ -25,7 +25,7 @@ from penstock.sidecars.planner.frame import (
     encode,
 )
 from penstock.sidecars.planner.measured import Measured, Pinning, of_frame
-from penstock.sidecars.planner.planner import IDLE_S, MOST_REGIONS, Planner
+from penstock.sidecars.planner.planner import IDLE_S, MAX_REGIONS, Planner
 from penstock.sidecars.planner.server import serve
 from penstock.sidecars.planner.warm_up import warm_up
 
@@ -615,9 +615,9 @@ def test_work_that_was_not_booked_is_shared_as_what_was_else_by_rows():
 
 def test_regions_are_forgotten_in_the_order_in_which_they_were_last_measured():
     planner = Planner()
-    for number in range(MOST_REGIONS + 10):
+    for number in range(MAX_REGIONS + 10):
         planner.plan(Measured(UUID(int=number), 0, 0, 1, 1, 1.0, np.array([1.0]), np.ones(1, int), np.ones(1, int)))
-    assert len(planner._regions) == MOST_REGIONS
+    assert len(planner._regions) == MAX_REGIONS
 
 
 @pytest.fixture

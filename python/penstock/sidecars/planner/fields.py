@@ -8,7 +8,7 @@ class RefusedError(Exception):
     """A question that cannot be answered."""
 
 
-def a_uuid(head: dict[str, Any]) -> UUID:
+def read_uuid(head: dict[str, Any]) -> UUID:
     """Read the run of a query."""
     try:
         return UUID(head["run"])
@@ -16,7 +16,7 @@ def a_uuid(head: dict[str, Any]) -> UUID:
         raise RefusedError(f"run must be a uuid, found {head.get('run')!r}") from None
 
 
-def a_whole(head: dict[str, Any], name: str, least: int, most: int) -> int:
+def read_int(head: dict[str, Any], name: str, least: int, most: int) -> int:
     """Read a whole number within bounds."""
     value = head.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
@@ -24,14 +24,14 @@ def a_whole(head: dict[str, Any], name: str, least: int, most: int) -> int:
     return value
 
 
-def a_number(value: Any, name: str) -> float:
+def read_number(value: Any, name: str) -> float:
     """Read a number that is not negative."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1e15:  # noqa: PLR2004
         raise RefusedError(f"{name} must be a number from 0 to 10^15, found {value!r}")
     return float(value)
 
 
-def a_truth(head: dict[str, Any], name: str) -> bool:
+def read_bool(head: dict[str, Any], name: str) -> bool:
     """Read true or false."""
     value = head.get(name)
     if not isinstance(value, bool):
@@ -39,7 +39,7 @@ def a_truth(head: dict[str, Any], name: str) -> bool:
     return value
 
 
-def a_list(head: dict[str, Any], name: str, most: int) -> list[Any]:
+def read_list(head: dict[str, Any], name: str, most: int) -> list[Any]:
     """Read a list that is not too long."""
     value = head.get(name)
     if not isinstance(value, list):

@@ -13,8 +13,8 @@ MAGIC = b"PSTK"
 HEADER = struct.Struct("<4sBBHQII")
 PREFIX_BYTES = HEADER.size + 4
 """Header and checksum: what is read before lengths are known."""
-MOST_HEAD_BYTES = 1 << 20
-MOST_BODY_BYTES = 64 << 20
+MAX_HEAD_BYTES = 1 << 20
+MAX_BODY_BYTES = 64 << 20
 
 
 class Kind(IntEnum):
@@ -88,7 +88,7 @@ def encode(frame: Frame) -> bytes:
         Head or body are longer than a frame may have.
     """
     head = json.dumps(frame.head, separators=(",", ":"), allow_nan=False).encode()
-    if len(head) > MOST_HEAD_BYTES or len(frame.body) > MOST_BODY_BYTES:
+    if len(head) > MAX_HEAD_BYTES or len(frame.body) > MAX_BODY_BYTES:
         raise ValueError(f"a frame of {len(head)} and {len(frame.body)} bytes is too long")
     header = HEADER.pack(MAGIC, VERSION, frame.kind, 0, frame.number, len(head), len(frame.body))
     rest = head + frame.body
@@ -109,7 +109,7 @@ def decode_prefix(data: bytes) -> Prefix:
         raise BrokenFrameError(f"no frame begins with {data[:8].hex()}")
     if version != VERSION:
         raise BrokenFrameError(f"protocol version {version}, expected {VERSION}")
-    if head_bytes > MOST_HEAD_BYTES or body_bytes > MOST_BODY_BYTES:
+    if head_bytes > MAX_HEAD_BYTES or body_bytes > MAX_BODY_BYTES:
         raise BrokenFrameError(f"a frame of {head_bytes} and {body_bytes} bytes is too long")
     try:
         known = Kind(kind)

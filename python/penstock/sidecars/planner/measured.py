@@ -13,16 +13,16 @@ from penstock.planning.executors import LOST
 from penstock.planning.load import Loads, Placement, loads
 from penstock.planning.shard_policies import POLICIES
 from penstock.planning.spark_hash import Hashes
-from penstock.sidecars.planner.fields import RefusedError, a_list, a_number, a_truth, a_uuid, a_whole
+from penstock.sidecars.planner.fields import RefusedError, read_list, read_number, read_bool, read_uuid, read_int
 from penstock.sidecars.planner.frame import BrokenFrameError, Frame
 from penstock.state.layout import MAX_PIN_SLOTS, PinSlots
 
-MOST_SHARDS = (1 << 16) + MAX_PIN_SLOTS
-MOST_KEYS = 1024
-MOST_TASKS = 1 << 16
+MAX_SHARDS = (1 << 16) + MAX_PIN_SLOTS
+MAX_KEYS = 1024
+MAX_TASKS = 1 << 16
 MAX_EXECUTORS = 1 << 14
-MOST_NAME_CHARS = 1024
-MOST_THETA = 10.0
+MAX_NAME_CHARS = 1024
+MAX_THETA = 10.0
 TASK_MS = 30.0
 """What a task takes besides its rows, at most: beyond it, time is taken for work until batches show otherwise."""
 _NS_PER_MS = 1e6
@@ -229,25 +229,25 @@ def of_frame(frame: Frame) -> Measured:
         A field is missing, or has a value that cannot be.
     """
     head = frame.head
-    shards = a_whole(head, "shards", 1, MOST_SHARDS)
-    tasks_ms = np.array([a_number(value, "tasks_ms") for value in a_list(head, "tasks_ms", MOST_TASKS)])
+    shards = read_int(head, "shards", 1, MAX_SHARDS)
+    tasks_ms = np.array([read_number(value, "tasks_ms") for value in read_list(head, "tasks_ms", MAX_TASKS)])
     names = ["rows", "busy_ns"]
     names += ["task"] if "placing" in head else []
-    names += ["ran_on"] if a_truth(head, "attributes") else []
+    names += ["ran_on"] if read_bool(head, "attributes") else []
     names += ["home"] if "homing" in head else []
     names += ["state_bytes"] if head.keys() & {"placing", "pinning", "homing"} else []
     columns = dict(zip(names, _columns(frame.body, shards, *names), strict=True))
     return Measured(
-        a_uuid(head),
-        a_whole(head, "region", 0, 1 << 62),
-        a_whole(head, "batch", 0, 1 << 62),
-        a_whole(head, "tasks", 1, MOST_TASKS),
-        a_whole(head, "most", 1, MOST_TASKS),
-        a_number(head.get("stage_ms"), "stage_ms"),
+        read_uuid(head),
+        read_int(head, "region", 0, 1 << 62),
+        read_int(head, "batch", 0, 1 << 62),
+        read_int(head, "tasks", 1, MAX_TASKS),
+        read_int(head, "most", 1, MAX_TASKS),
+        read_number(head.get("stage_ms"), "stage_ms"),
         tasks_ms,
         columns["rows"],
         columns["busy_ns"],
-        a_truth(head, "plans_tasks"),
+        read_bool(head, "plans_tasks"),
         _placing(head["placing"], columns["task"], columns["state_bytes"]) if "placing" in head else None,
         _pinning(head["pinning"], columns["state_bytes"]) if "pinning" in head else None,
         _ran_on(columns["ran_on"], len(tasks_ms)) if "ran_on" in columns else None,
@@ -267,7 +267,7 @@ def _placing(told: Any, task: NDArray[np.int64], state_bytes: NDArray[np.int64])
     policy, theta = told.get("policy"), _theta(told)
     if policy not in POLICIES:
         raise RefusedError(f"policy must be one of {', '.join(POLICIES)}, found {policy!r}")
-    tasks = a_whole(told, "tasks", 1, MOST_TASKS)
+    tasks = read_int(told, "tasks", 1, MAX_TASKS)
     if task.max() >= tasks:
         raise RefusedError(f"column task has {task.max()}, and there are {tasks} tasks")
     return Placing(policy, theta, tasks, task.astype(np.int32), state_bytes.astype(np.float64))
@@ -276,25 +276,25 @@ def _placing(told: Any, task: NDArray[np.int64], state_bytes: NDArray[np.int64])
 def _pinning(told: Any, state_bytes: NDArray[np.int64]) -> Pinning:
     if not isinstance(told, dict):
         raise RefusedError(f"pinning must be an object, found {told!r}")
-    pin_slots = tuple(None if h is None else _hash(h, "pin_slots") for h in a_list(told, "pin_slots", MAX_PIN_SLOTS))
-    base_shards = a_whole(told, "base_shards", 1, MOST_SHARDS)
+    pin_slots = tuple(None if h is None else _hash(h, "pin_slots") for h in read_list(told, "pin_slots", MAX_PIN_SLOTS))
+    base_shards = read_int(told, "base_shards", 1, MAX_SHARDS)
     if base_shards + len(pin_slots) != len(state_bytes):
         raise RefusedError(
             f"{base_shards} base shards and {len(pin_slots)} pin slots are not {len(state_bytes)} shards"
         )
-    hashes = [_hash(h, "hashes") for h in a_list(told, "hashes", MOST_KEYS)]
+    hashes = [_hash(h, "hashes") for h in read_list(told, "hashes", MAX_KEYS)]
     if len(set(hashes)) != len(hashes):
         raise RefusedError("hashes has one twice")
     numbers = {}
     for name in ("rows", "busy_ns"):
-        values = [a_number(n, name) for n in a_list(told, name, MOST_KEYS)]
+        values = [read_number(n, name) for n in read_list(told, name, MAX_KEYS)]
         if len(values) != len(hashes):
             raise RefusedError(f"{name} must have {len(hashes)} numbers, one for each of hashes, found {len(values)}")
         numbers[name] = np.array(values, dtype=np.float64).astype(np.int64)
     return Pinning(
         _theta(told),
-        a_whole(told, "most", 0, MAX_PIN_SLOTS),
-        a_whole(told, "tasks", 1, MOST_TASKS),
+        read_int(told, "most", 0, MAX_PIN_SLOTS),
+        read_int(told, "tasks", 1, MAX_TASKS),
         base_shards,
         pin_slots,
         np.array(hashes, dtype=np.int32),
@@ -307,25 +307,25 @@ def _pinning(told: Any, state_bytes: NDArray[np.int64]) -> Pinning:
 def _homing(told: Any, home: NDArray[np.int64], state_bytes: NDArray[np.int64]) -> Homing:
     if not isinstance(told, dict):
         raise RefusedError(f"homing must be an object, found {told!r}")
-    cores = np.array([a_number(n, "cores") for n in a_list(told, "cores", MAX_EXECUTORS)], dtype=np.float64)
-    bytes_per_ms, move_ms = a_number(told.get("bytes_per_ms"), "bytes_per_ms"), a_number(told.get("move_ms"), "move_ms")
+    cores = np.array([read_number(n, "cores") for n in read_list(told, "cores", MAX_EXECUTORS)], dtype=np.float64)
+    bytes_per_ms, move_ms = read_number(told.get("bytes_per_ms"), "bytes_per_ms"), read_number(told.get("move_ms"), "move_ms")
     if not len(cores) or cores.min() < 1 or bytes_per_ms <= 0:
         raise RefusedError(f"cores must be 1 at least, and bytes_per_ms above 0, found {cores} and {bytes_per_ms}")
     if home.max() > len(cores):
         raise RefusedError(f"column home has {home.max()}, and there are {len(cores)} executors")
-    executors = a_list(told, "executors", MAX_EXECUTORS)
-    if not all(isinstance(name, str) and len(name) <= MOST_NAME_CHARS for name in executors):
-        raise RefusedError(f"executors must be names of at most {MOST_NAME_CHARS} characters, found {executors!r}")
-    tasks = np.array([a_number(n, "tasks") for n in a_list(told, "tasks", MAX_EXECUTORS)], dtype=np.float64)
-    if not len(cores) == len(executors) == len(set(executors)) == len(tasks) or tasks.max() > MOST_TASKS:
+    executors = read_list(told, "executors", MAX_EXECUTORS)
+    if not all(isinstance(name, str) and len(name) <= MAX_NAME_CHARS for name in executors):
+        raise RefusedError(f"executors must be names of at most {MAX_NAME_CHARS} characters, found {executors!r}")
+    tasks = np.array([read_number(n, "tasks") for n in read_list(told, "tasks", MAX_EXECUTORS)], dtype=np.float64)
+    if not len(cores) == len(executors) == len(set(executors)) == len(tasks) or tasks.max() > MAX_TASKS:
         raise RefusedError(
             f"there are {len(cores)} executors: each must have a name of its own in executors, and in tasks at most "
-            f"{MOST_TASKS}, found {executors!r} and {tasks}"
+            f"{MAX_TASKS}, found {executors!r} and {tasks}"
         )
     executor = np.where(home == len(cores), LOST, home).astype(np.int32)
     return Homing(
         _theta(told),
-        a_truth(told, "changed"),
+        read_bool(told, "changed"),
         bytes_per_ms,
         move_ms,
         tuple(executors),
@@ -337,9 +337,9 @@ def _homing(told: Any, home: NDArray[np.int64], state_bytes: NDArray[np.int64]) 
 
 
 def _theta(told: dict[str, Any]) -> float:
-    theta = a_number(told.get("theta"), "theta")
-    if not 1.0 < theta <= MOST_THETA:
-        raise RefusedError(f"theta must be above 1 and at most {MOST_THETA:.0f}, found {theta}")
+    theta = read_number(told.get("theta"), "theta")
+    if not 1.0 < theta <= MAX_THETA:
+        raise RefusedError(f"theta must be above 1 and at most {MAX_THETA:.0f}, found {theta}")
     return theta
 
 

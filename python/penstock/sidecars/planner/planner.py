@@ -26,9 +26,9 @@ from penstock.sidecars.planner.demand import Demand
 from penstock.sidecars.planner.measured import Homing, Measured
 from penstock.state.layout import PinSlots
 
-MOST_MOVES = 256
+MAX_MOVES = 256
 """Of shards between executors in one plan. The driver makes the most important first, as far as their bytes allow."""
-MOST_REGIONS = 256
+MAX_REGIONS = 256
 """Regions that are remembered; those that were not measured for longest are forgotten first."""
 IDLE_S = 600.0
 """A region that was not measured for so long has no claim to cores."""
@@ -165,7 +165,7 @@ class Planner:
         scale = follow_demand(replace(known, executors=demand.executors), demand.was, demand.bounds)
         self._scales[demand.run] = scale
         self._scales.move_to_end(demand.run)
-        while len(self._scales) > MOST_REGIONS:
+        while len(self._scales) > MAX_REGIONS:
             self._scales.popitem(last=False)
         return scale
 
@@ -183,7 +183,7 @@ class Planner:
             )
             self._regions[key] = region
         self._regions.move_to_end(key)
-        while len(self._regions) > MOST_REGIONS:
+        while len(self._regions) > MAX_REGIONS:
             self._regions.popitem(last=False)
         return region
 
@@ -197,7 +197,7 @@ def _row_ms(region: _Region, measured: Measured) -> Loads | None:
 
 def _homes(region: _Region, homing: Homing, executor_tasks: Counts | None) -> ExecutorPlan:
     """Plan the executor of each shard by the load that is expected."""
-    worth = Worth(homing.bytes_per_ms, homing.move_ms, theta=homing.theta, most=MOST_MOVES)
+    worth = Worth(homing.bytes_per_ms, homing.move_ms, theta=homing.theta, most=MAX_MOVES)
     others = executor_tasks is not None and bool((executor_tasks != homing.tasks).any())
     if homing.changed or others:
         worth = replace(worth, window=1)

@@ -25,8 +25,8 @@ from penstock.sidecars.planner.frame import (
 from penstock.sidecars.planner.measured import of_frame
 from penstock.sidecars.planner.planner import Planner
 
-MOST_REASON_CHARS = 1000
-MOST_TRACE_CHARS = 8000
+MAX_REASON_CHARS = 1000
+MAX_TRACE_CHARS = 8000
 """Of the end of a traceback, where the error is."""
 
 
@@ -68,8 +68,8 @@ def _answer(frame: Frame, planner: Planner) -> bytes:
         # Whatever it is, other regions and queries go on.
         trace = "".join(traceback.format_exception(error))
         head = {
-            "reason": f"{type(error).__name__}: {error}"[:MOST_REASON_CHARS],
-            "traceback": trace[-MOST_TRACE_CHARS:],
+            "reason": f"{type(error).__name__}: {error}"[:MAX_REASON_CHARS],
+            "traceback": trace[-MAX_TRACE_CHARS:],
         }
     return encode(Frame(Kind.REFUSED, frame.number, head))
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from penstock.sidecars.transfer.channel_records import BrokenChannelError, Kind, Record
 from penstock.sidecars.transfer.doorbell import COUNTERS_BYTES, Doorbell
 from penstock.transport import slices
-from penstock.transport.channel import MOST_BYTES
+from penstock.transport.channel import MAX_BYTES
 from penstock.transport.deadline import Deadline
 
 SLOTS = 16
@@ -193,8 +193,8 @@ class ExecutorChannel:
 
     def _receive(self, begins: Deadline, next_one: Callable[[], Deadline]) -> tuple[int, Iterator[memoryview]]:
         first = self._slice(begins)
-        if first.message_bytes > MOST_BYTES:
-            raise BrokenChannelError(f"a message of {first.message_bytes} bytes, and {MOST_BYTES} is the most")
+        if first.message_bytes > MAX_BYTES:
+            raise BrokenChannelError(f"a message of {first.message_bytes} bytes, and {MAX_BYTES} is the most")
         return first.message_bytes, self._parts(first, next_one)
 
     def _parts(self, first: Record, next_one: Callable[[], Deadline]) -> Iterator[memoryview]:

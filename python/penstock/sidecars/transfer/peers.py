@@ -17,7 +17,7 @@ CONNECT_S = 2.0
 """After which the next transport is tried."""
 AVOID_S = 30.0
 """For which an address that could not be connected to is not tried again. A sidecar that comes again has another."""
-MOST_IDLE = 32
+MAX_IDLE = 32
 """Connections that are kept while nobody uses them; those that were used longest ago are closed first."""
 
 
@@ -137,8 +137,8 @@ class Peers:
             raise
         with self._lock:
             self._idle.append((way, channel))
-            surplus = self._idle[:-MOST_IDLE]
-            self._idle = self._idle[-MOST_IDLE:]
+            surplus = self._idle[:-MAX_IDLE]
+            self._idle = self._idle[-MAX_IDLE:]
         for _, unused in surplus:
             unused.close()
 

@@ -24,7 +24,7 @@ QUESTION = struct.Struct("<BBHIQ")
 ENVELOPE = struct.Struct("<BBHIIIQ")
 """What goes before a question between sidecars: where the answer may land."""
 ENVELOPE_VERSION = 1
-MOST_QUESTION_BYTES = 1 << 20
+MAX_QUESTION_BYTES = 1 << 20
 IDLE_S = 3600.0
 """Nobody has to say anything; a wait has to have an end."""
 GIVE_S = 30.0
@@ -150,7 +150,7 @@ class TransferService:
                 raise ExecutorChannelFailedError(str(error)) from error
 
     def _answer(self, executor_channel: ExecutorChannel) -> None:
-        question = read_question(executor_channel.message(Deadline.after(IDLE_S), MOST_QUESTION_BYTES))
+        question = read_question(executor_channel.message(Deadline.after(IDLE_S), MAX_QUESTION_BYTES))
         try:
             if question.what == What.ECHO:
                 executor_channel.send(_here(question.payload), _until(question))
@@ -178,7 +178,7 @@ class TransferService:
         with channel:
             while True:
                 try:
-                    payload = channel.receive(Deadline.after(IDLE_S), most=ENVELOPE.size + MOST_QUESTION_BYTES)
+                    payload = channel.receive(Deadline.after(IDLE_S), most=ENVELOPE.size + MAX_QUESTION_BYTES)
                 except PeerTimeoutError:
                     # Nothing was said, or the rest of a message does not come.
                     if channel.usable:

@@ -27,7 +27,7 @@ from penstock.sidecars.transfer.executor_channel import (
     GivenUpError,
 )
 from penstock.sidecars.transfer.offers import HOST, Offers
-from penstock.sidecars.transfer.peers import MOST_IDLE, Peers
+from penstock.sidecars.transfer.peers import MAX_IDLE, Peers
 from penstock.sidecars.transfer.service import (
     TRANSPORTS,
     Outcome,
@@ -604,13 +604,13 @@ def test_connections_are_used_again_and_bounded():
     transport = _Transport()
     peers = Peers(Offers({"tcp": transport}, {}))
     for _ in range(3):
-        for number in range(MOST_IDLE + 5):
+        for number in range(MAX_IDLE + 5):
             peers.ask({"tcp": str(number)}, lambda transport: b"", soon(), lambda transport, size: None)
-    assert sum(not channel.closed for channel in transport.opened) == MOST_IDLE
+    assert sum(not channel.closed for channel in transport.opened) == MAX_IDLE
     before = len(transport.opened)
-    peers.ask({"tcp": str(MOST_IDLE + 4)}, lambda transport: b"", soon(), lambda transport, size: None)
+    peers.ask({"tcp": str(MAX_IDLE + 4)}, lambda transport: b"", soon(), lambda transport, size: None)
     assert len(transport.opened) == before
-    assert peers.counts["tcp"].messages == 3 * (MOST_IDLE + 5) + 1
+    assert peers.counts["tcp"].messages == 3 * (MAX_IDLE + 5) + 1
 
 
 def test_an_address_that_nobody_is_at_is_left_alone_for_a_while():

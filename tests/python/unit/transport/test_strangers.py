@@ -12,7 +12,7 @@ import pytest
 from penstock.sidecars.transfer.__main__ import Start
 from penstock.sidecars.transfer.offers import Offers, offer
 from penstock.sidecars.transfer.peers import Peers
-from penstock.sidecars.transfer.service import ENVELOPE, MOST_QUESTION_BYTES, TransferService, _of_transport
+from penstock.sidecars.transfer.service import ENVELOPE, MAX_QUESTION_BYTES, TransferService, _of_transport
 from penstock.transport import listening, slices, sockets
 from penstock.transport.errors import PeerBrokenError, PeerLostError, TransportError
 from penstock.transport.handshake import ANSWER_BYTES, HELLO_BYTES, PROOF_BYTES
@@ -97,10 +97,10 @@ def stranger(address: str) -> socket.socket:
 def test_silent_strangers_keep_no_peer_out(transport: Tcp | Local) -> None:
     listener = transport.listen()
     with contextlib.ExitStack() as strangers:
-        for i in range(3 * listening.MOST_AT_ONCE):
+        for i in range(3 * listening.MAX_AT_ONCE):
             strangers.enter_context(stranger(listener.address))
             # As long as a peer waits before it goes another way.
-            if i % listening.MOST_AT_ONCE == 0:
+            if i % listening.MAX_AT_ONCE == 0:
                 with transport.connect(listener.address, soon(2)) as near, listener.accept(soon(2)) as far:
                     near.send(b"hello", soon())
                     assert far.receive(soon()) == b"hello"
@@ -139,11 +139,11 @@ def test_a_listener_outlives_a_want_of_threads(monkeypatch: pytest.MonkeyPatch) 
     transport = Tcp(SECRET)
     listener = transport.listen()
     threads.full = True
-    for _ in range(2 * listening.MOST_AT_ONCE):
+    for _ in range(2 * listening.MAX_AT_ONCE):
         with stranger(listener.address) as connection:
             connection.settimeout(20)
             assert connection.recv(1) == b""
-    assert threads.refused >= 2 * listening.MOST_AT_ONCE
+    assert threads.refused >= 2 * listening.MAX_AT_ONCE
     threads.full = False
     with transport.connect(listener.address, soon()), listener.accept(soon()):
         pass
@@ -153,7 +153,7 @@ def test_a_listener_outlives_a_want_of_threads(monkeypatch: pytest.MonkeyPatch) 
 def test_peers_that_are_proven_and_not_taken_do_not_pile_up(transport: Tcp | Local) -> None:
     listener = transport.listen()
     with contextlib.ExitStack() as peers:
-        for _ in range(listening.MOST_AT_ONCE + 8):
+        for _ in range(listening.MAX_AT_ONCE + 8):
             peers.enter_context(transport.connect(listener.address, soon()))
         taken = 0
         with contextlib.suppress(TransportError):
@@ -161,7 +161,7 @@ def test_peers_that_are_proven_and_not_taken_do_not_pile_up(transport: Tcp | Loc
                 listener.accept(soon(0.5)).close()
                 taken += 1
         # Some of the last may have proved themselves when the first had been taken.
-        assert 0 < taken < listening.MOST_AT_ONCE + 8
+        assert 0 < taken < listening.MAX_AT_ONCE + 8
     listener.close()
 
 
@@ -184,7 +184,7 @@ def test_a_question_that_is_too_long_ends_the_connection_before_it_is_taken(serv
     transport, address = served
     with transport.connect(address, soon()) as channel:
         with contextlib.suppress(PeerLostError):
-            channel.send(bytes(ENVELOPE.size + MOST_QUESTION_BYTES + 1), soon())
+            channel.send(bytes(ENVELOPE.size + MAX_QUESTION_BYTES + 1), soon())
         with pytest.raises(PeerLostError):
             channel.receive(soon())
 

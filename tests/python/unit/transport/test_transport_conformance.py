@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from penstock.transport import slices
-from penstock.transport.channel import MOST_BYTES
+from penstock.transport.channel import MAX_BYTES
 from penstock.transport.errors import PeerBrokenError, PeerLostError, PeerRefusedError, PeerTimeoutError, TransportError
 from transport_peers import SLOW, TRANSPORTS, Peer, soon, transport
 
@@ -60,7 +60,7 @@ def test_messages_of_any_size_come_back_as_they_were_and_in_order(name, listener
 
 
 def test_the_largest_message_arrives_where_it_is_wanted_and_a_larger_one_is_not_sent(name, listener):
-    size = MOST_BYTES if name not in SLOW else MOST_BYTES >> 4
+    size = MAX_BYTES if name not in SLOW else MAX_BYTES >> 4
     block = os.urandom(1 << 20)
     message = memoryview(bytearray(block * (size >> 20)))
     target = memoryview(bytearray(size))
@@ -73,7 +73,7 @@ def test_the_largest_message_arrives_where_it_is_wanted_and_a_larger_one_is_not_
         # Element by element, as memory views compare, it would take seconds.
         assert np.array_equal(np.asarray(target), np.asarray(message))
         with pytest.raises(ValueError, match="is the most"):
-            channel.send(bytearray(MOST_BYTES + 1), soon())
+            channel.send(bytearray(MAX_BYTES + 1), soon())
         channel.send(b"still here", soon())
         assert channel.receive(soon()) == b"still here"
 

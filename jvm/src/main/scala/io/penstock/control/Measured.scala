@@ -10,7 +10,7 @@ import io.penstock.sharding.Layout
  *
  * @param tasks
  *   N
- * @param mostTasks
+ * @param maxTasks
  *   that can run at once
  * @param stageMs
  *   from the binding of shards to the last task's end
@@ -36,7 +36,7 @@ final case class Measured(
     region: Long,
     batch: Long,
     tasks: Int,
-    mostTasks: Int,
+    maxTasks: Int,
     stageMs: Double,
     tasksMs: Seq[Double],
     rows: Array[Long],

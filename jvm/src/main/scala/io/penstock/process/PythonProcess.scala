@@ -87,7 +87,7 @@ object PythonProcess {
   private val Secrets = Seq("_SPARK_AUTH_SECRET")
 
   /** The name of a Unix socket has 107 bytes, of which a folder's random number and a socket's own name take 45. */
-  private val MostParentChars = 60
+  private val MaxParentChars = 60
 
   /**
    * Starts a process, without the secrets that Spark gives its own by the environment.
@@ -115,7 +115,7 @@ object PythonProcess {
   /** A folder that nobody else may enter, whose name is short enough for that of a socket in it. */
   private def newFolder(): Path = {
     val usual = Path.of(System.getProperty("java.io.tmpdir"))
-    val parent = if (usual.toString.length <= MostParentChars) usual else Path.of("/tmp")
+    val parent = if (usual.toString.length <= MaxParentChars) usual else Path.of("/tmp")
     Files.createTempDirectory(
       parent,
       "penstock-",
@@ -147,8 +147,8 @@ object PythonProcess {
       val in = new BufferedReader(new InputStreamReader(process.getErrorStream, UTF_8))
       try Iterator.continually(in.readLine()).takeWhile(_ != null).foreach { line =>
           lines.synchronized {
-            lines.add(line.take(LastWords.MostChars))
-            if (lines.size > LastWords.MostLines) lines.remove(): Unit
+            lines.add(line.take(LastWords.MaxChars))
+            if (lines.size > LastWords.MaxLines) lines.remove(): Unit
           }
         }
       catch { case _: IOException => () }
@@ -161,7 +161,7 @@ object PythonProcess {
   }
 
   private object LastWords {
-    val MostLines = 3
-    val MostChars = 300
+    val MaxLines = 3
+    val MaxChars = 300
   }
 }

@@ -12,8 +12,8 @@ private[routing] object ByteBudget {
    * @param stateBytes
    *   size of each shard's state
    */
-  def fitting(inOrder: Seq[Int], stateBytes: Array[Long], mostBytes: Long): Seq[Int] = {
-    val until = inOrder.scanLeft(0L)(_ + stateBytes(_)).tail.indexWhere(_ > mostBytes)
+  def fitting(inOrder: Seq[Int], stateBytes: Array[Long], maxBytes: Long): Seq[Int] = {
+    val until = inOrder.scanLeft(0L)(_ + stateBytes(_)).tail.indexWhere(_ > maxBytes)
     if (until < 0) inOrder else inOrder.take(math.max(1, until))
   }
 }

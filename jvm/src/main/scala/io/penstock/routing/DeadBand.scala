@@ -18,7 +18,7 @@ final case class DeadBand(rowDeviation: Double, msPerLoad: Double) {
     if (total <= 0.0) 1.0
     else {
       val deviation = rowDeviation * math.sqrt(tasks * Load.OfTypicalRow / total)
-      val short = if (msPerLoad > 0.0) DeadBand.LeastGainMs * tasks / (total * msPerLoad) else 0.0
+      val short = if (msPerLoad > 0.0) DeadBand.MinGainMs * tasks / (total * msPerLoad) else 0.0
       1.0 + math.min(DeadBand.Most, math.max(deviation * DeadBand.PartOfDeviation, short))
     }
   }
@@ -30,7 +30,7 @@ object DeadBand {
   val Empty: DeadBand = DeadBand(0.0, 0.0)
 
   /** A batch that becomes shorter by less has gained nothing. */
-  private val LeastGainMs = 1.0
+  private val MinGainMs = 1.0
 
   /** Half of the deviation of a task's time may be gained on average where it is not known which task it makes longer. */
   private val PartOfDeviation = 0.5

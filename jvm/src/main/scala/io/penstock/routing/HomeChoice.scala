@@ -25,7 +25,7 @@ object HomeChoice {
    *   of each shard, as the batch before had it
    * @param stateBytes
    *   size of each shard's state
-   * @param mostBytes
+   * @param maxBytes
    *   of state that goes from executor to executor
    */
   def of(
@@ -33,12 +33,12 @@ object HomeChoice {
       wanted: Array[Int],
       load: Array[Long],
       stateBytes: Array[Long],
-      mostBytes: Long
+      maxBytes: Long
   ): HomeChoice = {
     val (begin, go) = owner.indices.filter(s => wanted(s) != ExecutorSet.Unknown && wanted(s) != owner(s))
       .partition(owner(_) == ExecutorSet.Unknown)
     val inOrder = go.sortBy(s => (-load(s), s))
-    val ahead = ByteBudget.fitting(inOrder, stateBytes, mostBytes)
+    val ahead = ByteBudget.fitting(inOrder, stateBytes, maxBytes)
     val home = owner.clone()
     (begin ++ ahead).foreach(s => home(s) = wanted(s))
     HomeChoice(home, ahead, inOrder.size - ahead.size)

@@ -28,7 +28,7 @@ final case class MoveCost(bytesPerMs: Double, moveMs: Double) {
     else {
       val found = math.max(0.0, ms - shards * moveMs) / bytes
       val msPerByte = (1.0 - MoveCost.BatchWeight) / bytesPerMs + MoveCost.BatchWeight * found
-      copy(bytesPerMs = math.min(math.max(1.0 / msPerByte, MoveCost.LeastBytesPerMs), MoveCost.MostBytesPerMs))
+      copy(bytesPerMs = math.min(math.max(1.0 / msPerByte, MoveCost.MinBytesPerMs), MoveCost.MaxBytesPerMs))
     }
 }
 
@@ -41,10 +41,10 @@ object MoveCost {
   private val BatchWeight = 0.25
 
   /** A megabyte a second. */
-  private val LeastBytesPerMs = 1e3
+  private val MinBytesPerMs = 1e3
 
   /** Two gigabytes a second. */
-  private val MostBytesPerMs = 2e6
+  private val MaxBytesPerMs = 2e6
 
   /** Where nothing travels, and the checkpoint is read: perhaps from a distant store, by the task that needs it. */
   val FromCheckpoint: MoveCost = MoveCost(bytesPerMs = 20000.0, moveMs = 20.0)

@@ -14,7 +14,7 @@ object ReplicaChoice {
    *   of each shard, as the batch before had it
    * @param stateBytes
    *   size of each shard's state
-   * @param mostBytes
+   * @param maxBytes
    *   of state that is copied for the first time; the shards with most load come first, and one at least
    * @param executors
    *   their number
@@ -26,7 +26,7 @@ object ReplicaChoice {
       replica: Array[Int],
       load: Array[Long],
       stateBytes: Array[Long],
-      mostBytes: Long,
+      maxBytes: Long,
       executors: Int
   ): Seq[(Int, Int)] =
     if (executors < 2) Nil
@@ -37,6 +37,6 @@ object ReplicaChoice {
       val wanted =
         home.indices.filter(s => home(s) != ExecutorSet.Unknown && stateBytes(s) > 0L).sortBy(s => (-load(s), s))
       val (known, first) = wanted.partition(s => replica(s) == next(s))
-      (known ++ ByteBudget.fitting(first, stateBytes, mostBytes)).map(s => s -> next(s))
+      (known ++ ByteBudget.fitting(first, stateBytes, maxBytes)).map(s => s -> next(s))
     }
 }

@@ -69,7 +69,7 @@ object RoutingVersion {
   def decode(body: Array[Byte], version: Int): RoutingVersion = {
     val in = new ByteSource(body)
     val (number, first) = (in.getVarint(), in.getVarint())
-    val shards = in.getNumber("number of shards", 1L, FileFormat.MostShards).toInt
+    val shards = in.getNumber("number of shards", 1L, FileFormat.MaxShards).toInt
     var least = 0L
     val regions = Seq.fill(in.getCount("number of regions", in.remaining / 3)) {
       val region = in.getNumber("region", least, Long.MaxValue - 1)

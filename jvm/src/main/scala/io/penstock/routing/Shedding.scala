@@ -207,7 +207,7 @@ final private[routing] class Shedding(rows: Array[Long], tasks: Int, owners: Arr
    * lightest go, to tasks with fewest shards.
    */
   private def spreadCounts(): Unit = {
-    val most = Shedding.mostShards(rows.length, tasks)
+    val most = Shedding.maxShards(rows.length, tasks)
     (0 until tasks).filter(count(_) > most).foreach { t =>
       val light = mutable.Queue.from(byRows.reverseIterator.filter(taskOf(_) == t))
       while (count(t) > most && light.nonEmpty) {
@@ -235,7 +235,7 @@ private object Shedding {
   }
 
   /** How many shards a task may have: twice its share. */
-  def mostShards(shards: Int, tasks: Int): Int = 2 * ((shards + tasks - 1) / tasks)
+  def maxShards(shards: Int, tasks: Int): Int = 2 * ((shards + tasks - 1) / tasks)
 
   /** Heaviest shards of a task that are considered for being sent away whole. */
   val HotShards = 4

@@ -32,7 +32,7 @@ final class StickyBinder(theta: Double = Settings.Theta.default, deadBand: DeadB
     owners.forall(t => t >= 0 && t < tasks) && {
       val counts = new Array[Int](tasks)
       owners.foreach(counts(_) += 1)
-      counts.max <= Shedding.mostShards(load.length, tasks) &&
+      counts.max <= Shedding.maxShards(load.length, tasks) &&
       Load.ofTasks(load, owners, tasks).max <= tolerated(load, tasks) * load.sum / tasks
     }
 

@@ -21,7 +21,7 @@ final class StatusListener extends SparkListener {
     case e: QueryStartedEvent =>
       known = known.updated(e.runId, RunHistory(e.id, e.runId, Option(e.name), e.timestamp))
     case e: QueryProgressEvent if e.progress.durationMs.containsKey("addBatch") =>
-      change(e.progress.runId)(_.ran(e.progress, StatusListener.MostBatches))
+      change(e.progress.runId)(_.ran(e.progress, StatusListener.MaxBatches))
     case e: QueryTerminatedEvent =>
       change(e.runId)(_.copy(ended = true, exception = e.exception))
       forget()
@@ -33,14 +33,14 @@ final class StatusListener extends SparkListener {
     known.get(run).foreach(before => known = known.updated(run, by(before)))
 
   private def forget(): Unit =
-    known = known.removedAll(known.values.filter(_.ended).map(_.runId).toSeq.dropRight(StatusListener.MostEnded))
+    known = known.removedAll(known.values.filter(_.ended).map(_.runId).toSeq.dropRight(StatusListener.MaxEnded))
 }
 
 object StatusListener {
 
   /** Batches of a run that are remembered, as many as Spark remembers itself. */
-  val MostBatches = 100
+  val MaxBatches = 100
 
   /** Runs that have ended and are remembered. */
-  val MostEnded = 20
+  val MaxEnded = 20
 }

@@ -15,7 +15,7 @@ final case class StatusQuestion(batches: Int, query: Option[String]) {
 
 object StatusQuestion {
 
-  private val MostShown = 100
+  private val MaxShown = 100
 
   /** Batches that are told where nobody says how many. */
   val UsualBatches = 20
@@ -31,14 +31,14 @@ object StatusQuestion {
       throw new IllegalArgumentException(s"${shown(key)} is no parameter; allowed: batches, query")
     }
     val batches = parameters.get("batches").map { text =>
-      text.toIntOption.filter(n => n >= 0 && n <= StatusListener.MostBatches).getOrElse(
+      text.toIntOption.filter(n => n >= 0 && n <= StatusListener.MaxBatches).getOrElse(
         throw new IllegalArgumentException(
-          s"batches=${shown(text)} is not allowed; allowed: an integer from 0 to ${StatusListener.MostBatches}"
+          s"batches=${shown(text)} is not allowed; allowed: an integer from 0 to ${StatusListener.MaxBatches}"
         )
       )
     }
     StatusQuestion(batches.getOrElse(UsualBatches), parameters.get("query"))
   }
 
-  private def shown(text: String): String = if (text.length <= MostShown) text else s"${text.take(MostShown)}..."
+  private def shown(text: String): String = if (text.length <= MaxShown) text else s"${text.take(MaxShown)}..."
 }

@@ -95,7 +95,7 @@ object CostTrust {
   private val OfDear = Demand(drift = 0.1, enough = 0.9, batches = 2, refuted = -0.5)
 
   /** How often what is asked of a claim doubles. */
-  private val MostDoublings = 4
+  private val MaxDoublings = 4
 
   /** Of the newest batch in the mean of those since a claim holds. */
   private val Weight = 0.3
@@ -115,7 +115,7 @@ object CostTrust {
         mean += Weight * (advantage - mean)
         if (advantage < demand.refuted || mean < 0.0) {
           withdraw()
-          doublings = math.min(doublings + 1, MostDoublings)
+          doublings = math.min(doublings + 1, MaxDoublings)
         }
       } else {
         sum += advantage - demand.drift

@@ -14,7 +14,7 @@ import scala.util.Try
  * among it. For the thread that made it.
  */
 final class Interruptions private (schedstat: Option[FileChannel]) extends AutoCloseable {
-  private val bytes = ByteBuffer.allocateDirect(Interruptions.MostBytes)
+  private val bytes = ByteBuffer.allocateDirect(Interruptions.MaxBytes)
   private var atNs = System.nanoTime()
   private var ranNs = Interruptions.processorNs()
   private var keptNs = queuedAndCollectedNs()
@@ -49,7 +49,7 @@ final class Interruptions private (schedstat: Option[FileChannel]) extends AutoC
 object Interruptions {
 
   /** Three numbers of 64 bits, and what is between them. */
-  private val MostBytes = 64
+  private val MaxBytes = 64
 
   /** Collectors' beans that count phases in which threads run on. */
   private val Concurrent = Seq("Concurrent", "Cycles")

@@ -53,7 +53,7 @@ final class KeySketch {
     widest = math.max(widest, weight)
     if (isHeavy(hash.toLong)) {
       if (!texts.contains(hash.toLong)) {
-        if (texts.size >= KeySketch.MostTexts) texts.keysIterator.filterNot(isHeavy).toSeq.foreach { light =>
+        if (texts.size >= KeySketch.MaxTexts) texts.keysIterator.filterNot(isHeavy).toSeq.foreach { light =>
           texts.remove(light)
           longest.remove(light)
         }
@@ -100,5 +100,5 @@ object KeySketch {
   private val MapSize = 512
 
   /** More are looked through for those that have become light: at most 128 are heavy. */
-  private val MostTexts = 256
+  private val MaxTexts = 256
 }

@@ -154,10 +154,10 @@ final class RowCosts(shardCount: Int) {
       val told =
         if (byCost.mean(s) < typical) byCosts(s) / typical
         else math.max(1.0, math.expm1(byMagnitudes(s)) / math.expm1(typicalMagnitude))
-      if (byCosts.differ || math.abs(told - 1.0) > RowCosts.LeastDistance) costs(s) = told
+      if (byCosts.differ || math.abs(told - 1.0) > RowCosts.MinDistance) costs(s) = told
     }
     val saved = known.iterator.map(s => math.max(0.0, 1.0 - costs(s))).sum / known.size
-    if (byCosts.differ || saved > RowCosts.LeastDistance) costs else costs.map(math.max(1.0, _))
+    if (byCosts.differ || saved > RowCosts.MinDistance) costs else costs.map(math.max(1.0, _))
   }
 }
 
@@ -191,7 +191,7 @@ object RowCosts {
    * A smaller distance from the median, over it, is not worth a move where shards do not differ as a rule; nor is what those
    * below it save of the whole.
    */
-  private val LeastDistance = 0.05
+  private val MinDistance = 0.05
 
   private def median(values: Array[Double]): Option[Double] = {
     java.util.Arrays.sort(values)

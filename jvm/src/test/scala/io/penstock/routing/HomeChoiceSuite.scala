@@ -3,13 +3,13 @@ package io.penstock.routing
 import org.scalatest.funsuite.AnyFunSuite
 
 class HomeChoiceSuite extends AnyFunSuite {
-  private def choice(wanted: Seq[Int], mostBytes: Long, owner: Seq[Int] = Seq(0, 0, 0, 1)) =
+  private def choice(wanted: Seq[Int], maxBytes: Long, owner: Seq[Int] = Seq(0, 0, 0, 1)) =
     HomeChoice.of(
       owner.toArray,
       wanted.toArray,
       Array(1L, 5L, 3L, 9L),
       Array(10L, 20L, 30L, 40L),
-      mostBytes
+      maxBytes
     )
 
   test("without a plan shards are where their state is") {

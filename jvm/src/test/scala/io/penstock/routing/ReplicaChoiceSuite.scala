@@ -4,13 +4,13 @@ import org.scalacheck.{Gen, Prop}
 import org.scalatest.funsuite.AnyFunSuite
 
 class ReplicaChoiceSuite extends AnyFunSuite with Checks {
-  private def choice(home: Seq[Int], replica: Seq[Int], mostBytes: Long = 1000L, executors: Int = 3) =
+  private def choice(home: Seq[Int], replica: Seq[Int], maxBytes: Long = 1000L, executors: Int = 3) =
     ReplicaChoice.of(
       home.toArray,
       replica.toArray,
       Array(1L, 5L, 3L, 9L),
       Array(10L, 20L, 30L, 40L),
-      mostBytes,
+      maxBytes,
       executors
     )
 
@@ -24,8 +24,8 @@ class ReplicaChoiceSuite extends AnyFunSuite with Checks {
   }
 
   test("copies that are there are kept up whatever their size; first ones wait for room, but for one") {
-    assert(choice(Seq(0, 0, 1, 2), Seq(-1, 1, -1, -1), mostBytes = 0L).map(_._1) == Seq(1, 3))
-    assert(choice(Seq(0, 0, 1, 2), Seq(-1, 1, -1, -1), mostBytes = 70L).map(_._1) == Seq(1, 3, 2))
+    assert(choice(Seq(0, 0, 1, 2), Seq(-1, 1, -1, -1), maxBytes = 0L).map(_._1) == Seq(1, 3))
+    assert(choice(Seq(0, 0, 1, 2), Seq(-1, 1, -1, -1), maxBytes = 70L).map(_._1) == Seq(1, 3, 2))
   }
 
   test("one executor has none, and so has a shard without a home or state") {

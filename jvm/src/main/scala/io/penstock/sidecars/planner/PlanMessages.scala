@@ -9,13 +9,13 @@ import io.penstock.routing.{Homes, ExecutorSet}
 
 /** What is measured to a frame, and a frame to a plan: docs/PROTOCOL.md, section 9. */
 object PlanMessages {
-  private val MostReasonChars = 1000
-  private val MostKeys = 1024
+  private val MaxReasonChars = 1000
+  private val MaxKeys = 1024
 
   def head(measured: Measured): ObjectNode = {
     val head = PlannerFrame.newHead()
     head.put("run", measured.run.toString).put("region", measured.region).put("batch", measured.batch)
-    head.put("shards", measured.rows.length).put("tasks", measured.tasks).put("most", measured.mostTasks)
+    head.put("shards", measured.rows.length).put("tasks", measured.tasks).put("most", measured.maxTasks)
     head.put("stage_ms", measured.stageMs)
     val tasks = head.putArray("tasks_ms")
     measured.tasksMs.foreach(tasks.add(_))
@@ -43,7 +43,7 @@ object PlanMessages {
     val slots = of.putArray("pin_slots")
     pinning.layout.pinSlots.foreach(_.fold(slots.addNull())(slots.add(_)))
     val (hashes, rows, busyNs) = (of.putArray("hashes"), of.putArray("rows"), of.putArray("busy_ns"))
-    pinning.heavy.sortBy(k => (-k.busyNs, -k.rows, k.hash)).take(MostKeys).foreach { key =>
+    pinning.heavy.sortBy(k => (-k.busyNs, -k.rows, k.hash)).take(MaxKeys).foreach { key =>
       hashes.add(key.hash)
       rows.add(key.rows)
       busyNs.add(key.busyNs)
@@ -78,7 +78,7 @@ object PlanMessages {
   private def checked(answer: PlannerFrame, asked: Measured): Either[String, Plan] = {
     val head = answer.head
     val most =
-      if (asked.plansTasks) math.min(asked.mostTasks, asked.rows.length)
+      if (asked.plansTasks) math.min(asked.maxTasks, asked.rows.length)
       else asked.placing.fold(asked.tasks)(_.tasks)
     for {
       _ <- same("run", text(head, "run"), asked.run.toString)
@@ -106,8 +106,8 @@ object PlanMessages {
         case Some(homing) => homed(answer, homing, tasks.toInt).map(Some(_))
         case None => Right(None)
       }
-      pinsReason = pinned.flatMap(_ => text(head, "pins_reason")).map(_.take(MostReasonChars)).filter(_.nonEmpty)
-    } yield Plan(asked.batch, tasks.toInt, reason.take(MostReasonChars), taskOf, pinned, pinsReason, rowTimes, homes)
+      pinsReason = pinned.flatMap(_ => text(head, "pins_reason")).map(_.take(MaxReasonChars)).filter(_.nonEmpty)
+    } yield Plan(asked.batch, tasks.toInt, reason.take(MaxReasonChars), taskOf, pinned, pinsReason, rowTimes, homes)
   }
 
   private def homed(answer: PlannerFrame, asked: Homing, tasks: Int): Either[String, Homes] = {
@@ -126,7 +126,7 @@ object PlanMessages {
     } yield Homes(
       home.zip(asked.home).map { case (w, before) => if (w == before) null else executors.locations(w.toInt) },
       asked.home.map(w => executors.locations.lift(w).orNull),
-      reason.take(MostReasonChars),
+      reason.take(MaxReasonChars),
       divided
     )
   }

@@ -53,8 +53,8 @@ object PlannerFrame {
 
   /** What is read before lengths are known. */
   val PrefixBytes = 28
-  val MostHeadBytes: Int = 1 << 20
-  val MostBodyBytes: Int = 64 << 20
+  val MaxHeadBytes: Int = 1 << 20
+  val MaxBodyBytes: Int = 64 << 20
 
   private val Magic = 0x4b545350 // PSTK
   private val HeaderBytes = 24
@@ -75,7 +75,7 @@ object PlannerFrame {
   def encode(frame: PlannerFrame): Array[Byte] = {
     val head = json.writeValueAsBytes(frame.head)
     require(
-      head.length <= MostHeadBytes && frame.body.length <= MostBodyBytes,
+      head.length <= MaxHeadBytes && frame.body.length <= MaxBodyBytes,
       s"a frame of ${head.length} and ${frame.body.length} bytes is too long"
     )
     val out = ByteBuffer.allocate(PrefixBytes + head.length + frame.body.length).order(LITTLE_ENDIAN)
@@ -99,7 +99,7 @@ object PlannerFrame {
     if (in.getShort() != 0) throw new BrokenFrame("no frame begins like this")
     val number = in.getLong()
     val (head, body) = (in.getInt(), in.getInt())
-    if (head < 0 || head > MostHeadBytes || body < 0 || body > MostBodyBytes)
+    if (head < 0 || head > MaxHeadBytes || body < 0 || body > MaxBodyBytes)
       throw new BrokenFrame("a frame is too long")
     val kind = FrameKind.all.find(_.code == code)
       .getOrElse(throw new BrokenFrame(s"frames of kind $code are not known"))

@@ -30,7 +30,7 @@ final class PlannerSidecar(command: Seq[String], remedy: String, pause: Int => L
   )
 
   private val log = LoggerFactory.getLogger(getClass)
-  private val questions = new LinkedBlockingQueue[Question](PlannerSidecar.MostWaiting)
+  private val questions = new LinkedBlockingQueue[Question](PlannerSidecar.MaxWaiting)
   private val clock = Executors.newSingleThreadScheduledExecutor(DaemonThreads.named("penstock-planner-clock"))
   @volatile private var closed = false
 
@@ -103,7 +103,7 @@ final class PlannerSidecar(command: Seq[String], remedy: String, pause: Int => L
 
   /** Once, not with each batch. */
   private def once(what: String)(tell: => Unit): Unit =
-    if (!closed && !told(what) && told.size < PlannerSidecar.MostTold) {
+    if (!closed && !told(what) && told.size < PlannerSidecar.MaxTold) {
       told += what
       tell
     }
@@ -132,7 +132,7 @@ object PlannerSidecar {
   /** Why there is no answer, where too many questions wait for theirs. */
   val Late = "planner late"
 
-  private val MostWaiting = 64
-  private val MostTold = 16
+  private val MaxWaiting = 64
+  private val MaxTold = 16
   private val CloseMs = 5000L
 }

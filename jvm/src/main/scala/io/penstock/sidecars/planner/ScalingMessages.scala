@@ -5,7 +5,7 @@ import io.penstock.control.{Demand, Scaled}
 
 /** A demand to a frame, and a frame to a number of executors: docs/PROTOCOL.md, section 9. */
 object ScalingMessages {
-  private val MostReasonChars = 1000
+  private val MaxReasonChars = 1000
 
   def head(demand: Demand): ObjectNode =
     PlannerFrame.newHead()
@@ -28,8 +28,8 @@ object ScalingMessages {
       case FrameKind.Scaled
           if head.path("run").asText == asked.run.toString && head.path("batch").asLong(-1L) == asked.batch &&
             executors >= asked.least && executors <= asked.most && head.path("reason").isTextual =>
-        Right(Scaled(executors, head.path("reason").asText.take(MostReasonChars)))
-      case _ => Left(s"impossible answer: ${head.toString.take(MostReasonChars)}")
+        Right(Scaled(executors, head.path("reason").asText.take(MaxReasonChars)))
+      case _ => Left(s"impossible answer: ${head.toString.take(MaxReasonChars)}")
     }
   }
 }

@@ -13,12 +13,12 @@ import org.apache.arrow.vector.{BigIntVector, FieldVector, VectorSchemaRoot}
 
 /** Columns of one number per shard, as an Arrow IPC stream of one record batch. */
 object ShardColumns {
-  private val MostBytes = 64L << 20
+  private val MaxBytes = 64L << 20
   private val Number = FieldType.notNullable(new ArrowType.Int(64, true))
 
   /** @param columns names and numbers, as many in each */
   def encode(columns: (String, Array[Long])*): Array[Byte] = Using.Manager { use =>
-    val allocator = use(new RootAllocator(MostBytes))
+    val allocator = use(new RootAllocator(MaxBytes))
     val vectors = columns.map { case (name, numbers) =>
       val vector = new BigIntVector(new Field(name, Number, null), allocator)
       vector.allocateNew(numbers.length)
@@ -45,7 +45,7 @@ object ShardColumns {
    */
   def decode(bytes: Array[Byte], name: String, length: Int): Either[String, Array[Long]] =
     Try(Using.Manager { use =>
-      val allocator = use(new RootAllocator(MostBytes))
+      val allocator = use(new RootAllocator(MaxBytes))
       val reader = use(new ArrowStreamReader(new ByteArrayInputStream(bytes), allocator))
       if (!reader.loadNextBatch()) Left(s"column $name has no numbers")
       else reader.getVectorSchemaRoot.getVector(name) match {

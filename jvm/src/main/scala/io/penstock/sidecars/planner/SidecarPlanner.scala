@@ -8,7 +8,7 @@ import io.penstock.control.{Demand, Measured, Plan, Planner, Scaled}
 final class SidecarPlanner(sidecar: PlannerSidecar) extends Planner with AutoCloseable {
   private val newest = new java.util.LinkedHashMap[(UUID, Long), Either[String, Plan]](16, 0.75f, true) {
     override def removeEldestEntry(eldest: java.util.Map.Entry[(UUID, Long), Either[String, Plan]]): Boolean =
-      size > SidecarPlanner.MostRegions
+      size > SidecarPlanner.MaxRegions
   }
 
   override def learn(measured: Measured): Unit = {
@@ -36,5 +36,5 @@ final class SidecarPlanner(sidecar: PlannerSidecar) extends Planner with AutoClo
 }
 
 private object SidecarPlanner {
-  val MostRegions = 256
+  val MaxRegions = 256
 }

@@ -35,7 +35,7 @@ final class ExecutorChannel private (connection: SocketChannel, private[transfer
    *   where the sidecar does not take it
    */
   def send(size: Long)(write: MessageOut => Unit): Unit = {
-    require(size >= 0 && size <= ExecutorChannel.MostBytes, s"a message of $size bytes, and ${ExecutorChannel.MostBytes} is the most")
+    require(size >= 0 && size <= ExecutorChannel.MaxBytes, s"a message of $size bytes, and ${ExecutorChannel.MaxBytes} is the most")
     val message = new SlicedOut(size, Out)
     try {
       write(message)
@@ -53,15 +53,15 @@ final class ExecutorChannel private (connection: SocketChannel, private[transfer
    *
    * @param read
    *   reads it, while it comes
-   * @param mostBytes
+   * @param maxBytes
    *   that it may have: a longer one is none
    * @throws GivenUp
    *   where its rest does not come
    * @throws java.io.IOException
    *   where none comes, or what comes is none ([[BrokenChannel]])
    */
-  def receive[A](read: MessageIn => A, mostBytes: Long = ExecutorChannel.MostBytes): A = {
-    val message = new SlicedIn(In.begin(mostBytes), In)
+  def receive[A](read: MessageIn => A, maxBytes: Long = ExecutorChannel.MaxBytes): A = {
+    val message = new SlicedIn(In.begin(maxBytes), In)
     val result =
       try Right(read(message))
       catch {
@@ -105,9 +105,9 @@ final class ExecutorChannel private (connection: SocketChannel, private[transfer
     private var first: ChannelRecord = _
 
     /** Waits for a message, and gives its size. */
-    def begin(mostBytes: Long): Int = {
+    def begin(maxBytes: Long): Int = {
       first = record()
-      if (first.messageBytes < 0 || first.messageBytes > mostBytes)
+      if (first.messageBytes < 0 || first.messageBytes > maxBytes)
         throw new BrokenChannel(s"a message of ${first.messageBytes} bytes")
       first.messageBytes.toInt
     }
@@ -149,7 +149,7 @@ object ExecutorChannel {
 
   /** Of a channel on which the executor asks, with its receiveBuffer. */
   val AskingBytes: Int = MemoryBytes + ReceiveBuffer.Bytes
-  val MostBytes: Long = 1L << 30
+  val MaxBytes: Long = 1L << 30
   private val CreditEvery = Slots / 4
 
   private def slot(memory: ByteBuffer, ring: Int, number: Long, length: Int): ByteBuffer =

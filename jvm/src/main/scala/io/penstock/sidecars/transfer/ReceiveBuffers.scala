@@ -17,13 +17,13 @@ final private[transfer] case class ReceiveBufferAddress(process: Long, descripto
 
 /** Memory of other executors of this host in which this one's answers land; the mappings are kept while those have it. */
 private[transfer] object ReceiveBuffers {
-  private val MostKept = 64
+  private val MaxKept = 64
 
   /** Where some process has it. */
   private case class Kept(entry: Path, receiveBuffer: ReceiveBuffer)
 
   private val kept = new java.util.LinkedHashMap[AnyRef, Kept](16, 0.75f, true) {
-    override def removeEldestEntry(eldest: java.util.Map.Entry[AnyRef, Kept]): Boolean = size > MostKept
+    override def removeEldestEntry(eldest: java.util.Map.Entry[AnyRef, Kept]): Boolean = size > MaxKept
   }
 
   /**

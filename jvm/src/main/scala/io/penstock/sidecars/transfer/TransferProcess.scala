@@ -121,7 +121,7 @@ final class TransferProcess private (python: PythonProcess, memories: ChannelMem
   private def question[A](what: Byte, peer: Map[String, String], payload: Array[Byte], limitMs: Int)(
       read: (MessageIn, String) => A
   ): Outcome[A] = {
-    require(payload.length <= MostPayloadBytes, s"a question of ${payload.length} bytes")
+    require(payload.length <= MaxPayloadBytes, s"a question of ${payload.length} bytes")
     // Throws where the task was interrupted before.
     val channel = asking.poll(limitMs.toLong, TimeUnit.MILLISECONDS)
     if (channel == null) Outcome.Lost("all channels to the sidecar are busy")
@@ -262,7 +262,7 @@ object TransferProcess {
   private val MinReceiveBufferBytes = 64L << 10
 
   /** A question has a mebibyte with the peer's addresses. */
-  private val MostPayloadBytes = 512 << 10
+  private val MaxPayloadBytes = 512 << 10
 
   /** Of another executor's question with its envelope: a sidecar takes no longer ones from others. */
   private val MaxSentBytes = 2L << 20
@@ -335,7 +335,7 @@ object TransferProcess {
         case LandsCode if answer.remaining == LandedBytes =>
           val told = ByteBuffer.wrap(answer.takeAll()).order(LITTLE_ENDIAN)
           val (bytes, writer) = (told.getLong(), told.getLong())
-          if (bytes < 0 || bytes > ExecutorChannel.MostBytes) Outcome.Lost(s"an answer of $bytes bytes")
+          if (bytes < 0 || bytes > ExecutorChannel.MaxBytes) Outcome.Lost(s"an answer of $bytes bytes")
           else Outcome.Here(read(new SlicedIn(bytes.toInt, channel.receiveBuffer.reader(writer, limitMs)), by))
         case RefusedCode => Outcome.Refused(why)
         case LostCode => Outcome.Lost(why)

@@ -60,7 +60,7 @@ final class HashIndex(arena: Arena) extends KeyIndex {
   }
 
   /** The slots as they are, a long each; None where so many are free that hashes take less room. */
-  def denseSlots: Option[Array[Byte]] = Option.when(slots.length <= HashIndex.MostSlotsPerKey * count.toLong) {
+  def denseSlots: Option[Array[Byte]] = Option.when(slots.length <= HashIndex.MaxSlotsPerKey * count.toLong) {
     val bytes = new Array[Byte](8 * slots.length)
     Platform.copyMemory(slots, Platform.LONG_ARRAY_OFFSET, bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length.toLong)
     bytes
@@ -265,7 +265,7 @@ object HashIndex {
   private val FetchedAtOnce = 64
 
   /** That are worth their room: with hashes a reader has to find a slot for each key. */
-  val MostSlotsPerKey = 3
+  val MaxSlotsPerKey = 3
 
   /** The low bits pick the slot. */
   private def spread(hash: Int): Int = hash ^ (hash >>> 16)

@@ -4,7 +4,7 @@ import scala.collection.Map
 
 import org.apache.spark.unsafe.Platform
 
-import HashIndex.MostSlotsPerKey
+import HashIndex.MaxSlotsPerKey
 import KeyIndex.HeaderBytes
 import io.penstock.state.format._
 
@@ -232,7 +232,7 @@ object ShardImage {
   private object Described {
 
     /** A section has two gibibytes. */
-    private val MostSlotBits = 27
+    private val MaxSlotBits = 27
 
     def apply(header: ByteSource): Described = {
       val flagsAt = header.consumed
@@ -254,7 +254,7 @@ object ShardImage {
         if (traits.ordered) throw new MalformedData("slots of an ordered family", flagsAt)
         val at = header.consumed
         val bits = header.getByte()
-        if (bits > MostSlotBits || records.toLong * 4 > (3L << bits) || (1L << bits) > MostSlotsPerKey * records.toLong)
+        if (bits > MaxSlotBits || records.toLong * 4 > (3L << bits) || (1L << bits) > MaxSlotsPerKey * records.toLong)
           throw new MalformedData(s"2^$bits slots for $records records", at)
         1 << bits
       }

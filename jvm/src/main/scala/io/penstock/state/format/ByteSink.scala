@@ -81,10 +81,10 @@ final class ByteSink(initialBytes: Int = 1024) extends BytesOut {
   private def ensure(more: Int): Unit = {
     val needed = length.toLong + more
     if (needed > bytes.length) {
-      if (needed > FileFormat.MostBytes) {
+      if (needed > FileFormat.MaxBytes) {
         throw new ByteSink.Full(needed)
       }
-      bytes = java.util.Arrays.copyOf(bytes, math.max(needed, math.min(bytes.length * 2L, FileFormat.MostBytes)).toInt)
+      bytes = java.util.Arrays.copyOf(bytes, math.max(needed, math.min(bytes.length * 2L, FileFormat.MaxBytes)).toInt)
     }
   }
 }
@@ -93,7 +93,7 @@ object ByteSink {
 
   /** More was to be written than an array of the JVM holds. */
   final class Full(bytes: Long)
-      extends RuntimeException(s"a buffer would have $bytes bytes, the most is ${FileFormat.MostBytes}")
+      extends RuntimeException(s"a buffer would have $bytes bytes, the most is ${FileFormat.MaxBytes}")
 
   private val LongestVarint = 10
 }

@@ -53,10 +53,10 @@ object FileFormat {
   final case class Body(version: Int, bytes: Array[Byte])
 
   /** No longer body or section is written; arrays of the JVM are hardly longer. */
-  val MostBytes: Int = Int.MaxValue - 16
+  val MaxBytes: Int = Int.MaxValue - 16
 
   /** Most shards that a query may have. */
-  val MostShards: Int = 1 << 24
+  val MaxShards: Int = 1 << 24
 
   private val Magic = "PENSTOCK".getBytes(java.nio.charset.StandardCharsets.US_ASCII)
 
@@ -125,11 +125,11 @@ object FileFormat {
     val codec = in.getByte()
     if (codec != 0) throw corrupt(file, CodecAt, s"unknown codec $codec")
     val length = in.getInt()
-    if (length < 0 || length > MostBytes) {
+    if (length < 0 || length > MaxBytes) {
       throw corrupt(
         file,
         LengthAt,
-        s"body of ${Integer.toUnsignedString(length)} bytes announced, $MostBytes is the most"
+        s"body of ${Integer.toUnsignedString(length)} bytes announced, $MaxBytes is the most"
       )
     }
     Header(version, length, in.getInt())

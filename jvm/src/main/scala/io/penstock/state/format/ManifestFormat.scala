@@ -92,7 +92,7 @@ object ManifestFormat {
     val retainedFrom = in.getNumber("oldest retained batch", 0L, batchId)
     val runId = in.getUuid()
     val writtenAtMs = in.getLong()
-    val shardCount = in.getNumber("number of shards", 1L, FileFormat.MostShards).toInt
+    val shardCount = in.getNumber("number of shards", 1L, FileFormat.MaxShards).toInt
     val own = Container.InManifest(batchId, generation)
     val payloadAt = FileFormat.HeaderBytes.toLong + body.length
     val containers = Array.fill[Container](in.getCount("number of containers", in.remaining / 3)) {
@@ -115,7 +115,7 @@ object ManifestFormat {
       val offset =
         if (c == own) payloadAt + in.getNumber("offset of a section", 0L, Long.MaxValue - payloadAt)
         else in.getNumber("offset of a section", FileFormat.HeaderBytes, Long.MaxValue)
-      SectionRef(c, offset, in.getCount("length of a section", FileFormat.MostBytes), in.getInt())
+      SectionRef(c, offset, in.getCount("length of a section", FileFormat.MaxBytes), in.getInt())
     }
     var stores = Map.empty[StoreKey, Vector[ShardRefs]]
     var pinSlots = Map.empty[StoreKey, Vector[Option[Int]]]

@@ -22,7 +22,7 @@ object ShardAnswer {
   private val HeadIndex = -1
 
   /** Of a shard. */
-  private val MostHeadBytes = 32L
+  private val MaxHeadBytes = 32L
 
   /** Bytes of an answer with this head. */
   def bytes(head: Array[Byte], shards: Seq[AnsweredShard]): Long =
@@ -107,7 +107,7 @@ object ShardAnswer {
 
   private def readHead(question: UUID, in: SectionBytes, shards: Int): Seq[AnsweredShard] = {
     val length = int(in)
-    if (length < 0 || length > MostHeadBytes * (shards + 1L)) {
+    if (length < 0 || length > MaxHeadBytes * (shards + 1L)) {
       throw new MalformedData(s"a head of $length bytes for $shards shards", in.consumed)
     }
     val bytes = in.take(length)

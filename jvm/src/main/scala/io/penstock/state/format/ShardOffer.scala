@@ -67,7 +67,7 @@ object ShardOffer {
   def decode(bytes: Array[Byte]): ShardOffer = {
     val in = ShardQuestion.start(bytes, ShardQuestion.Take)
     val root = in.getString()
-    val baseShards = in.getNumber("number of shards", 1L, FileFormat.MostShards).toInt
+    val baseShards = in.getNumber("number of shards", 1L, FileFormat.MaxShards).toInt
     val executor = in.getString()
     val addresses =
       Seq.fill(in.getCount("number of addresses", in.remaining / AddressBytes))((in.getString(), in.getString())).toMap
@@ -92,7 +92,7 @@ object ShardOffer {
     val in = new ByteSource(bytes)
     ShardAnswer.checkVersion(in, ShardQuestion.Version)
     val shards =
-      Seq.fill(in.getCount("number of shards", in.remaining))(in.getNumber("shard", 0L, FileFormat.MostShards).toInt)
+      Seq.fill(in.getCount("number of shards", in.remaining))(in.getNumber("shard", 0L, FileFormat.MaxShards).toInt)
     in.expectEnd("shard")
     shards
   }

@@ -77,7 +77,7 @@ object ShardQuestion {
 
   private[format] def getShards(in: ByteSource): Seq[(Int, UUID)] =
     Seq.fill(in.getCount("number of shards", in.remaining / ShardBytes)) {
-      (in.getNumber("shard", 0L, FileFormat.MostShards).toInt, in.getUuid())
+      (in.getNumber("shard", 0L, FileFormat.MaxShards).toInt, in.getUuid())
     }
 }
 

@@ -27,7 +27,7 @@ object SnapshotPlan {
   private val PatienceFactor = 16
 
   /** It takes longer to create a smaller file than to fill it. */
-  private val LeastFileBytes = 1L << 20
+  private val MinFileBytes = 1L << 20
 
   /** A shard whose snapshots fail is tried at least every `2^MaxBackoff` times `minChanges` batches. */
   private val MaxBackoff = 5
@@ -81,7 +81,7 @@ object SnapshotPlan {
     c.changes >= (if (isMuchChanged(c)) 2 else PatienceFactor + 1) * minChanges
 
   private def groupsOf(shards: Seq[Candidate], minChanges: Int): Int =
-    math.min(math.max(1L, shards.map(_.contentBytes).sum / LeastFileBytes), minChanges.toLong).toInt
+    math.min(math.max(1L, shards.map(_.contentBytes).sum / MinFileBytes), minChanges.toLong).toInt
 
   private def isTurn(c: Candidate, turn: Long, minChanges: Int, groups: Int): Boolean =
     (turn + (c.shard % groups) * minChanges / groups) % minChanges == 0

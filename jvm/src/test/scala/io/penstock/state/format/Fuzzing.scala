@@ -42,8 +42,8 @@ trait Fuzzing { this: Assertions =>
       catch { case e: PenstockException => Left(e) }
     val took = threads.getThreadAllocatedBytes(thread) - allocated
     val elapsedMs = (System.nanoTime() - start) / 1000000L
-    assert(took < MostAllocatedBytes, s"the reader took $took bytes of memory")
-    assert(elapsedMs < MostMs, s"the reader took $elapsedMs ms")
+    assert(took < MaxAllocatedBytes, s"the reader took $took bytes of memory")
+    assert(elapsedMs < MaxMs, s"the reader took $elapsedMs ms")
     outcome
   }
 
@@ -66,7 +66,7 @@ object Fuzzing {
   val Place = """(?s)(\S+) cannot be used: .+, at byte (\d+)(?:; .+ needs it: restore .+)?""".r
 
   /** Far less than any length that damage announces, far more than the inputs need. */
-  private val MostAllocatedBytes = 4L << 20
-  private val MostMs = 5000L
+  private val MaxAllocatedBytes = 4L << 20
+  private val MaxMs = 5000L
   private val threads = ManagementFactory.getThreadMXBean.asInstanceOf[com.sun.management.ThreadMXBean]
 }

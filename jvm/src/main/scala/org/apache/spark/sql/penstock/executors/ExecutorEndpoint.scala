@@ -29,7 +29,7 @@ final class ExecutorEndpoint private (override val rpcEnv: RpcEnv) extends Threa
     1,
     0L,
     TimeUnit.MILLISECONDS,
-    new ArrayBlockingQueue[Runnable](ExecutorEndpoint.MostWaiting),
+    new ArrayBlockingQueue[Runnable](ExecutorEndpoint.MaxWaiting),
     ThreadUtils.namedThreadFactory("penstock-take")
   )
 
@@ -49,7 +49,7 @@ object ExecutorEndpoint {
   private val Name = "penstock-executor"
 
   /** Offers. */
-  private val MostWaiting = 64
+  private val MaxWaiting = 64
 
   /** Starts it in this executor; gives what the driver is to know of it. */
   def start(): ExecutorRegistered = {

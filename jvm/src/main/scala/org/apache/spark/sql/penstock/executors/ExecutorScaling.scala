@@ -32,7 +32,7 @@ final class ExecutorScaling(context: SparkContext, least: Int, most: Int) extend
 
   // Of Spark's listener thread alone.
   private val startMs = mutable.Map.empty[UUID, Long]
-  private var mostSeen = 0
+  private var maxSeen = 0
 
   // Of this class's thread alone.
   private val wanted = mutable.Map.empty[UUID, Int]
@@ -63,7 +63,7 @@ final class ExecutorScaling(context: SparkContext, least: Int, most: Int) extend
       if (executors.size == 0) LatencyTargets.tell(run, "no executors to ask for: Spark runs in local mode")
       else {
         // They may still be on their way when the first batch is over.
-        mostSeen = math.max(mostSeen, executors.size)
+        maxSeen = math.max(maxSeen, executors.size)
         val work =
           RoutingReportExec.regions(report).flatMap(r => Option(r.getAs[Any]("busyMs"))).map(_.asInstanceOf[Long])
         val demand = Demand(
@@ -78,7 +78,7 @@ final class ExecutorScaling(context: SparkContext, least: Int, most: Int) extend
           target.targetMs,
           executors.cores.max,
           least,
-          math.max(least, if (most > 0) most else mostSeen)
+          math.max(least, if (most > 0) most else maxSeen)
         )
         Planner.current.scale(demand)(answer => thread.execute(() => decide(run, target.acts, demand, answer)))
       }

@@ -44,7 +44,7 @@ final private[routing] class PinnedKeys {
     val absent = asked.filter(hash => pinned(hash) && !seen(hash)).toSeq.sorted
     asked --= pinned
     // The oldest leave first.
-    val surplus = texts.size - PinnedKeys.MostTexts
+    val surplus = texts.size - PinnedKeys.MaxTexts
     if (surplus > 0) texts.keysIterator.filterNot(pinned).take(surplus).toSeq.foreach(texts.remove)
     absent.map(text(_, shown = true))
   }
@@ -58,5 +58,5 @@ final private[routing] class PinnedKeys {
 private object PinnedKeys {
 
   /** Of keys that may be pinned by a plan of some batches ago. */
-  private val MostTexts = 4096
+  private val MaxTexts = 4096
 }

@@ -169,14 +169,14 @@ final class RegionRouting(
 private object MapOutput {
 
   /** Spark's own limits for a single partition: beyond them, and below a fifth of the bytes, locality is not looked at. */
-  private val MostMaps = 1000
+  private val MaxMaps = 1000
   private val Fraction = 0.2
 
   def hosts(shuffleId: Int, binding: Binding): Array[Seq[String]] = {
     val tracker = SparkEnv.get.mapOutputTracker.asInstanceOf[MapOutputTrackerMaster]
     val bytes = Array.fill(binding.tasks)(scala.collection.mutable.HashMap.empty[String, Long])
     tracker.shuffleStatuses.get(shuffleId).foreach(_.withMapStatuses { statuses =>
-      if (statuses.length < MostMaps) statuses.filter(_ != null).foreach { status =>
+      if (statuses.length < MaxMaps) statuses.filter(_ != null).foreach { status =>
         binding.taskOf.indices.foreach { s =>
           val size = status.getSizeForBlock(s)
           if (size > 0) {

@@ -8,7 +8,7 @@ import io.penstock.metrics.{Metrics, MetricOutput}
 object ReportSchema {
 
   /** Heavy keys that are told of a region. */
-  val MostKeys = 5
+  val MaxKeys = 5
 
   val key: StructType = new StructType()
     .add("key", StringType, true, "the key, as `show` prints it")
@@ -77,7 +77,7 @@ object ReportSchema {
       "heavyKeys",
       ArrayType(key),
       true,
-      s"the keys with most of the busy time, else of the rows, of those whose share is more than its error, at most $MostKeys"
+      s"the keys with most of the busy time, else of the rows, of those whose share is more than its error, at most $MaxKeys"
     )
     .add("executors", IntegerType, true, "executors that its tasks are divided among; none where that is left to Spark")
     .add("homes", StringType, true, "why its shards are on these executors")

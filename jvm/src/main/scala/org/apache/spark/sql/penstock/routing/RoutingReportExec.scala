@@ -72,7 +72,7 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       Option.when(workNs.nonEmpty)(tasks.map(_.interruptedNs).sum / 1000000L).orNull,
       Option.when(workNs.nonEmpty)(tasks.map(_.waitNs).sum / 1000000L).orNull,
       r.stateOperations.orNull,
-      r.heavyKeys.take(ReportSchema.MostKeys).map(key),
+      r.heavyKeys.take(ReportSchema.MaxKeys).map(key),
       Option.when(r.executorOf.nonEmpty)(r.executorOf.distinct.size).orNull,
       r.plans.homes.orNull,
       r.moved.map(_.ahead).orNull,

@@ -46,8 +46,8 @@ final private[routing] class TieredRegion private (
   def waiting: Int = choice.waiting
 
   /** Shards that are to have a second copy, in the order in which they matter, each with its executor. */
-  def copies(mostBytes: Long): Seq[(Int, String)] =
-    ReplicaChoice.of(choice.home, replica, load, stateBytes, mostBytes, executors.size)
+  def copies(maxBytes: Long): Seq[(Int, String)] =
+    ReplicaChoice.of(choice.home, replica, load, stateBytes, maxBytes, executors.size)
       .map { case (s, w) => s -> executors.locations(w) }
 
   def binder(theta: Double, deadBand: DeadBand): Binder =
@@ -76,7 +76,7 @@ private[routing] object TieredRegion {
    *   executor that has a second copy, likewise: where the owner is gone it takes its place
    * @param policy
    *   where tasks and shards are to be
-   * @param mostBytes
+   * @param maxBytes
    *   of state that goes by plan
    * @param move
    *   what it takes to bring a shard to another executor
@@ -90,7 +90,7 @@ private[routing] object TieredRegion {
       replicas: => Array[String],
       policy: HomePolicy,
       stateBytes: => Array[Long],
-      mostBytes: Long,
+      maxBytes: Long,
       move: MoveCost
   ): Option[TieredRegion] =
     executors.shares(tasks, policy.tasks, known.fold(Seq.empty[String])(_.executorOf)).map { shares =>
@@ -104,7 +104,7 @@ private[routing] object TieredRegion {
       val now = known.map(_.in(layout))
       val wanted = policy.homes(from, owner, executors)
       val load = now.fold(new Array[Long](layout.shards))(_.load)
-      val choice = HomeChoice.of(owner, wanted, load, bytes, mostBytes)
+      val choice = HomeChoice.of(owner, wanted, load, bytes, maxBytes)
       val before = now.fold(Array.fill(layout.shards)(-1)) { k =>
         TieredBinder.before(k.taskOf, k.executorOf, executors, shares, choice.home)
       }

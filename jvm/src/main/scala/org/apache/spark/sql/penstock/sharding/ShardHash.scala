@@ -76,7 +76,7 @@ object ShardHash extends Logging {
     }
   }
 
-  private val MostKnown = 256
+  private val MaxKnown = 256
 
   /**
    * Classes whose code uses no object of the expressions that it was generated from, as it is where keys are columns: a task
@@ -85,7 +85,7 @@ object ShardHash extends Logging {
   private val withoutReferences =
     new java.util.LinkedHashMap[(Seq[Expression], Boolean), GeneratedClass](16, 0.75f, true) {
       override def removeEldestEntry(eldest: java.util.Map.Entry[(Seq[Expression], Boolean), GeneratedClass]): Boolean =
-        size > MostKnown
+        size > MaxKnown
     }
 
   /** The code, and the objects of the expressions that it uses. */

@@ -14,7 +14,7 @@ object ShardSender extends AnswerSource {
   private val AnswerBytes = 16 << 20
 
   /** A message has a gibibyte. What is larger comes from the checkpoint. */
-  private val MostShardBytes = 768L << 20
+  private val MaxShardBytes = 768L << 20
 
   override def give(question: Array[Byte]): Either[String, Message] =
     if (ShardQuestion.isOffer(question)) {
@@ -28,7 +28,7 @@ object ShardSender extends AnswerSource {
     val answered = asked.wanted.zipWithIndex.map { case (wanted, index) =>
       store.filter(_.has(wanted.shard)).map(_.slot(wanted.shard)) match {
         case Some(_) if bytes >= AnswerBytes => AnsweredShard.Later
-        case Some(slot) if slot.countedBytes <= MostShardBytes =>
+        case Some(slot) if slot.countedBytes <= MaxShardBytes =>
           slot.give(wanted.lineage, wanted.have).fold[AnsweredShard](AnsweredShard.NotHeld) { given =>
             val part = partOf(index, given)
             parts += part

@@ -230,7 +230,7 @@ final class ShardedStateStore(
 
   private def tooManyChanges(e: ByteSink.Full) = new PenstockException(
     "PENSTOCK_CHANGES_TOO_LARGE",
-    s"the changes of one task are more than ${FileFormat.MostBytes} bytes in one batch (${scope.describe}). Nothing of the " +
+    s"the changes of one task are more than ${FileFormat.MaxBytes} bytes in one batch (${scope.describe}). Nothing of the " +
       "batch is kept. Take more tasks (spark.penstock.tasks) or smaller batches (such as maxOffsetsPerTrigger)",
     e
   )

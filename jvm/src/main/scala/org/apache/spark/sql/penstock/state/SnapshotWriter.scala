@@ -126,7 +126,7 @@ object SnapshotWriter {
   private val MaxRequests = 256
 
   /** No file is larger: a section, and an array of the JVM, has less than 2 GiB. */
-  private val MaxFileBytes = FileFormat.MostBytes.toLong - (1L << 20)
+  private val MaxFileBytes = FileFormat.MaxBytes.toLong - (1L << 20)
 
   /**
    * A shard to be written.

@@ -313,7 +313,7 @@ object QueryDescription {
   /** @throws io.penstock.state.format.MalformedData where the bytes do not follow the format */
   def decode(body: Array[Byte]): QueryDescription = {
     val in = new ByteSource(body)
-    val shardCount = in.getNumber("number of shards", 1L, FileFormat.MostShards).toInt
+    val shardCount = in.getNumber("number of shards", 1L, FileFormat.MaxShards).toInt
     val d = QueryDescription(shardCount, in.getString(), in.getString())
     in.expectEnd("field")
     d

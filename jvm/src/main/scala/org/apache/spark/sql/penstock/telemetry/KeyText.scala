@@ -23,11 +23,11 @@ final private class KeyText(keys: Seq[Expression], shown: Boolean) {
     if (shown) print(row) else KeyText.ofHash(hash)
 
   private def print(row: InternalRow): String =
-    Utils.redact(redaction, pretty.map(_.eval(row)).mkString(", ")).take(KeyText.MostChars)
+    Utils.redact(redaction, pretty.map(_.eval(row)).mkString(", ")).take(KeyText.MaxChars)
 }
 
 private[penstock] object KeyText {
-  private val MostChars = 200
+  private val MaxChars = 200
 
   /** What is told of one row's key, where it may be. */
   def of(keys: Seq[Expression], row: InternalRow): String = new KeyText(keys, shown = true).print(row)

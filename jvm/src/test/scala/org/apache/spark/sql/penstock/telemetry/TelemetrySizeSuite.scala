@@ -22,7 +22,7 @@ import org.scalatest.funsuite.AnyFunSuite
 class TelemetrySizeSuite extends AnyFunSuite with LocalSpark {
   private val shards = 4096
   private val tasks = 16
-  private val mostBytes = 1L << 20
+  private val maxBytes = 1L << 20
 
   override protected def extensions: Option[SparkSessionExtensions => Unit] =
     Some(new RoutingExtensions(StateCommits.leases)(_))
@@ -60,7 +60,7 @@ class TelemetrySizeSuite extends AnyFunSuite with LocalSpark {
         "progress" -> progress.json.length.toLong
       )
       info(s"bytes: $parts")
-      assert(parts.values.forall(_ > 0) && parts.values.sum < mostBytes, parts)
+      assert(parts.values.forall(_ > 0) && parts.values.sum < maxBytes, parts)
     } finally query.stop()
   }
 

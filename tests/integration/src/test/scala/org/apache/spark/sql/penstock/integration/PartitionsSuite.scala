@@ -17,8 +17,8 @@ class PartitionsSuite extends OperatorMatrixSuite {
 
   Brief.someOf(PartitionCases.all, every = 2).foreach { operatorCase =>
     test(s"${operatorCase.name}: few tasks") {
-      val (_, tasks) = mostTasks(assertSameAnswers(operatorCase))
-      assert(tasks <= PartitionsSuite.MostTasks)
+      val (_, tasks) = maxTasks(assertSameAnswers(operatorCase))
+      assert(tasks <= PartitionsSuite.MaxTasks)
     }
   }
 
@@ -40,7 +40,7 @@ class PartitionsSuite extends OperatorMatrixSuite {
   }
 
   /** With the most tasks that a stage with state had meanwhile. */
-  private def mostTasks[T](body: => T): (T, Int) = {
+  private def maxTasks[T](body: => T): (T, Int) = {
     val stages = new StageSizes
     (Faults.listening(application.sparkContext, stages)(body), stages.most)
   }
@@ -78,7 +78,7 @@ class PartitionsSuite extends OperatorMatrixSuite {
 private object PartitionsSuite {
 
   /** What the chaos of the matrix takes. */
-  val MostTasks = 5
+  val MaxTasks = 5
 }
 
 private class StageSizes extends SparkListener {

@@ -7,7 +7,7 @@ import org.apache.spark.sql.penstock.integration.harness.LocalCluster
  *
  * @param conf
  *   settings of the application, besides what every cluster needs
- * @param mostPlays
+ * @param maxPlays
  *   scenarios that one process plays: Spark gives up a cluster whose executors die again and again
  */
 sealed abstract class WorkerKind(
@@ -15,20 +15,20 @@ sealed abstract class WorkerKind(
     val master: String,
     val isCluster: Boolean,
     val conf: Map[String, String],
-    val mostPlays: Int
+    val maxPlays: Int
 )
 
 object WorkerKind {
-  case object Local extends WorkerKind("local", "local[2,4]", isCluster = false, Map.empty, mostPlays = 100)
+  case object Local extends WorkerKind("local", "local[2,4]", isCluster = false, Map.empty, maxPlays = 100)
   private case object Calm
-      extends WorkerKind("cluster", LocalCluster.Master, isCluster = true, Map.empty, mostPlays = 4)
+      extends WorkerKind("cluster", LocalCluster.Master, isCluster = true, Map.empty, maxPlays = 4)
   private case object Speculating
       extends WorkerKind(
         "speculating-cluster",
         LocalCluster.MasterOfTwoCores,
         isCluster = true,
         LocalCluster.Speculating,
-        mostPlays = 4
+        maxPlays = 4
       )
 
   def Cluster(speculation: Boolean): WorkerKind = if (speculation) Speculating else Calm

@@ -25,7 +25,7 @@ final class Workers(directory: Path, archive: ClassArchive) extends AutoCloseabl
   }
 
   private def fresh(running: Option[Running], kind: WorkerKind): Running = {
-    val usable = running.filter(r => r.kind == kind && r.process.isAlive && r.plays < kind.mostPlays)
+    val usable = running.filter(r => r.kind == kind && r.process.isAlive && r.plays < kind.maxPlays)
     if (usable.isEmpty) running.foreach(_.process.close())
     usable.getOrElse(Running(kind, if (kind.isCluster) start(kind) else takeSpare(), plays = 0)).again
   }

@@ -13,15 +13,15 @@ import org.apache.spark.util.Utils
  */
 object Noise {
   private val Batches = 40
-  private val MostTasks = 16
-  private val MostRows = 20
+  private val MaxTasks = 16
+  private val MaxRows = 20
 
   def main(args: Array[String]): Unit = {
     val (runs, first) = (args(0).toInt, args(1).toLong)
     val directory = Files.createTempDirectory("penstock-noise")
     val application = Applications.start(
       "noise",
-      s"local[$MostTasks]",
+      s"local[$MaxTasks]",
       directory.resolve("warehouse"),
       Applications.Plugin ++ Applications.FastFiles
     )
@@ -46,8 +46,8 @@ object Noise {
   /** The run of a seed. */
   def of(seed: Long, batches: Int): NoisyRun = {
     val random = new Random(seed * 31 + 7)
-    val tasks = 2 + random.nextInt(MostTasks - 1)
-    val rows = 1 + random.nextInt(MostRows)
+    val tasks = 2 + random.nextInt(MaxTasks - 1)
+    val rows = 1 + random.nextInt(MaxRows)
     NoisyRun(seed, tasks, rows, random.nextInt(4) == 0, Disturbance.All((seed % Disturbance.All.size).toInt), batches)
   }
 }

@@ -64,7 +64,7 @@ final case class NoisyRun(
     if (hasDearKey)
       Option.when(found < 0 || found > LastToFind)(s"the dear key counted from batch $found on").toSeq
     else
-      Option.when(most > MostOverMean)(f"a task had $most%.2f of the mean's rows").toSeq ++
+      Option.when(most > MaxOverMean)(f"a task had $most%.2f of the mean's rows").toSeq ++
         advised.headOption.map(r => s"advice: ${r.decision}")
   }
 
@@ -75,7 +75,7 @@ final case class NoisyRun(
 object NoisyRun {
   private val Shards = 256
   private val Longs: Encoder[Long] = Encoders.scalaLong
-  private val MostOverMean = 1.1
+  private val MaxOverMean = 1.1
 
   /** Batches are counted from 0: costs are known after three batches, and have won after two more. */
   private val LastToFind = 6
