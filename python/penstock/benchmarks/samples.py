@@ -91,7 +91,7 @@ def processor_ms(batch: Batch) -> float:
     return float(batch["processor"])
 
 
-def busiest_over_mean(batch: Batch) -> float:
+def imbalance(batch: Batch) -> float:
     """Rows of the busiest task of the stateful stage over the mean of its tasks."""
     rows = batch["rows"]
     return float(max(rows) * len(rows) / sum(rows))
@@ -115,7 +115,7 @@ def balanced_after(series: Series) -> list[float]:
     balanced: dict[int, list[bool]] = {}
     for batch in series.batches:
         if "change" in batch:
-            balanced.setdefault(batch["change"], []).append(busiest_over_mean(batch) <= BALANCED)
+            balanced.setdefault(batch["change"], []).append(imbalance(batch) <= BALANCED)
     return [_after_last_false(of) for of in balanced.values()]
 
 
@@ -154,9 +154,9 @@ def moved(batch: Batch) -> float | None:
     return _figure(batch, "moved")
 
 
-def changed_busiest_over_mean(batch: Batch) -> float | None:
+def changed_imbalance(batch: Batch) -> float | None:
     """Rows of the busiest task over the mean, in batches in which another key became hot."""
-    return busiest_over_mean(batch) if batch.get("sinceChange") == 0 else None
+    return imbalance(batch) if batch.get("sinceChange") == 0 else None
 
 
 def latency_ms(batch: Batch) -> float | None:
@@ -164,9 +164,9 @@ def latency_ms(batch: Batch) -> float | None:
     return _figure(batch, "latencyMs")
 
 
-def settled_busiest_over_mean(batch: Batch) -> float | None:
+def settled_imbalance(batch: Batch) -> float | None:
     """Rows of the busiest task over the mean, from two batches after another key became hot."""
-    return busiest_over_mean(batch) if batch.get("sinceChange", 0) >= SETTLED_BATCHES else None
+    return imbalance(batch) if batch.get("sinceChange", 0) >= SETTLED_BATCHES else None
 
 
 def start_ms(batch: Batch) -> float | None:

@@ -85,7 +85,7 @@ def barrier(series: Sequence[Series], managers: Iterable[str]) -> list[Target]:
             sticky = find(series, manager=manager, hot=hot, side="sticky")
             plain = find(series, manager=manager, hot=hot, side="plain")
             keys = f"hot keys {hot}"
-            worst = max(sticky.values(samples.busiest_over_mean)) if sticky else None
+            worst = max(sticky.values(samples.imbalance)) if sticky else None
             targets.append(Target(f"{keys}: busiest task over mean, worst batch, at most", worst, 1.05))
             if hot == "moving":
                 shares = sticky.values(samples.moved) if sticky else []
@@ -421,7 +421,7 @@ MEASURES: dict[str, Measures] = {
     "barrier": [
         ("stateful stage", "ms", samples.stage_ms),
         ("batch", "ms", samples.batch_ms),
-        ("busiest task over mean", "ratio", samples.busiest_over_mean),
+        ("busiest task over mean", "ratio", samples.imbalance),
         ("shards that change task", "share", samples.moved),
     ],
     "skew": [
@@ -434,8 +434,8 @@ MEASURES: dict[str, Measures] = {
     "latency": [("from arrival to the end of the batch", "ms", samples.latency_ms)],
     "hotkey": [
         ("batch", "ms", samples.batch_ms),
-        ("busiest task over mean, in the batch of a change", "ratio", samples.changed_busiest_over_mean),
-        ("busiest task over mean, from two batches later", "ratio", samples.settled_busiest_over_mean),
+        ("busiest task over mean, in the batch of a change", "ratio", samples.changed_imbalance),
+        ("busiest task over mean, from two batches later", "ratio", samples.settled_imbalance),
     ],
     "grow": [
         ("batch", "ms", samples.batch_ms),

@@ -91,13 +91,13 @@ class TaskLoads:
     ----------
     tasks
         Their number, by batch.
-    busiest_over_mean
+    imbalance
         Rows of the busiest over the mean, by batch.
     """
 
     kind: ClassVar[str] = "task_loads"
     tasks: Mapping[str, int]
-    busiest_over_mean: Mapping[str, float]
+    imbalance: Mapping[str, float]
 
 
 Event = Session | Started | Delivered | Batch | TaskLoads

@@ -112,7 +112,7 @@ def play(
     tell(
         TaskLoads(
             {str(batch): load.tasks for batch, load in loads.items()},
-            {str(batch): load.busiest_over_mean for batch, load in loads.items()},
+            {str(batch): load.imbalance for batch, load in loads.items()},
         )
     )
 

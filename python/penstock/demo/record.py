@@ -54,9 +54,9 @@ class Record:
         return np.array([batch.ms for batch in self.working], dtype=np.float64)
 
     @property
-    def busiest_over_mean(self) -> float:
+    def imbalance(self) -> float:
         """Rows of the busiest task over the mean, the median of batches; NaN where no stage read a shuffle."""
-        known = self.loads.busiest_over_mean if self.loads else {}
+        known = self.loads.imbalance if self.loads else {}
         values = [known[str(batch.batch)] for batch in self.working if str(batch.batch) in known]
         return float(np.median(values)) if values else float("nan")
 

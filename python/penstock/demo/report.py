@@ -35,7 +35,7 @@ def summary(compared: Sequence[Variant], records: Mapping[str, Record]) -> list[
                 f"{record.latency_s(0.5):.1f}",
                 f"{record.latency_s(0.99):.1f}",
                 str(record.tasks),
-                f"{record.busiest_over_mean:.2f}",
+                f"{record.imbalance:.2f}",
             ]
         )
     return rows
@@ -57,7 +57,7 @@ def _record(record: Record) -> dict[str, Any]:
         "latencyP99S": record.latency_s(0.99),
         "batchMedianMs": float(np.median(record.batch_ms)) if len(record.batch_ms) else None,
         "tasks": record.tasks,
-        "busiestOverMean": record.busiest_over_mean,
+        "imbalance": record.imbalance,
         "delivered": [asdict(d) | {"at_s": d.at_s - start} for d in record.delivered],
         "batches": [asdict(b) | {"end_s": b.end_s - start} for b in record.batches],
     }

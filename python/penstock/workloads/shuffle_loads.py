@@ -28,7 +28,7 @@ class StageLoad:
         return len(self.rows)
 
     @property
-    def busiest_over_mean(self) -> float:
+    def imbalance(self) -> float:
         """Rows of the busiest task over the mean; 1 where there are no rows."""
         total = sum(self.rows)
         return max(self.rows) * len(self.rows) / total if total else 1.0

@@ -60,7 +60,7 @@ def test_a_dear_key_gets_a_task_with_few_others(application: SparkSession, tmp_p
             assert status is not None
             region = status["regions"][0]
             # By rows its task would have no fewer than the others.
-            if region["busiestOverMean"] > 1.25:
+            if region["imbalance"] > 1.25:
                 break
         else:
             raise AssertionError(f"the dear key is not known: {region}")

@@ -87,4 +87,4 @@ def check_reports(expected: Answer, found: Answer) -> None:
         (region,) = report.regions
         assert region["routed"]
         assert region["tasks"] == instances
-        assert region["busiestOverMean"] >= 1
+        assert region["imbalance"] >= 1

@@ -39,8 +39,8 @@ def test_a_report_is_read_line_by_line():
 
 
 def test_the_busiest_task_is_compared_with_the_mean():
-    assert samples.busiest_over_mean(batch(1, rows=[2, 4, 6])) == 1.5
-    assert samples.busiest_over_mean(batch(1, rows=[0, 10])) == 2
+    assert samples.imbalance(batch(1, rows=[2, 4, 6])) == 1.5
+    assert samples.imbalance(batch(1, rows=[0, 10])) == 2
 
 
 def test_the_batch_that_nothing_is_known_about_is_left_out():
@@ -194,8 +194,8 @@ def test_batches_are_counted_until_all_are_in_balance():
     assert samples.balanced_after(of) == [0, 3]
     assert samples.balanced_after(series(changes(1, 1, 1.2, change=7))) == [float("inf")]
     assert samples.balanced_after(series([batch(1)])) == []
-    assert of.values(samples.changed_busiest_over_mean) == [1, 1.5]
-    assert of.values(samples.settled_busiest_over_mean) == pytest.approx([1, 1.2, 1.05])
+    assert of.values(samples.changed_imbalance) == [1, 1.5]
+    assert of.values(samples.settled_imbalance) == pytest.approx([1, 1.2, 1.05])
 
 
 def test_the_slowest_rows_count():

@@ -36,9 +36,9 @@ START = datetime(2001, 1, 1, tzinfo=UTC)
 def test_balance_is_the_busiest_over_the_mean(rows):
     load = StageLoad(tuple(rows))
     assert load.tasks == len(rows)
-    assert 1 <= load.busiest_over_mean <= len(rows)
+    assert 1 <= load.imbalance <= len(rows)
     if sum(rows):
-        assert load.busiest_over_mean == pytest.approx(max(rows) / (sum(rows) / len(rows)))
+        assert load.imbalance == pytest.approx(max(rows) / (sum(rows) / len(rows)))
 
 
 def stream(seconds):
@@ -152,7 +152,7 @@ def test_what_was_before_the_clock_started_is_not_counted():
     assert [b.batch for b in noted.working] == [1, 2]
     assert noted.rows_per_second == 30 / 4
     assert noted.batch_ms.tolist() == [1200, 2500]
-    assert noted.busiest_over_mean == pytest.approx(1.3)
+    assert noted.imbalance == pytest.approx(1.3)
     assert noted.tasks == 2
 
 

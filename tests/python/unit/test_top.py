@@ -86,7 +86,7 @@ def test_a_query_that_runs_is_drawn(driver: Driver, capsys: pytest.CaptureFixtur
         "late flights running",
         f"batch {newest['batchId']}",
         region["operators"],
-        f"{region['expectedOverMean']:.2f} expected",
+        f"{region['expectedImbalance']:.2f} expected",
         f"{region['heavyKeys'][0]['key']} {region['heavyKeys'][0]['busyShare']:.1%}",
         "task 0",
         "task 1",
@@ -99,7 +99,7 @@ def test_keys_without_a_time_are_told_by_rows_and_short_tasks_are_not_compared()
     def short(told: Any) -> None:
         region = told["queries"][0]["batches"][-1]["observedMetrics"]["penstock"]["regions"][0]
         region["heavyKeys"] = [{"key": "ORD", "shard": 3, "rowsShare": 0.25, "rowsShareError": 0.0}]
-        del region["achievedOverMean"]
+        del region["achievedImbalance"]
 
     text = drawn(changed(short))
     assert "heavy keys by rows: ORD 25.0% (shard 3)" in text

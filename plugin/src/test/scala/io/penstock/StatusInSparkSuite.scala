@@ -84,7 +84,7 @@ class StatusInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
       assert(decision.nonEmpty && page.contains("Imbalance before"))
       val gauges = numbers("counts & more")
       assert(!gauges.contains("region0.executors"))
-      assert(gauges("region0.tasks") == 2 && gauges("region0.busiestOverMean") >= 1 && gauges("region0.rows") > 0)
+      assert(gauges("region0.tasks") == 2 && gauges("region0.imbalance") >= 1 && gauges("region0.rows") > 0)
       assert(gauges("store0.default.storeKeys") > 0 && gauges("store0.default.storeOperations") > 0)
       val prometheus = get("/metrics/prometheus").body().linesIterator.filter(_.contains("region0_tasks_Value")).toSeq
       assert(prometheus.size == 1 && prometheus.head.endsWith(" 2.0"), prometheus)

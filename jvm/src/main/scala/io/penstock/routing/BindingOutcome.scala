@@ -5,9 +5,9 @@ import java.util.Locale
 /**
  * How balanced a batch was, and what limits it.
  *
- * @param beforeOverMean
+ * @param imbalanceBefore
  *   expected load of the busiest task over the mean, had the binding of the batch before stayed; None where there was none
- * @param expectedOverMean
+ * @param expectedImbalance
  *   the same under the batch's own binding
  * @param tolerated
  *   busiest task over mean up to which nothing moves
@@ -23,8 +23,8 @@ import java.util.Locale
  *   the key with most of the time, in words, and its share of it at least; None where none is known
  */
 final case class BindingOutcome(
-    beforeOverMean: Option[Double],
-    expectedOverMean: Double,
+    imbalanceBefore: Option[Double],
+    expectedImbalance: Double,
     tolerated: Double,
     moved: Int,
     tasks: Int,
@@ -45,14 +45,14 @@ final case class BindingOutcome(
    *   whether the load was known when shards were bound
    */
   def inWords(theta: Double, heldFor: Int, foreseen: Boolean = true): String = {
-    val moves = (moved, beforeOverMean) match {
+    val moves = (moved, imbalanceBefore) match {
       case (0, _) | (_, None) => ""
       case (n, Some(before)) => s"moved $n shards: ${ratio(before)} of the mean before, "
     }
-    val reached = s"${ratio(expectedOverMean)} expected"
-    if (expectedOverMean <= math.max(theta, tolerated) + Rounding) {
+    val reached = s"${ratio(expectedImbalance)} expected"
+    if (expectedImbalance <= math.max(theta, tolerated) + Rounding) {
       if (moves.isEmpty) s"balanced: $reached" else moves + reached
-    } else if (expectedOverMean <= Notable) {
+    } else if (expectedImbalance <= Notable) {
       val best = if (foreseen) ", as balanced as these shards can be" else ""
       moves + reached + best
     } else {
@@ -65,7 +65,7 @@ final case class BindingOutcome(
 
   /** What keeps the batch from being balanced, if it is one shard, or one key of it. */
   def limit: Option[Limit] =
-    Option.when(expectedOverMean > Notable && heaviestShare * tasks >= expectedOverMean * Nearly)(
+    Option.when(expectedImbalance > Notable && heaviestShare * tasks >= expectedImbalance * Nearly)(
       Limit(heaviest, heaviestKey.filter(_._2 >= heaviestShare * Most).map(_._1))
     )
 

@@ -29,7 +29,7 @@ object Load {
   }
 
   /** Rows of the busiest task over the mean of all tasks, at least 1; 1 where there are no rows. */
-  def busiestOverMean(load: Array[Long]): Double = {
+  def imbalance(load: Array[Long]): Double = {
     val total = load.sum
     if (total == 0) 1.0 else load.max.toDouble * load.length / total
   }

@@ -32,7 +32,7 @@ final class SampleSpacing(seed: Long, budget: Double, timingNs: Long) {
 
   /** Whether a time is so long that something else may have come between. */
   def isUnusual(ns: Long): Boolean =
-    ns > SampleSpacing.LongNs || ns > SampleSpacing.MinNs && ns > SampleSpacing.UnusualOverMean * meanNs
+    ns > SampleSpacing.LongNs || ns > SampleSpacing.MinNs && ns > SampleSpacing.UnusualRatio * meanNs
 
   /**
    * To be called with the time of each timed row.
@@ -42,7 +42,7 @@ final class SampleSpacing(seed: Long, budget: Double, timingNs: Long) {
    *   and not for all of them
    */
   def timed(ns: Long): Long = {
-    val usual = math.min(ns.toDouble, SampleSpacing.MaxOverMean * meanNs)
+    val usual = math.min(ns.toDouble, SampleSpacing.MaxRatio * meanNs)
     val booked = if (spacing == 1) ns else math.max(ns, (spacing * usual).toLong)
     samples += 1
     meanNs += (ns - meanNs) / math.min(samples, SampleSpacing.Memory)
@@ -65,8 +65,8 @@ object SampleSpacing {
 
   /** Up to here, what may have come between does not matter. */
   private val MinNs = 50000L
-  private val UnusualOverMean = 4.0
+  private val UnusualRatio = 4.0
 
   /** Before a time is multiplied, since its row stands for others, it is cut to so many mean rows. */
-  private val MaxOverMean = 100
+  private val MaxRatio = 100
 }

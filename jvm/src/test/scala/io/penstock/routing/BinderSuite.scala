@@ -24,7 +24,7 @@ class BinderSuite extends AnyFunSuite with Checks {
   } yield (rows, tasks, owners)
 
   private def ratio(rows: Array[Long], taskOf: Array[Int], tasks: Int) =
-    Load.busiestOverMean(Load.ofTasks(rows, taskOf, tasks))
+    Load.imbalance(Load.ofTasks(rows, taskOf, tasks))
 
   test("every binder binds every shard to a task, and equal arguments give equal answers") {
     check(Prop.forAll(steps) { case (rows, tasks, owners) =>

@@ -8,8 +8,8 @@ class BindingOutcomeSuite extends AnyFunSuite {
 
   test("balanced, with and without moves") {
     assert(even.inWords(theta, 1) == "balanced: 1.03 expected")
-    assert(even.copy(beforeOverMean = None, moved = 16).inWords(theta, 1) == "balanced: 1.03 expected")
-    val moved = even.copy(beforeOverMean = Some(1.4), moved = 3)
+    assert(even.copy(imbalanceBefore = None, moved = 16).inWords(theta, 1) == "balanced: 1.03 expected")
+    val moved = even.copy(imbalanceBefore = Some(1.4), moved = 3)
     assert(moved.inWords(theta, 1) == "moved 3 shards: 1.40 of the mean before, 1.03 expected")
   }
 
@@ -17,7 +17,7 @@ class BindingOutcomeSuite extends AnyFunSuite {
     val key = BindingOutcome(Some(1.04), 1.04, 1.0, 0, 4, 7, 0.26, Some(("ORD", 0.26)))
     assert(key.inWords(1.01, 1) == "1.04 expected, as balanced as these shards can be")
     assert(key.inWords(1.01, 1, foreseen = false) == "1.04 expected", "another policy might do better")
-    assert(key.copy(expectedOverMean = 1.06, heaviestShare = 0.265).inWords(1.01, 1).contains("one key is the limit"))
+    assert(key.copy(expectedImbalance = 1.06, heaviestShare = 0.265).inWords(1.01, 1).contains("one key is the limit"))
   }
 
   test("one key is the limit: it is named, with what to do") {

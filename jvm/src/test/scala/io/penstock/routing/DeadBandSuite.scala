@@ -30,7 +30,7 @@ class DeadBandSuite extends AnyFunSuite {
     def bound(heavier: Long) = {
       val uneven = load.updated(0, load(0) + heavier * Load.OfTypicalRow)
       val taskOf = new StickyBinder(1.003, DeadBand(2.0, 0.0)).bind(uneven, 2, Some(owners))
-      (Load.moved(Some(owners), taskOf), Load.busiestOverMean(Load.ofTasks(uneven, taskOf, 2)))
+      (Load.moved(Some(owners), taskOf), Load.imbalance(Load.ofTasks(uneven, taskOf, 2)))
     }
     // A deviation of 9 %, half of which is left alone.
     assert(bound(40)._1 == 0)

@@ -125,12 +125,12 @@ private object BusyMachineSuite {
       deadBand = DeadBand(math.sqrt(times.variance) / mean, workNs / 1e6 / load.sum)
       taskOf = Some(bound)
       val heaviest = load.indexOf(load.max)
-      val expected = Load.busiestOverMean(Load.ofTasks(load, bound, tasks))
+      val expected = Load.imbalance(Load.ofTasks(load, bound, tasks))
       limited = limited.after(
         BindingOutcome(None, expected, 1.0, moved, tasks, heaviest, load.max.toDouble / load.sum, None).limit
       )
       Batch(
-        Load.busiestOverMean(Load.ofTasks(rows, bound, tasks)),
+        Load.imbalance(Load.ofTasks(rows, bound, tasks)),
         moved,
         suspected.fold(1.0)(_(77)),
         trusted.fold(1.0)(_(77)),

@@ -42,19 +42,19 @@ final case class Decision(
 ) {
 
   /** Rows of the busiest task over the mean, as proposed. */
-  def busiestOverMean: Double = overMean(rows, proposed.taskOf, proposed.tasks)
+  def imbalance: Double = imbalanceOf(rows, proposed.taskOf, proposed.tasks)
 
   /** Load of the busiest task over the mean, as proposed. */
-  def expectedOverMean: Double = overMean(load, proposed.taskOf, proposed.tasks)
+  def expectedImbalance: Double = imbalanceOf(load, proposed.taskOf, proposed.tasks)
 
   /** The same, had the binding of the batch before stayed. */
-  def beforeOverMean: Option[Double] = previous.map(p => overMean(load, p, math.max(proposed.tasks, p.max + 1)))
+  def imbalanceBefore: Option[Double] = previous.map(p => imbalanceOf(load, p, math.max(proposed.tasks, p.max + 1)))
 
   /** Share of the load that the heaviest shard has. */
   def heaviestShard: Double = load.max.toDouble / math.max(1L, load.sum)
 
-  private def overMean(ofShards: Array[Long], taskOf: Array[Int], tasks: Int): Double =
-    Load.busiestOverMean(Load.ofTasks(ofShards, taskOf, tasks))
+  private def imbalanceOf(ofShards: Array[Long], taskOf: Array[Int], tasks: Int): Double =
+    Load.imbalance(Load.ofTasks(ofShards, taskOf, tasks))
 }
 
 /**

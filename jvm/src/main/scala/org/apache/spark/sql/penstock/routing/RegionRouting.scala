@@ -86,8 +86,8 @@ final class RegionRouting(
   /** How balanced the batch was, once its tasks have run; None where no shard was bound. */
   def outcome: Option[BindingOutcome] = barrier.decision.filter(_ => reason.isEmpty).map { d =>
     BindingOutcome(
-      d.beforeOverMean,
-      d.expectedOverMean,
+      d.imbalanceBefore,
+      d.expectedImbalance,
       d.tolerated,
       d.moved,
       d.proposed.tasks,

@@ -44,16 +44,16 @@ object ReportSchema {
     .add("pinned", IntegerType, true, "keys that have a shard of their own")
     .add("pinnedKeys", ArrayType(pinned), true, "these, by name")
     .add("rows", LongType, true, "rows that came in, over all inputs")
-    .add("busiestOverMean", DoubleType, true, "rows of the task with most over the mean of all tasks, as bound")
+    .add("imbalance", DoubleType, true, "rows of the task with most over the mean of all tasks, as bound")
     .add(
-      "expectedOverMean",
+      "expectedImbalance",
       DoubleType,
       true,
       "the same, each row weighted with what its shard's rows have cost so far"
     )
-    .add("beforeOverMean", DoubleType, true, "what that would have been, had the binding of the batch before stayed")
+    .add("imbalanceBefore", DoubleType, true, "what that would have been, had the binding of the batch before stayed")
     .add(
-      "achievedOverMean",
+      "achievedImbalance",
       DoubleType,
       true,
       "time of the task that took longest over the mean, without waiting and without what kept it from running " +

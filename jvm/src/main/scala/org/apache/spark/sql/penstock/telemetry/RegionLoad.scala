@@ -61,9 +61,9 @@ final class RegionLoad(
    * Time of the task that took longest over the mean; None where tasks are so short that what the machine does besides counts
    * for more than their work.
    */
-  def achievedOverMean: Option[Double] = {
+  def achievedImbalance: Option[Double] = {
     val work = tasks.map(_.workNs).toArray
-    Option.when(work.nonEmpty && work.sum / work.length >= RegionLoad.ShortTaskNs)(Load.busiestOverMean(work))
+    Option.when(work.nonEmpty && work.sum / work.length >= RegionLoad.ShortTaskNs)(Load.imbalance(work))
   }
 
   /** Time of all tasks that was booked to rows. */

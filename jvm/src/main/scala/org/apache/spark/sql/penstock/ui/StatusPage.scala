@@ -68,12 +68,12 @@ final private[ui] class StatusPage(tab: PenstockTab, document: => StatusDocument
     else Seq(text(region, "reason"))
     val decision = told.filter(_.nonEmpty).mkString("; ")
     Seq(text(region, "operators"), text(region, "tasks"), text(region, "rows")) ++
-      Seq("beforeOverMean", "expectedOverMean").map(ratio(region, _)) ++ Seq(achieved(region)) ++
+      Seq("imbalanceBefore", "expectedImbalance").map(ratio(region, _)) ++ Seq(achieved(region)) ++
       Seq(text(region, "shardsMoved"), key, pinned(region), decision)
   }
 
   private def achieved(region: Row): String = {
-    val told = ratio(region, "achievedOverMean")
+    val told = ratio(region, "achievedImbalance")
     if (told.isEmpty && text(region, "busyMs").nonEmpty) "too short" else told
   }
 

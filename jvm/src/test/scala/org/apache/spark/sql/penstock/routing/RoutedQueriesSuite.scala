@@ -140,12 +140,12 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
     assert(on.getAs[String]("mode") == "on" && on.getAs[Int]("shards") == 12 && on.getAs[Long]("routingVersion") == 0)
     assert(region(on).getAs[String]("operators") == "stateStoreSave" && region(on).getAs[Boolean]("routed"))
     assert(region(on).getAs[Int]("tasks") == 2)
-    assert(region(on).getAs[Long]("rows") > 0 && region(on).getAs[Double]("busiestOverMean") >= 1)
-    assert(region(on).getAs[Double]("expectedOverMean") >= 1)
+    assert(region(on).getAs[Long]("rows") > 0 && region(on).getAs[Double]("imbalance") >= 1)
+    assert(region(on).getAs[Double]("expectedImbalance") >= 1)
     val busyMs = region(on).getAs[Long]("busyMs")
     assert(busyMs >= 0 && region(on).getAs[Long]("interruptedMs") >= 0)
     // Two tasks: what takes less than 10 ms on average is not compared.
-    val achieved = Option(region(on).getAs[java.lang.Double]("achievedOverMean"))
+    val achieved = Option(region(on).getAs[java.lang.Double]("achievedImbalance"))
     assert(achieved.forall(_ >= 1) && achieved.nonEmpty == (busyMs >= 20), (achieved, busyMs))
     assert(region(on).getAs[Int]("shardsMoved") <= 12 && region(on).getAs[Any]("reason") == null)
     val off = last("off")
@@ -162,7 +162,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
       Map.empty,
       q => {
         val json = q.lastProgress.json
-        assert(json.contains("\"penstock\"") && json.contains("busiestOverMean"), json)
+        assert(json.contains("\"penstock\"") && json.contains("imbalance"), json)
       }
     )
   }

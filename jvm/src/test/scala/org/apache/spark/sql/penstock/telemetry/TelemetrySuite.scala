@@ -119,9 +119,9 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
     val regions = progress.map(_.observedMetrics.get("penstock").getSeq[org.apache.spark.sql.Row](4).head)
     val (first, last) = (regions.head, regions.last)
     // Rows alone would be balanced to 1.05; by cost, the slow key is the limit, and its task gets little else.
-    assert(first.getAs[Double]("busiestOverMean") < 1.3)
-    assert(last.getAs[Double]("busiestOverMean") > 1.5, last)
-    assert(last.getAs[Double]("expectedOverMean") > 1.1, last)
+    assert(first.getAs[Double]("imbalance") < 1.3)
+    assert(last.getAs[Double]("imbalance") > 1.5, last)
+    assert(last.getAs[Double]("expectedImbalance") > 1.1, last)
     assert(last.getAs[String]("decision").contains(s"one key is the limit: $slowKey has "), last)
   }
 

@@ -57,7 +57,7 @@ class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
   private def pinned(region: Row): Int = region.getAs[Int]("pinned")
 
   /** By rows, which are the same in every batch: all take equally long. */
-  private def imbalance(region: Row): Double = region.getAs[Double]("busiestOverMean")
+  private def imbalance(region: Row): Double = region.getAs[Double]("imbalance")
 
   private def running(options: (String, String)*)(body: Running => Unit): Unit = {
     val session = application(Applications.Plugin ++ Map(

@@ -64,7 +64,7 @@ final case class NoisyRun(
     if (hasDearKey)
       Option.when(found < 0 || found > LastToFind)(s"the dear key counted from batch $found on").toSeq
     else
-      Option.when(most > MaxOverMean)(f"a task had $most%.2f of the mean's rows").toSeq ++
+      Option.when(most > MaxRatio)(f"a task had $most%.2f of the mean's rows").toSeq ++
         advised.headOption.map(r => s"advice: ${r.decision}")
   }
 
@@ -75,7 +75,7 @@ final case class NoisyRun(
 object NoisyRun {
   private val Shards = 256
   private val Longs: Encoder[Long] = Encoders.scalaLong
-  private val MaxOverMean = 1.1
+  private val MaxRatio = 1.1
 
   /** Batches are counted from 0: costs are known after three batches, and have won after two more. */
   private val LastToFind = 6
@@ -97,8 +97,8 @@ object NoisyRun {
     val region = RoutingReportExec.regions(RoutingReportExec.of(progress).get).head
     def number(field: String) = region.getAs[Double](field)
     Report(
-      number("busiestOverMean"),
-      math.abs(number("busiestOverMean") - number("expectedOverMean")) > 1e-3,
+      number("imbalance"),
+      math.abs(number("imbalance") - number("expectedImbalance")) > 1e-3,
       region.getAs[Int]("shardsMoved"),
       region.getAs[String]("decision")
     )
