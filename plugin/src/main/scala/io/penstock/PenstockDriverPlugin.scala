@@ -5,11 +5,11 @@ import java.util.{Collections, Map => JMap}
 
 import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
 import org.apache.spark.sql.penstock.commit.DriverMetrics
+import org.apache.spark.sql.penstock.executors.{ExecutorOrders, ExecutorRegistered, ExecutorScaling}
 import org.apache.spark.sql.penstock.shims.RealTimeMode
 import org.apache.spark.sql.penstock.state.{ExecutorMetrics, TravelSettings}
 import org.apache.spark.sql.penstock.telemetry.QueryMetrics
 import org.apache.spark.sql.penstock.ui.PenstockTab
-import org.apache.spark.sql.penstock.executors.{ExecutorScaling, ExecutorRegistered, ExecutorOrders}
 import org.apache.spark.{SPARK_VERSION, SparkContext}
 
 import io.penstock.conf.{ApplicationSetup, Mode, Settings, SparkVersions}

@@ -8,7 +8,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.penstock.benchmarks.{MovedShard, StoreSetup, StoreShape}
 
-import io.penstock.sidecars.transfer.{TransferProcess, TransferSettings, ChannelMemories}
+import io.penstock.sidecars.transfer.{ChannelMemories, TransferProcess, TransferSettings}
 import io.penstock.state.engine.ShardState
 
 /**

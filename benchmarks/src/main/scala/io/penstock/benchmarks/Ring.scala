@@ -8,8 +8,8 @@ import java.util.concurrent.Executors
 
 import org.apache.spark.sql.SparkSession
 
-import io.penstock.sidecars.transfer.ExecutorChannel
 import io.penstock.process.PythonProcess
+import io.penstock.sidecars.transfer.ExecutorChannel
 import io.penstock.state.engine.Arena
 
 /**
@@ -27,7 +27,10 @@ object Ring {
     try {
       python.hear("ready"): Unit
       val channel =
-        ExecutorChannel.take(SocketChannel.open(UnixDomainSocketAddress.of(python.folder.resolve("ring.sock"))), ExecutorChannel.MemoryBytes)
+        ExecutorChannel.take(
+          SocketChannel.open(UnixDomainSocketAddress.of(python.folder.resolve("ring.sock"))),
+          ExecutorChannel.MemoryBytes
+        )
       val data = new Array[Byte](ExecutorChannel.SliceBytes)
       def ask(what: Long, size: Long): Unit =
         channel.send(16)(_.put(ByteBuffer.allocate(16).order(LITTLE_ENDIAN).putLong(what).putLong(size).array))

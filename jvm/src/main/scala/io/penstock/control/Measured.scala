@@ -2,7 +2,7 @@ package io.penstock.control
 
 import java.util.UUID
 
-import io.penstock.routing.{Homes, MoveCost, ExecutorSet}
+import io.penstock.routing.{ExecutorSet, Homes, MoveCost}
 import io.penstock.sharding.Layout
 
 /**

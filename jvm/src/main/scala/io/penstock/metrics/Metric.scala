@@ -44,7 +44,8 @@ sealed trait Found {
 }
 
 /** What reads a metric at an output. */
-final private[metrics] class Value[From](override val output: MetricOutput.Read[From], val of: From => Long) extends Found
+final private[metrics] class Value[From](override val output: MetricOutput.Read[From], val of: From => Long)
+    extends Found
 
 /** What a metric counts. */
 sealed abstract class MetricUnit(val inWords: String)

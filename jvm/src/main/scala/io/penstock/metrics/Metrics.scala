@@ -6,8 +6,8 @@ import io.penstock.sidecars.transfer.Transports
 
 /** Every metric of state, once: the same name wherever it is found. `docs/metrics.md` is generated from it. */
 object Metrics {
-  import MetricUnit._
   import MetricOutput._
+  import MetricUnit._
 
   val Prefix = "penstock"
   private val registry = ArrayBuffer.empty[Metric]

@@ -28,7 +28,8 @@ final private[routing] class ExecutorBalance(
    */
   def of(home: Array[Int]): Array[Int] = {
     val placed = home.clone()
-    val (settled, homeless) = Load.heaviestFirst(load).partition(s => home(s) != ExecutorSet.Unknown && counts(home(s)) > 0)
+    val (settled, homeless) =
+      Load.heaviestFirst(load).partition(s => home(s) != ExecutorSet.Unknown && counts(home(s)) > 0)
     settled.foreach(s => book(s, home(s)))
     homeless.foreach { s =>
       val to = usable.minBy(w => ((work(w) + load(s)) / counts(w), shards(w).toDouble / counts(w), w))

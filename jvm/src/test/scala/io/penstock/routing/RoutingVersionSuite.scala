@@ -18,7 +18,8 @@ class RoutingVersionSuite extends AnyFunSuite with Checks {
     perCore <- Gen.someOf(tasks.keys)
   } yield RoutingVersion(number, first, shards, SortedMap.from(tasks), pinSlots, perCore.toSet)
 
-  private def decode(body: Array[Byte]): RoutingVersion = RoutingVersion.decode(body, FileFormat.version(FileFormat.Kind.RoutingVersion))
+  private def decode(body: Array[Byte]): RoutingVersion =
+    RoutingVersion.decode(body, FileFormat.version(FileFormat.Kind.RoutingVersion))
 
   test("what is written is read") {
     check(Prop.forAll(routingVersions)(e => decode(RoutingVersion.encode(e)) == e))

@@ -5,7 +5,7 @@ import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 import io.penstock.control.{Homing, Measured, Pinning, Plan, RowTimes}
-import io.penstock.routing.{Homes, ExecutorSet}
+import io.penstock.routing.{ExecutorSet, Homes}
 
 /** What is measured to a frame, and a frame to a plan: docs/PROTOCOL.md, section 9. */
 object PlanMessages {

@@ -8,8 +8,8 @@ import java.util.concurrent.ScheduledExecutorService
 
 import scala.util.control.NonFatal
 
-import io.penstock.process.PythonProcess
 import io.penstock.conf.SparkVersions
+import io.penstock.process.PythonProcess
 
 /** The driver's sidecar and the connection to it. For one thread; the clock's thread ends what takes too long. */
 final class PlannerProcess private (python: PythonProcess) extends AutoCloseable {

@@ -1,12 +1,12 @@
 package io.penstock.sidecars.planner
 
-import io.penstock.process.{BackOff, DaemonThreads}
 import java.util.concurrent.atomic.AtomicBoolean
 import java.util.concurrent.{Executors, LinkedBlockingQueue}
 
 import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.databind.node.ObjectNode
+import io.penstock.process.{BackOff, DaemonThreads}
 import org.slf4j.LoggerFactory
 
 /**

@@ -31,7 +31,8 @@ final private[transfer] class ChannelMemory private (file: FileChannel, val inod
   /** Makes it as a new one is, for the next sidecar. Nobody may use it. */
   def clear(): Unit = {
     bytes.put(ExecutorChannel.CountersAt, new Array[Byte](Doorbell.CountersBytes))
-    if (bytes.capacity == ExecutorChannel.AskingBytes) new ReceiveBuffer(bytes.slice(ExecutorChannel.MemoryBytes, ReceiveBuffer.Bytes)).expect(0L)
+    if (bytes.capacity == ExecutorChannel.AskingBytes)
+      new ReceiveBuffer(bytes.slice(ExecutorChannel.MemoryBytes, ReceiveBuffer.Bytes)).expect(0L)
   }
 
   /** Gives up to hand it on; what is mapped stays so for as long as it is in use. */
@@ -84,7 +85,8 @@ final class ChannelMemories extends AutoCloseable {
   }
 
   /** Keeps what nobody uses in this process. */
-  private[transfer] def keep(memory: ChannelMemory): Unit = synchronized(if (closed) memory.close() else idle ::= memory)
+  private[transfer] def keep(memory: ChannelMemory): Unit =
+    synchronized(if (closed) memory.close() else idle ::= memory)
 
   override def close(): Unit = synchronized {
     closed = true

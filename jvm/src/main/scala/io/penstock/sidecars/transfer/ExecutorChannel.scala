@@ -17,12 +17,14 @@ final class GivenUp extends Exception("the sidecar could not finish its answer: 
  * @param shared
  *   what the executor sends, what it receives, and the counters of records
  */
-final class ExecutorChannel private (connection: SocketChannel, private[transfer] val shared: ChannelMemory) extends AutoCloseable {
+final class ExecutorChannel private (connection: SocketChannel, private[transfer] val shared: ChannelMemory)
+    extends AutoCloseable {
   private val memory = shared.bytes
   private val doorbell = new Doorbell(connection, memory.slice(ExecutorChannel.CountersAt, Doorbell.CountersBytes))
 
   /** Behind rings and counters, where this side asks. */
-  private[transfer] lazy val receiveBuffer = new ReceiveBuffer(memory.slice(ExecutorChannel.MemoryBytes, ReceiveBuffer.Bytes))
+  private[transfer] lazy val receiveBuffer =
+    new ReceiveBuffer(memory.slice(ExecutorChannel.MemoryBytes, ReceiveBuffer.Bytes))
 
   /**
    * Sends a message. Where writing it fails, the other side is told that the rest does not come.
@@ -35,7 +37,10 @@ final class ExecutorChannel private (connection: SocketChannel, private[transfer
    *   where the sidecar does not take it
    */
   def send(size: Long)(write: MessageOut => Unit): Unit = {
-    require(size >= 0 && size <= ExecutorChannel.MaxBytes, s"a message of $size bytes, and ${ExecutorChannel.MaxBytes} is the most")
+    require(
+      size >= 0 && size <= ExecutorChannel.MaxBytes,
+      s"a message of $size bytes, and ${ExecutorChannel.MaxBytes} is the most"
+    )
     val message = new SlicedOut(size, Out)
     try {
       write(message)
@@ -168,11 +173,16 @@ object ExecutorChannel {
   /**
    * The same, and offers memory that an earlier sidecar had: it is used, or closed.
    */
-  private[transfer] def take(connection: SocketChannel, memoryBytes: Int, offered: Option[ChannelMemory]): ExecutorChannel =
+  private[transfer] def take(
+      connection: SocketChannel,
+      memoryBytes: Int,
+      offered: Option[ChannelMemory]
+  ): ExecutorChannel =
     try {
       val at = offered.flatMap(_.descriptor)
       val process = at.fold(0L)(_ => ProcessHandle.current().pid())
-      val offer = ChannelRecord.encode(ChannelRecord(ChannelRecordKind.Memory, process, at.fold(0L)(_.toLong), memoryBytes))
+      val offer =
+        ChannelRecord.encode(ChannelRecord(ChannelRecordKind.Memory, process, at.fold(0L)(_.toLong), memoryBytes))
       while (offer.hasRemaining) connection.write(offer)
       val entry = told(connection, memoryBytes)
       offered.filter(o => ChannelMemory.inodeOf(entry).contains(o.inode)) match {

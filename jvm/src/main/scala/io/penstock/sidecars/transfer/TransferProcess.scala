@@ -198,7 +198,9 @@ final class TransferProcess private (python: PythonProcess, memories: ChannelMem
         try answer match {
             case Left(why) => send(channel, RefusedCode, Message.of(why.getBytes(UTF_8)))
             case Right(message) =>
-              place.filter(_ => message.bytes >= MinReceiveBufferBytes).flatMap(p => ReceiveBuffers.at(p).map(p -> _)) match {
+              place.filter(_ => message.bytes >= MinReceiveBufferBytes).flatMap(p =>
+                ReceiveBuffers.at(p).map(p -> _)
+              ) match {
                 case Some((at, receiveBuffer)) => land(channel, message, at, receiveBuffer)
                 case None => send(channel, HereCode, message)
               }
@@ -214,13 +216,19 @@ final class TransferProcess private (python: PythonProcess, memories: ChannelMem
       case _: IOException | _: GivenUp => python.process.destroyForcibly(): Unit
     } finally memories.keep(channel.shared)
 
-  private def send(channel: ExecutorChannel, code: Byte, message: Message): Unit = channel.send(1 + message.bytes) { out =>
-    out.put(Array(code))
-    message.writeTo(out)
-  }
+  private def send(channel: ExecutorChannel, code: Byte, message: Message): Unit =
+    channel.send(1 + message.bytes) { out =>
+      out.put(Array(code))
+      message.writeTo(out)
+    }
 
   /** Says that the answer lands, writes it there, and says that it is done. */
-  private def land(channel: ExecutorChannel, message: Message, place: ReceiveBufferAddress, receiveBuffer: ReceiveBuffer): Unit = {
+  private def land(
+      channel: ExecutorChannel,
+      message: Message,
+      place: ReceiveBufferAddress,
+      receiveBuffer: ReceiveBuffer
+  ): Unit = {
     send(channel, LandsCode, Message.of(landed(message.bytes)))
     try {
       val out = new SlicedOut(message.bytes, receiveBuffer.writer(place.token, place.process, place.limitMs))
@@ -324,7 +332,12 @@ object TransferProcess {
   private def landed(bytes: Long): Array[Byte] = ByteBuffer.allocate(LandedBytes).order(LITTLE_ENDIAN)
     .putLong(bytes).putLong(ProcessHandle.current().pid()).array
 
-  private def outcome[A](answer: MessageIn, channel: ExecutorChannel, limitMs: Int, read: (MessageIn, String) => A): Outcome[A] = {
+  private def outcome[A](
+      answer: MessageIn,
+      channel: ExecutorChannel,
+      limitMs: Int,
+      read: (MessageIn, String) => A
+  ): Outcome[A] = {
     def why = new String(answer.takeAll(), UTF_8)
     if (answer.remaining == 0) Outcome.Lost("an answer that is empty")
     else {

@@ -1,10 +1,10 @@
 package io.penstock.sidecars.transfer
 
-import io.penstock.process.{BackOff, DaemonThreads}
 import java.util.concurrent.Executors
 
 import scala.util.control.NonFatal
 
+import io.penstock.process.{BackOff, DaemonThreads}
 import org.slf4j.LoggerFactory
 
 /**

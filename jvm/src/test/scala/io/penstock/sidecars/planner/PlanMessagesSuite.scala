@@ -4,7 +4,7 @@ import java.util.UUID
 
 import com.fasterxml.jackson.databind.node.ObjectNode
 import io.penstock.control.{Attributing, HeavyKey, Homing, Measured, Pinning, Placing, Plan, RowTimes}
-import io.penstock.routing.{MoveCost, ExecutorSet}
+import io.penstock.routing.{ExecutorSet, MoveCost}
 import io.penstock.sharding.Layout
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -238,11 +238,27 @@ class PlanMessagesSuite extends AnyFunSuite {
     ("an executor that there is not", homed(Seq(1, 2, 0)), "a shard is to be on executor 2, and there are 2"),
     ("too few shards", homed(Seq(1, 0)), "column home must have 3 numbers"),
     ("no reason", homed(Seq(1, 0, 0), None), "homes_reason must be a text"),
-    ("an executor too few", homed(Seq(0, 0, 0), executorTasks = Seq(2)), "executor_tasks must be 2 tasks on 2 executors"),
-    ("a task too many", homed(Seq(1, 0, 0), executorTasks = Seq(1, 2)), "executor_tasks must be 2 tasks on 2 executors"),
-    ("less than no task", homed(Seq(1, 1, 1), executorTasks = Seq(-1, 3)), "executor_tasks must be 2 tasks on 2 executors"),
+    (
+      "an executor too few",
+      homed(Seq(0, 0, 0), executorTasks = Seq(2)),
+      "executor_tasks must be 2 tasks on 2 executors"
+    ),
+    (
+      "a task too many",
+      homed(Seq(1, 0, 0), executorTasks = Seq(1, 2)),
+      "executor_tasks must be 2 tasks on 2 executors"
+    ),
+    (
+      "less than no task",
+      homed(Seq(1, 1, 1), executorTasks = Seq(-1, 3)),
+      "executor_tasks must be 2 tasks on 2 executors"
+    ),
     ("a task that is no number", homed(Seq(1, 1, 1), executorTasks = Seq("1", 1)), "executor_tasks must be 2 tasks"),
-    ("an executor without tasks", homed(Seq(1, 0, 1), executorTasks = Seq(0, 2)), "to be on executor 0, which has no task")
+    (
+      "an executor without tasks",
+      homed(Seq(1, 0, 1), executorTasks = Seq(0, 2)),
+      "to be on executor 0, which has no task"
+    )
   ).foreach { case (what, found, why) =>
     test(s"impossible plan for executors: $what") {
       assert(found.left.exists(m => m.startsWith("impossible plan: ") && m.contains(why)), found)

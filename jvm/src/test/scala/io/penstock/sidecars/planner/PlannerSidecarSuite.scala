@@ -4,8 +4,8 @@ import java.nio.file.Files
 import java.util.UUID
 import java.util.concurrent.{LinkedBlockingQueue, TimeUnit}
 
-import io.penstock.process.BackOff
 import io.penstock.control.Measured
+import io.penstock.process.BackOff
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Processes that are started and fail in every way; the planner itself is tried in the integration tests. */

@@ -25,7 +25,8 @@ class ChannelRecordSuite extends AnyFunSuite with PropertyChecks {
   }
 
   test("as docs/PROTOCOL.md, section 12, has it") {
-    val found = bytes(ChannelRecord(ChannelRecordKind.Slice, 7, 0x100000, 0x40000)).take(28).map("%02x".format(_)).mkString
+    val found =
+      bytes(ChannelRecord(ChannelRecordKind.Slice, 7, 0x100000, 0x40000)).take(28).map("%02x".format(_)).mkString
     assert(found == "5053544c" + "04010000" + "0700000000000000" + "0000100000000000" + "00000400")
   }
 

@@ -43,7 +43,15 @@ class ReceiveBufferSuite extends AnyFunSuite with BeforeAndAfterAll {
     val random = new Random(Seed.value)
     val receiveBuffer = newReceiveBuffer()
     val ring = ExecutorChannel.RingBytes
-    val sizes = Seq(0, 1, ExecutorChannel.SliceBytes - 1, ExecutorChannel.SliceBytes, ExecutorChannel.SliceBytes + 1, ring, ring + 1) ++
+    val sizes = Seq(
+      0,
+      1,
+      ExecutorChannel.SliceBytes - 1,
+      ExecutorChannel.SliceBytes,
+      ExecutorChannel.SliceBytes + 1,
+      ring,
+      ring + 1
+    ) ++
       Seq.fill(20)(random.nextInt(3 * ring))
     sizes.zipWithIndex.foreach { case (size, i) =>
       val message = random.nextBytes(size)
@@ -71,7 +79,8 @@ class ReceiveBufferSuite extends AnyFunSuite with BeforeAndAfterAll {
     val receiveBuffer = newReceiveBuffer()
     receiveBuffer.expect(7L)
     intercept[GivenUp](write(receiveBuffer, 8L, new Array[Byte](10), Nil))
-    val written = Future(intercept[GivenUp](write(receiveBuffer, 7L, new Array[Byte](ExecutorChannel.RingBytes + 1), Nil)))
+    val written =
+      Future(intercept[GivenUp](write(receiveBuffer, 7L, new Array[Byte](ExecutorChannel.RingBytes + 1), Nil)))
     Thread.sleep(100)
     receiveBuffer.expect(0L)
     Await.result(written, patience)

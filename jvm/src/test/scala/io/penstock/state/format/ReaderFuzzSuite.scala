@@ -105,8 +105,18 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
       6,
       Seq(StoreKey(0L, "left-keyToNumValues"), StoreKey(1L, "ünïcode"), StoreKey(9L, "s"))
     ),
-    new Subject("epochs/7", FileFormat.Kind.RoutingVersion, RoutingVersion.encode(routingVersion), Array())(decodeRoutingVersion)(RoutingVersion.encode),
-    new Subject("epochs/8", FileFormat.Kind.RoutingVersion, RoutingVersion.encode(byCores), Array())(decodeRoutingVersion)(RoutingVersion.encode),
+    new Subject(
+      "epochs/7",
+      FileFormat.Kind.RoutingVersion,
+      RoutingVersion.encode(routingVersion),
+      Array()
+    )(decodeRoutingVersion)(RoutingVersion.encode),
+    new Subject(
+      "epochs/8",
+      FileFormat.Kind.RoutingVersion,
+      RoutingVersion.encode(byCores),
+      Array()
+    )(decodeRoutingVersion)(RoutingVersion.encode),
     new Subject("FORMAT", FileFormat.Kind.Format, description.encode, Array())(body =>
       QueryDescription.decode(body.bytes)
     )(_.encode)

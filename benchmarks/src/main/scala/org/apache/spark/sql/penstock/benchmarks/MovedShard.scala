@@ -7,7 +7,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.penstock.state.{AnswerBytes, ShardSender, ShardSlot, ShardStores, StateDirectory}
 import org.apache.spark.unsafe.Platform
 
-import io.penstock.sidecars.transfer.{TransferProcess, Outcome}
+import io.penstock.sidecars.transfer.{Outcome, TransferProcess}
 import io.penstock.state.engine.{ShardImage, ShardState}
 import io.penstock.state.format._
 

@@ -218,7 +218,12 @@ final class QueryCommits(
       } yield {
         val offer =
           ShardOffer(stateRoot, batch.layout(region.region).baseShards, executor, transferAddresses(executor), stores)
-        HandOver(runId, region.region, Holder(receivers(part), transferAddresses(receivers(part))), ShardOffer.encode(offer))
+        HandOver(
+          runId,
+          region.region,
+          Holder(receivers(part), transferAddresses(receivers(part))),
+          ShardOffer.encode(offer)
+        )
       }
   }
 
@@ -233,7 +238,9 @@ final class QueryCommits(
    */
   def offers(region: Long, to: Seq[(Int, String)]): Seq[(String, ShardOffer)] = synchronized {
     val of = owners.getOrElse(region, Array.empty[String])
-    val ways = to.filter { case (s, executor) => s < of.length && of(s) != executor && transferAddresses.contains(of(s)) }
+    val ways = to.filter { case (s, executor) =>
+      s < of.length && of(s) != executor && transferAddresses.contains(of(s))
+    }
       .groupMap { case (s, executor) => (of(s), executor) }(_._1)
     for {
       ((from, executor), shards) <- ways.toSeq.sortBy(w => to.indexWhere(_._1 == w._2.head))
@@ -433,7 +440,9 @@ final class QueryCommits(
     try directory.readManifest(later, generation).retainedFrom
     catch {
       case e: PenstockException =>
-        logInfo(s"The manifest $later.$generation of $stateRoot, which is written anew, cannot be read: ${e.getMessage}")
+        logInfo(
+          s"The manifest $later.$generation of $stateRoot, which is written anew, cannot be read: ${e.getMessage}"
+        )
         0L
     }
   }.maxOption.getOrElse(0L)
@@ -466,7 +475,8 @@ final class QueryCommits(
       key -> BaseStore(layout, java.util.Arrays.copyOf(base.lineages(key), 2 * layout.shards))
     }
     val from = BaseState(base.generation, stores.toMap)
-    val holders = owners.get(region.region).fold(Holders.Unknown)(Holders.of(_, replicasOf(region.region), transferAddresses))
+    val holders =
+      owners.get(region.region).fold(Holders.Unknown)(Holders.of(_, replicasOf(region.region), transferAddresses))
     RegionLease(runId, stateRoot, spec.batchId, batch.layout(region.region), region, from, holders)
   }
 

@@ -15,8 +15,8 @@ import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.streaming.state.{StateStoreId, StateStoreProviderId}
-import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.sql.penstock.executors.ExecutorOrders
+import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.sql.streaming.StreamingQueryListener.QueryTerminatedEvent
 import org.apache.spark.util.{RpcUtils, ThreadUtils}
 import org.apache.spark.{SparkConf, SparkContext, SparkEnv}

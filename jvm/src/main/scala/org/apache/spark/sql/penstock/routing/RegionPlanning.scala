@@ -5,7 +5,7 @@ import java.util.UUID
 import org.apache.spark.sql.penstock.telemetry.RegionLoad
 
 import io.penstock.control.{Attributing, HeavyKey, Homing, Measured, Pinning, Placing, Planner, RowTimes}
-import io.penstock.routing.{MoveCost, ExecutorSet}
+import io.penstock.routing.{ExecutorSet, MoveCost}
 import io.penstock.telemetry.KeyShare
 
 /**

@@ -5,7 +5,7 @@ import org.apache.spark.sql.penstock.telemetry.RegionLoad
 import org.apache.spark.{MapOutputTrackerMaster, SparkEnv}
 
 import io.penstock.conf.Mode
-import io.penstock.routing.{Binding, BindingOutcome, RoutingVersion, Limited, PreferredExecutors}
+import io.penstock.routing.{Binding, BindingOutcome, Limited, PreferredExecutors, RoutingVersion}
 import io.penstock.telemetry.{KeyShare, MovedState, StateLoad}
 
 /**
@@ -159,7 +159,8 @@ final class RegionRouting(
 
   private def byState(decision: Decision, shuffleId: Option[Int], executors: Int): Array[Seq[String]] = {
     val binding = decision.binding
-    val preferred = PreferredExecutors.byState(binding, decision.rows, owners, (binding.tasks + executors - 1) / executors)
+    val preferred =
+      PreferredExecutors.byState(binding, decision.rows, owners, (binding.tasks + executors - 1) / executors)
     lazy val inputs = shuffleId.map(MapOutput.hosts(_, binding))
     Array.tabulate(binding.tasks)(task => preferred(task).map(Seq(_)).orElse(inputs.map(_(task))).getOrElse(Nil))
   }

@@ -82,7 +82,10 @@ final private[routing] class Region(
     if (operators.exists(_.requiredChildDistribution.contains(AllTuples))) Route.Single
     else if (wrong.nonEmpty) Route.InTurn(wrong.distinct.mkString("; "))
     else if (inputs.isEmpty && others.isEmpty) Route.InTurn("nothing feeds it")
-    else Route.AtBarrier(inputs, others.map(o => o.copy(exchanges = o.exchanges.filter(Region.obstacle(_, shards).isEmpty))))
+    else Route.AtBarrier(
+      inputs,
+      others.map(o => o.copy(exchanges = o.exchanges.filter(Region.obstacle(_, shards).isEmpty)))
+    )
   }
 }
 

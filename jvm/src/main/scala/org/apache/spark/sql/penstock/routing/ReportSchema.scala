@@ -2,7 +2,7 @@ package org.apache.spark.sql.penstock.routing
 
 import org.apache.spark.sql.types._
 
-import io.penstock.metrics.{Metrics, MetricOutput}
+import io.penstock.metrics.{MetricOutput, Metrics}
 
 /** Fields of `observedMetrics["penstock"]`. `docs/progress.md` is generated from it. */
 object ReportSchema {

@@ -81,7 +81,14 @@ trait RoutedExchangeLike extends ShuffleExchangeExec {
 
   override protected def doExecute(): RDD[InternalRow] =
     if (partitioning.plan.byShard) new ShardRDD(partitioning.plan.tasks, shuffleDependency, readMetrics)
-    else new RoutedShuffleRDD(partitioning.plan.routing, partitioning.plan.tasks, boundKeys, partitioning.reader, shuffleDependency, readMetrics)
+    else new RoutedShuffleRDD(
+      partitioning.plan.routing,
+      partitioning.plan.tasks,
+      boundKeys,
+      partitioning.reader,
+      shuffleDependency,
+      readMetrics
+    )
 
   override def getShuffleRDD(partitionSpecs: Array[ShufflePartitionSpec]): RDD[InternalRow] =
     throw new UnsupportedOperationException("a routed exchange is read by its binding, never adaptively")

@@ -7,13 +7,13 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericRowWithSchema
 import org.apache.spark.sql.execution.{CollectMetricsExec, SparkPlan}
-import org.apache.spark.sql.penstock.lease.StateReport
 import org.apache.spark.sql.penstock.executors.LatencyTargets
+import org.apache.spark.sql.penstock.lease.StateReport
 import org.apache.spark.sql.streaming.StreamingQueryProgress
 import org.apache.spark.sql.types._
 
 import io.penstock.conf.Mode
-import io.penstock.metrics.{Metrics, MetricOutput}
+import io.penstock.metrics.{MetricOutput, Metrics}
 import io.penstock.state.format.SnapshotLag
 import io.penstock.telemetry.{KeyShare, RunActivity, StateLoad, StoreContent}
 
@@ -142,7 +142,17 @@ private[routing] object RoutingReport {
   ): Row = {
     val stores = state.toSeq.flatMap(s => s.lags.map(lag => store(lag, s.loads.getOrElse(lag.store, StateLoad.Empty))))
     val values =
-      Array[Any](mode, routingVersion, shards, reason, regions, operators, stores, state.map(run).orNull, scaling.orNull)
+      Array[Any](
+        mode,
+        routingVersion,
+        shards,
+        reason,
+        regions,
+        operators,
+        stores,
+        state.map(run).orNull,
+        scaling.orNull
+      )
     new GenericRowWithSchema(values, ReportSchema.report)
   }
 

@@ -151,7 +151,16 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
       val id = region.spec.region
       val tasks = if (byShard || batch.mode == Mode.Observe) batch.spec.shardCount else batch.routingVersion.tasks(id)
       val layout = region.lease.layout
-      new RegionPlan(batch.spec.runId, batch.spec.batchId, id, tasks, layout, batch.routingVersion.number, byShard, region)
+      new RegionPlan(
+        batch.spec.runId,
+        batch.spec.batchId,
+        id,
+        tasks,
+        layout,
+        batch.routingVersion.number,
+        byShard,
+        region
+      )
     }
 
     private def routed(exchange: ShuffleExchangeExec, plan: RegionPlan, reader: Long): SparkPlan = {

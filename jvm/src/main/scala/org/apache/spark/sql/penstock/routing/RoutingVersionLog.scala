@@ -40,8 +40,15 @@ final class RoutingVersionLog(directory: StateDirectory, retain: Int) {
       pinSlots: Map[Long, Vector[Option[Int]]] = Map.empty,
       perCore: Set[Long] = Set.empty
   ): RoutingVersion = {
-    val routingVersion = RoutingVersion(routingVersions.lastOption.fold(0L)(_.number + 1), batch, shards, tasks, pinSlots, perCore)
-    directory.write(RoutingVersionLog.path(routingVersion.number), FileFormat.Kind.RoutingVersion, RoutingVersion.encode(routingVersion), Array.emptyByteArray, 0)
+    val routingVersion =
+      RoutingVersion(routingVersions.lastOption.fold(0L)(_.number + 1), batch, shards, tasks, pinSlots, perCore)
+    directory.write(
+      RoutingVersionLog.path(routingVersion.number),
+      FileFormat.Kind.RoutingVersion,
+      RoutingVersion.encode(routingVersion),
+      Array.emptyByteArray,
+      0
+    )
     routingVersions :+= routingVersion
     routingVersion
   }
@@ -57,7 +64,8 @@ final class RoutingVersionLog(directory: StateDirectory, retain: Int) {
     val numbers = directory.list(RoutingVersionLog.Folder).flatMap(_.toLongOption)
     numbers.sorted.map { number =>
       val path = RoutingVersionLog.path(number)
-      val routingVersion = directory.read(path, FileFormat.Kind.RoutingVersion)(body => RoutingVersion.decode(body.bytes, body.version))
+      val routingVersion =
+        directory.read(path, FileFormat.Kind.RoutingVersion)(body => RoutingVersion.decode(body.bytes, body.version))
       if (routingVersion.number != number) {
         throw FileFormat.corrupt(
           directory.name(path),

@@ -10,9 +10,9 @@ import org.apache.spark.resource.ResourceProfile
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
+import org.apache.spark.sql.penstock.executors.{LatencyTargets, LiveExecutors}
 import org.apache.spark.sql.penstock.lease.{BatchLeases, BatchSpec, RegionLease, RegionSpec}
 import org.apache.spark.sql.penstock.telemetry.RegionLoad
-import org.apache.spark.sql.penstock.executors.{LatencyTargets, LiveExecutors}
 import org.apache.spark.sql.types.DataType
 
 import io.penstock.conf.{Mode, PolicyChoice, QuerySettings}
@@ -68,7 +68,8 @@ final private[routing] class RunRouting(
       val spec = BatchSpec(runId, stateRoot, batchId, shards, regions.map(_.spec), countedBySpark = foreachBatch)
       lazy val (routingVersion, kept) = routingVersionOf(batchId, shards, regions)
       // First, because it refuses a checkpoint that cannot be continued, to which nothing must be written.
-      val opened = leases.open(session, spec)(regions.map(r => r.spec.region -> routingVersion.layout(r.spec.region)).toMap)
+      val opened =
+        leases.open(session, spec)(regions.map(r => r.spec.region -> routingVersion.layout(r.spec.region)).toMap)
       val routing = new BatchRouting(
         spec,
         settings.mode,
@@ -314,7 +315,11 @@ final private[routing] class RunRouting(
       .fold(before) { case (m, shards) => before.after(m.bytes - m.aheadBytes, m.loadNs / 1e6, shards) }
 
   /** What a batch uses, and of which regions it does not have as many tasks as it would have, and why. */
-  private def routingVersionOf(batchId: Long, shards: Int, regions: Seq[PlannedRegion]): (RoutingVersion, Map[Long, String]) = {
+  private def routingVersionOf(
+      batchId: Long,
+      shards: Int,
+      regions: Seq[PlannedRegion]
+  ): (RoutingVersion, Map[Long, String]) = {
     val inForce = routingVersions.inForce(batchId)
     val policy = TaskCountPolicy.of(settings, Planner.current.plan(runId, _).toOption.map(_.tasks))
     val again = triedBefore(batchId)

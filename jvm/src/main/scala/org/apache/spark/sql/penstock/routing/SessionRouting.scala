@@ -98,7 +98,10 @@ final private[routing] class SessionRouting(val session: SparkSession, leases: B
         newestAtStart,
         foreachBatch,
         leases,
-        new RoutingVersionLog(new StateDirectory(root, session.sessionState.newHadoopConf()), SQLConf.get.minBatchesToRetain)
+        new RoutingVersionLog(
+          new StateDirectory(root, session.sessionState.newHadoopConf()),
+          SQLConf.get.minBatchesToRetain
+        )
       )
       run = Some(info.queryRunId -> created)
       created

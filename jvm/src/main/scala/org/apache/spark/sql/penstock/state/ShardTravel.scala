@@ -9,7 +9,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.penstock.lease.Holder
 
-import io.penstock.sidecars.transfer.{PeerQuestions, ExecutorTransfer, MessageIn, Outcome}
+import io.penstock.sidecars.transfer.{ExecutorTransfer, MessageIn, Outcome, PeerQuestions}
 import io.penstock.state.engine.ShardImage
 import io.penstock.state.format._
 

@@ -11,7 +11,7 @@ import org.apache.spark.sql.penstock.telemetry.TaskMeter
 import org.apache.spark.sql.types.StructType
 
 import io.penstock.errors.PenstockException
-import io.penstock.metrics.{Metrics, MetricOutput}
+import io.penstock.metrics.{MetricOutput, Metrics}
 import io.penstock.state.engine.{KeyBytes, Overlay, ShardState}
 import io.penstock.state.format._
 import io.penstock.state.memory.ChangesMemory

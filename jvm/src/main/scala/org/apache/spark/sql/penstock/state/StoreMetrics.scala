@@ -2,7 +2,7 @@ package org.apache.spark.sql.penstock.state
 
 import org.apache.spark.sql.execution.streaming.state._
 
-import io.penstock.metrics.{Metric, MetricUnit, Metrics, MetricOutput}
+import io.penstock.metrics.{Metric, MetricOutput, MetricUnit, Metrics}
 
 /** Metrics of a store in `StreamingQueryProgress.stateOperators.customMetrics`; summed over the tasks of an operator. */
 object StoreMetrics {

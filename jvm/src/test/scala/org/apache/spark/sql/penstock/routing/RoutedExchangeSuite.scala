@@ -107,7 +107,9 @@ class RoutedExchangeSuite extends RoutedExchanges {
     val state = new NoState
     val r = routing(2, StaticBinder, state = state)
     run(routed(input(100, 2), r, 2))
-    val shuffle = routed(input(100, 2), r, 2).collectFirst { case e: RoutedExchangeLike => e }.get.shuffleDependency.shuffleId
+    val shuffle = routed(input(100, 2), r, 2).collectFirst { case e: RoutedExchangeLike =>
+      e
+    }.get.shuffleDependency.shuffleId
     assert(r.locations(Some(shuffle), executors = 2).forall(_.isEmpty), "the map stage of that shuffle has not run")
     state.executors = Array.tabulate(shards)(s => if (s < 10) "executor_h1_1" else "executor_h2_2")
     assert(r.locations(Some(shuffle), executors = 2).toSeq == Seq(Seq("executor_h1_1"), Seq("executor_h2_2")))
@@ -133,7 +135,9 @@ class RoutedExchangeSuite extends RoutedExchanges {
     assert(plan.sameResult(routed(df, routing(2, StaticBinder), 2)))
     assert(!plan.sameResult(routed(df, routing(2, StaticBinder, region = 1), 2)))
     assert(!plan.sameResult(df.queryExecution.executedPlan) && !df.queryExecution.executedPlan.sameResult(plan))
-    assert(plan.canonicalized.exists(_.isInstanceOf[RoutedExchangeLike]) && plan.clone().exists(_.isInstanceOf[RoutedExchangeLike]))
+    assert(plan.canonicalized.exists(
+      _.isInstanceOf[RoutedExchangeLike]
+    ) && plan.clone().exists(_.isInstanceOf[RoutedExchangeLike]))
   }
 
   test("explain shows tasks, shards and routing version") {

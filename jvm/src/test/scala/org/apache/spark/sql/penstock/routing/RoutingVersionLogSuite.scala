@@ -23,7 +23,8 @@ class RoutingVersionLogSuite extends AnyFunSuite {
   private val conf = new Configuration()
   conf.set("spark.sql.streaming.checkpointFileManagerClass", classOf[io.penstock.LocalCheckpointFileManager].getName)
 
-  private def log(root: Path, retain: Int = 100) = new RoutingVersionLog(new StateDirectory(root.toString, conf), retain)
+  private def log(root: Path, retain: Int = 100) =
+    new RoutingVersionLog(new StateDirectory(root.toString, conf), retain)
 
   private def n(tasks: Int) = SortedMap(0L -> tasks)
 

@@ -6,8 +6,8 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.penstock.lease.Holder
 
-import io.penstock.sidecars.transfer._
 import io.penstock.errors.PenstockException
+import io.penstock.sidecars.transfer._
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format._
 import org.scalatest.BeforeAndAfterEach

@@ -5,7 +5,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.penstock.commit.DriverMetrics
 
 import com.codahale.metrics.MetricRegistry
-import io.penstock.metrics.{Metric, MetricUnit, Metrics, MetricOutput}
+import io.penstock.metrics.{Metric, MetricOutput, MetricUnit, Metrics}
 import io.penstock.state.format.{SnapshotLag, StoreKey}
 import io.penstock.telemetry.{RunActivity, StateLoad, StoreActivity, StoreContent, StoreTimings}
 import org.scalatest.funsuite.AnyFunSuite
@@ -46,7 +46,9 @@ class StateMetricsRegistrySuite extends AnyFunSuite {
     assert(task(Metrics.FoldTime) == 7L && task(Metrics.CommitTime) == 2L && task(Metrics.InternalKeys) == 1L)
     // Nothing can be on the list of such an output without what reads it.
     assertDoesNotCompile("Metric(\"m\", MetricUnit.Count, grows = false, Seq(MetricOutput.Store), \"a metric\")")
-    assertCompiles("Metric(\"m\", MetricUnit.Count, grows = false, Seq(MetricOutput.Store(_.load.keys.sum)), \"a metric\")")
+    assertCompiles(
+      "Metric(\"m\", MetricUnit.Count, grows = false, Seq(MetricOutput.Store(_.load.keys.sum)), \"a metric\")"
+    )
   }
 
   test("no metric is of the executor and of the driver: in local mode both are in one metrics system") {

@@ -7,7 +7,7 @@ import org.apache.spark.sql.Encoders
 import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, StreamingQueryWrapper}
 import org.apache.spark.sql.functions.{col, expr, udf}
 import org.apache.spark.sql.penstock.commit.StateCommits
-import org.apache.spark.sql.penstock.routing.{RoutedExchangeLike, LocalSpark, RoutingExtensions, RoutingReportExec}
+import org.apache.spark.sql.penstock.routing.{LocalSpark, RoutedExchangeLike, RoutingExtensions, RoutingReportExec}
 import org.apache.spark.sql.penstock.sharding.ShardHash
 import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.{DataFrame, Dataset, SparkSessionExtensions}

@@ -16,7 +16,7 @@ import org.apache.spark.sql.{DataFrame, Dataset, Encoders, SparkSession}
 import org.apache.spark.{SparkContext, SparkEnv}
 
 import io.penstock.Penstock
-import io.penstock.metrics.{Metric, Metrics, MetricOutput}
+import io.penstock.metrics.{Metric, MetricOutput, Metrics}
 
 /**
  * Executors in processes of their own. The binding is random, so in every batch executors are given shards that they do

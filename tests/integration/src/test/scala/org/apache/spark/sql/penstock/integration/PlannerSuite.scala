@@ -230,7 +230,11 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
   test("a question that cannot be put is the trouble of who asks, and of nobody else") {
     val measured = Measured(new UUID(1, 2), 0L, 3L, 1, 1, 1.0, Seq(1.0), Array(1L), Array(1L))
     val sidecar =
-      new PlannerSidecar(Seq(CommandLine.python.toString, "-m", "penstock.sidecars.planner"), "Do this", pause = _ => 0L)
+      new PlannerSidecar(
+        Seq(CommandLine.python.toString, "-m", "penstock.sidecars.planner"),
+        "Do this",
+        pause = _ => 0L
+      )
     def isAnswered =
       ask(sidecar, PlanMessages.head(measured), PlanMessages.body(measured)).exists(_.kind == FrameKind.Planned)
     try {

@@ -9,7 +9,7 @@ import org.apache.spark.sql.penstock.state.ShardStores
 import org.apache.spark.sql.streaming.StreamingQueryProgress
 import org.apache.spark.sql.{Encoders, Row}
 
-import io.penstock.metrics.{Metric, Metrics, MetricOutput}
+import io.penstock.metrics.{Metric, MetricOutput, Metrics}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Metrics of state in progress and in Spark's metrics system: the same names, and the same numbers. */

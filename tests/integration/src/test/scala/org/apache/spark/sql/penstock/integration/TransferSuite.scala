@@ -11,8 +11,8 @@ import scala.util.Using
 
 import org.apache.spark.sql.penstock.integration.harness.CommandLine
 
-import io.penstock.sidecars.transfer._
 import io.penstock.process.SidecarCommand
+import io.penstock.sidecars.transfer._
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The executor's side of real sidecars, which carry questions from one to the other. */
@@ -50,7 +50,8 @@ class TransferSuite extends AnyFunSuite {
   /** A sidecar and what it last introduced. */
   private class Executor(transport: String, program: Seq[String] = command) extends AutoCloseable {
     private val introductions = new LinkedBlockingQueue[Option[Introduction]]()
-    val sidecar = new TransferSidecar(program, settings(transport), Numbers, "Do this", introductions.add(_): Unit, _ => 100L)
+    val sidecar =
+      new TransferSidecar(program, settings(transport), Numbers, "Do this", introductions.add(_): Unit, _ => 100L)
 
     def ask(peer: Introduction, n: Int): Outcome[Seq[Byte]] =
       sidecar.ask(peer.addresses, question(n), limitMs)((in, by) => {
