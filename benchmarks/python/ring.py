@@ -1,4 +1,4 @@
-"""The sidecar's end of an executor channel, for the benchmark `ring`: takes what comes, or sends what is asked for."""
+"""The sidecar's end of an executor channel, for the benchmark `ring`. It receives data, or sends it on request."""
 
 import socket
 import struct
@@ -12,30 +12,34 @@ from penstock.transport.slices import SLICE_BYTES, cut
 
 TAKE, SEND = 0, 1
 QUESTION = struct.Struct("<QQ")
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 
 
 def serve(executor_channel: ExecutorChannel) -> None:
-    """Serve a channel until it ends: `TAKE` and bytes that are answered by one, or `SEND` and how many are wanted."""
+    """Serve requests until the channel ends.
+
+    After `TAKE`, the data that follow are received and acknowledged with one byte. After `SEND`, as many bytes as
+    requested are sent.
+    """
     data = memoryview(bytes(SLICE_BYTES))
     while True:
-        what, size = QUESTION.unpack(executor_channel.message(Deadline.after(PATIENCE_S), QUESTION.size))
-        if what == SEND:
+        request, size = QUESTION.unpack(executor_channel.message(Deadline.after(TIMEOUT_S), QUESTION.size))
+        if request == SEND:
             receive_buffer = executor_channel.begin(size)
             for length in cut(size):
-                receive_buffer.part(length, Deadline.after(PATIENCE_S))[:] = data[:length]
+                receive_buffer.part(length, Deadline.after(TIMEOUT_S))[:] = data[:length]
                 receive_buffer.landed(length)
             continue
-        executor_channel.send(b"\0", Deadline.after(PATIENCE_S))
-        _, parts = executor_channel.receive(Deadline.after(PATIENCE_S), PATIENCE_S)
-        # Where it lies is where it is used.
+        executor_channel.send(b"\0", Deadline.after(TIMEOUT_S))
+        _, parts = executor_channel.receive(Deadline.after(TIMEOUT_S), TIMEOUT_S)
+        # A receiver uses the data in place, so nothing is copied.
         for _ in parts:
             pass
-        executor_channel.send(b"\0", Deadline.after(PATIENCE_S))
+        executor_channel.send(b"\0", Deadline.after(TIMEOUT_S))
 
 
 def main(folder: Path) -> None:
-    """Open an executor channel for who connects, and serve it."""
+    """Accept a connection, open an executor channel on it and serve the channel."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
         server.bind(str(folder / "ring.sock"))
         server.listen(1)

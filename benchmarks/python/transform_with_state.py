@@ -1,6 +1,7 @@
-"""What a batch of transformWithState in Python costs: the PySpark side of `penstock bench overhead`.
+"""Measure batches of transformWithState in Python: the PySpark part of `penstock bench overhead`.
 
-Started by spark-submit with the options of the Scala program; the queries are made here, the turns are taken there.
+spark-submit starts this program with the options of the Scala program. It starts the queries, and the Scala program
+runs their batches.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ class Counter(StatefulProcessor):
     """Counts the rows of each key."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Declare the state: one number."""
+        """Declare the state, which is one number."""
         self.seen = handle.getValueState("count", "n long")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
@@ -31,11 +32,11 @@ class Counter(StatefulProcessor):
         yield Row(k=key[0], count=n)
 
     def close(self) -> None:
-        """Release nothing: there is only state."""
+        """Do nothing, because there are no resources to release."""
 
 
 def main(arguments: list[str]) -> None:
-    """Start a query in every setup, and let them take turns."""
+    """Start a query in every setup, and compare them."""
     spark = SparkSession.builder.getOrCreate()
     context = spark.sparkContext
     jvm: Any = context._jvm

@@ -1,4 +1,4 @@
-"""Penstock: keep a Spark Structured Streaming job running while its load moves.
+"""Penstock: keep a Spark Structured Streaming query balanced while its load changes.
 
 >>> import penstock
 >>> from pyspark.sql import SparkSession

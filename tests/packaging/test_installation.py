@@ -121,7 +121,7 @@ def test_plain_spark_is_told_what_a_checkpoint_of_ours_needs(installation, tmp_p
     for what in ("QUERY", "READ"):
         assert "[PENSTOCK_NOT_ENABLED] This checkpoint was written by Penstock" in said[what]
         assert "--conf spark.plugins=io.penstock.PenstockPlugin" in said[what]
-    assert "Penstock is not in this application" in said["STATUS"]
+    assert "Penstock is not enabled in this application" in said["STATUS"]
     assert said["RANGE"] == "5"
 
 

@@ -1,1 +1,1 @@
-"""What a PySpark application calls."""
+"""The Python API for PySpark applications."""

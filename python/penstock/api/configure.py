@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 PYTHON_KEYS = ("spark.pyspark.driver.python", "spark.pyspark.python", "spark.penstock.python")
 PYTHON_VARIABLES = ("PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON")
-"""What names the Python of the driver's planner: else it is the first on the path, which may be another."""
+"""Environment variables that name the Python of the planner sidecar. If nothing names it, the first one on the path is
+used, which may be another Python than this one."""
 
 
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
-    """Switch Penstock on for the session that a builder will make.
+    """Enable Penstock for the session that a builder will create.
 
-    Picks the jar for the running PySpark, puts it on the class path, adds the plugin to ``spark.plugins``, and names
-    this Python for the driver's planner where nobody named one. What the builder has set stays. Settings are set like
-    any others: ``builder.config("spark.penstock.theta", "1.1")``.
+    Adds the jar that fits the installed PySpark to the class path and the plugin to ``spark.plugins``. If no Python is
+    configured, the planner sidecar runs with this one. Other settings of the builder are kept. Set Penstock's settings
+    like any others: ``builder.config("spark.penstock.theta", "1.1")``.
 
     Parameters
     ----------
@@ -44,9 +45,10 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     Raises
     ------
     PenstockError
-        ``PENSTOCK_INVALID_BUILDER`` for another argument, or a builder of a Spark Connect client;
-        ``PENSTOCK_UNSUPPORTED_SPARK`` where there is no jar for this PySpark; ``PENSTOCK_SESSION_RUNNING`` where Spark
-        runs already, too late for a plugin; ``PENSTOCK_CLASS_PATH`` where the class path cannot be set from here.
+        ``PENSTOCK_INVALID_BUILDER`` if the argument is not a builder, or is the builder of a Spark Connect client;
+        ``PENSTOCK_UNSUPPORTED_SPARK`` if there is no jar for this PySpark; ``PENSTOCK_SESSION_RUNNING`` if Spark is
+        already running, because plugins are loaded only at its start; ``PENSTOCK_CLASS_PATH`` if the class path cannot
+        be changed by a builder any more.
     """
     import pyspark
 
@@ -73,10 +75,10 @@ def _options(builder: object) -> dict[str, Any]:
         found = builder.__name__ if isinstance(builder, type) else f"a {type(builder).__name__}"
         raise PenstockError(
             "PENSTOCK_INVALID_BUILDER",
-            f"configure takes SparkSession.builder, but got {found}. "
+            f"penstock.configure takes SparkSession.builder, but got {found}. "
             "Call penstock.configure(SparkSession.builder).getOrCreate().",
         )
-    options: dict[str, Any] = builder._options  # the only place where a builder keeps what was set
+    options: dict[str, Any] = builder._options  # a builder has no public access to its options
     remote = options.get("spark.remote", os.environ.get("SPARK_REMOTE"))
     if remote is not None:
         raise PenstockError("PENSTOCK_INVALID_BUILDER", f"This builder makes a Spark Connect client. {_to_do(remote)}")
@@ -86,9 +88,9 @@ def _options(builder: object) -> dict[str, Any]:
 def _to_do(remote: str) -> str:
     if remote.startswith("local"):
         return (
-            f"The plugin must be in the server, which PySpark starts in the background for {remote}: give it to that "
-            f'one with .config("spark.plugins", "{PLUGIN}").config("spark.jars", JAR), where JAR is what `penstock '
-            "jar` prints (docs/connect.md)."
+            f"The plugin must run in the server, which PySpark starts in the background for {remote}. Configure the "
+            f'server with .config("spark.plugins", "{PLUGIN}").config("spark.jars", JAR), where JAR is the path that '
+            "`penstock jar` prints (docs/connect.md)."
         )
     return IN_A_SERVER
 
@@ -99,8 +101,8 @@ def _refuse_running_session() -> None:
     if SparkContext._active_spark_context is not None:
         raise PenstockError(
             "PENSTOCK_SESSION_RUNNING",
-            "A Spark application runs in this process already; plugins are only loaded when it starts. Call "
-            "penstock.configure before the first session is made, or stop the running one.",
+            "A Spark application is already running in this process, and plugins are loaded only when it starts. Call "
+            "penstock.configure before the first session is created, or stop the running session.",
         )
 
 
@@ -111,7 +113,10 @@ def _jvm_runs() -> bool:
 
 
 def _require_plugin_in_jvm(jar: Path) -> None:
-    """Under spark-submit, or after a stopped session, the class path is fixed: the plugin must be on it."""
+    """Check that the plugin is on the class path of a running JVM, which cannot be changed.
+
+    The JVM is already running under spark-submit and after an earlier session was stopped.
+    """
     from pyspark import SparkContext
 
     SparkContext._ensure_initialized()
@@ -121,22 +126,22 @@ def _require_plugin_in_jvm(jar: Path) -> None:
     except Exception as error:  # py4j wraps every Java exception in its own
         raise PenstockError(
             "PENSTOCK_CLASS_PATH",
-            f"The JVM runs already, without {PLUGIN} on its class path. Start it with --jars {jar}, or restart Python "
-            "and call penstock.configure before anything else starts Spark.",
+            f"The JVM is already running, without {PLUGIN} on its class path. Start it with --jars {jar}, or restart "
+            "Python and call penstock.configure before anything else starts Spark.",
         ) from error
 
 
 def _refuse_hidden_jars(jar: Path) -> None:
-    """Command-line arguments in the environment win over a builder's options: ours would be lost without a word."""
+    """Raise an error if the environment sets jars, because those silently replace the builder's jars."""
     arguments = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
     if any(a == "--jars" or a.startswith(("--jars=", "spark.jars=")) for a in arguments):
         raise PenstockError(
             "PENSTOCK_CLASS_PATH",
-            f"PYSPARK_SUBMIT_ARGS sets jars, which hides those of the builder. Add {jar} there.",
+            f"PYSPARK_SUBMIT_ARGS sets jars, which replace those of the builder. Add {jar} to PYSPARK_SUBMIT_ARGS.",
         )
 
 
 def _with(added: str, present: object) -> str:
-    """Add an entry to a comma-separated list, if it is not there."""
+    """Add an entry to a comma-separated list if the list does not contain it."""
     entries = [e.strip() for e in str(present or "").split(",") if e.strip()]
     return ",".join(entries if added in entries else [*entries, added])

@@ -1,15 +1,15 @@
-"""The error that Penstock raises on purpose."""
+"""The exception that Penstock's Python code raises."""
 
 
 class PenstockError(Exception):
-    """An error with a stable name, and with what to do.
+    """An error with a stable error class and a message that says what to do.
 
     Parameters
     ----------
     error_class
-        ``PENSTOCK_...``, for searching and for tests; the JVM side uses the same names.
+        Error class, ``PENSTOCK_...``. The JVM uses the same names.
     detail
-        What was found, what was expected, and what to do.
+        Message that says what is wrong, what is allowed, and what to do.
     """
 
     def __init__(self, error_class: str, detail: str) -> None:

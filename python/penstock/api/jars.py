@@ -1,4 +1,4 @@
-"""Which of the installed jars fits a Spark."""
+"""Find the installed jar for a Spark version."""
 
 import re
 from pathlib import Path
@@ -10,19 +10,20 @@ _NAME = re.compile(r"penstock-spark-(\d+\.\d+)_2\.13-.+\.jar")
 
 
 def jar_for(spark_version: str, folder: Path = INSTALLED) -> Path:
-    """Path of the jar for a Spark version.
+    """Find the jar for a Spark version.
 
     Parameters
     ----------
     spark_version
-        Such as ``"4.2.0"``; the patch release does not matter.
+        Version of Spark, such as ``"4.2.0"``. Its patch number is ignored.
     folder
-        Where the jars are.
+        Folder that contains the jars.
 
     Raises
     ------
     PenstockError
-        ``PENSTOCK_UNSUPPORTED_SPARK`` where no jar fits, ``PENSTOCK_JAR_NOT_FOUND`` where there are none.
+        ``PENSTOCK_UNSUPPORTED_SPARK`` if no jar is for this version, ``PENSTOCK_JAR_NOT_FOUND`` if the folder has no
+        jars.
     """
     jars = {m[1]: path for path in sorted(folder.glob("*.jar")) if (m := _NAME.fullmatch(path.name))}
     if not jars:
@@ -35,6 +36,7 @@ def jar_for(spark_version: str, folder: Path = INSTALLED) -> Path:
         supported = " and ".join(sorted(jars))
         raise PenstockError(
             "PENSTOCK_UNSUPPORTED_SPARK",
-            f"This is Spark {spark_version}. The installed Penstock supports Spark {supported}. Install one of these.",
+            f"This is Spark {spark_version}, but the installed Penstock supports Spark {supported}. Install one of "
+            "these.",
         )
     return jars[minor]

@@ -1,40 +1,40 @@
-"""Text of others, such as keys of a stream, on a terminal."""
+"""Make untrusted text, such as keys of a stream, safe to print on a terminal."""
 
 import unicodedata
 from typing import Any
 
-_OBEYED = frozenset({"Cc", "Cf", "Cs"})
-"""Categories of characters that a terminal obeys or hides: controls, formats, halves of a pair."""
+_ESCAPED_CATEGORIES = frozenset({"Cc", "Cf", "Cs"})
+"""Unicode categories of characters that a terminal interprets or does not show: control, format, surrogate."""
 
 
 def printable(text: str, keep: str = "") -> str:
-    r"""Replace characters that a terminal would obey, or not show, by their escapes, such as ``\x1b``.
+    r"""Escape characters that a terminal would interpret or not show, such as ``\x1b``.
 
     Parameters
     ----------
     text
-        From anywhere.
+        Text from any source.
     keep
-        Characters that stay as they are.
+        Characters that are not escaped.
 
     Returns
     -------
     str
-        Every other character is as it was.
+        The text with these characters escaped and all others unchanged.
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(c if c in keep or unicodedata.category(c) not in _OBEYED else _escaped(c) for c in text)
+    return "".join(c if c in keep or unicodedata.category(c) not in _ESCAPED_CATEGORIES else _escaped(c) for c in text)
 
 
 def printable_document(value: Any) -> Any:
-    """Replace them in every text of a JSON document, names of fields included."""
+    """Apply `printable` to every string of a JSON document, including field names."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, list):
-        return [printable_document(of) for of in value]
+        return [printable_document(element) for element in value]
     if isinstance(value, dict):
-        return {printable(name): printable_document(of) for name, of in value.items()}
+        return {printable(name): printable_document(field) for name, field in value.items()}
     return value
 
 

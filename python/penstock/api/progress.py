@@ -1,4 +1,4 @@
-"""What Penstock told of a batch, among what Spark tells of it: ``docs/progress.md``."""
+"""Penstock's report in the progress of a batch; see ``docs/progress.md``."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from typing import Any
 
 _NAME = re.compile(r"penstock(?:#(\d{1,9}))?")
 _FIELDS = {"mode", "reason"}
-"""Of every report: a metric of the user may have the report's name in a query that has none."""
+"""Fields that every report has. They distinguish it from a user's metric of the same name."""
 
 
 def report_of(progress: dict[str, Any]) -> dict[str, Any] | None:
-    """Find the report in the progress of a batch.
+    """Find Penstock's report in the progress of a batch.
 
-    Where the query has a metric of its own named ``penstock``, the report has a number behind that name: the highest.
+    The report is the observed metric ``penstock``. If the query has a metric of that name itself, the report is
+    ``penstock#N`` with the largest N.
 
     Parameters
     ----------
     progress
-        As Spark writes it as JSON, on the driver or to a client of Spark Connect.
+        Progress as parsed from Spark's JSON, on the driver or in a Spark Connect client.
 
     Returns
     -------
     dict or None
-        None where there is none: the query has no state, Penstock is not there, or no batch ran.
+        The report. None if the query has no state, Penstock is not enabled, or no batch ran.
     """
     if "addBatch" not in progress.get("durationMs", {}):
         return None
@@ -33,13 +34,13 @@ def report_of(progress: dict[str, Any]) -> dict[str, Any] | None:
     return report if isinstance(report, dict) and report.keys() >= _FIELDS else None
 
 
-def decoded(told: Any) -> Any:
-    """Make fields by name of rows that come as values and their schema, as they do through Spark Connect."""
-    if isinstance(told, list):
-        return [decoded(element) for element in told]
-    if not isinstance(told, dict):
-        return told
-    if told.keys() == {"values", "schema"}:
-        names = [field["name"] for field in told["schema"]["fields"]]
-        return dict(zip(names, map(decoded, told["values"]), strict=True))
-    return {name: decoded(value) for name, value in told.items()}
+def decoded(value: Any) -> Any:
+    """Convert rows to dicts by field name. Spark Connect sends each row as its values and their schema."""
+    if isinstance(value, list):
+        return [decoded(element) for element in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"values", "schema"}:
+        names = [field["name"] for field in value["schema"]["fields"]]
+        return dict(zip(names, map(decoded, value["values"]), strict=True))
+    return {name: decoded(field) for name, field in value.items()}

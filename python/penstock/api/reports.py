@@ -1,4 +1,4 @@
-"""`penstock.status` and `penstock.decisions`: what Penstock did for a query that runs."""
+"""`penstock.status` and `penstock.decisions`: Penstock's reports on a query."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415
 
 COLUMNS = ("batch", "timestamp", "batchMs", "mode", "routingVersion")
-"""Of what `decisions` gives, before those of a region."""
+"""Columns of a batch in the table of `decisions`. The columns of a region follow them."""
 
 
 def status(query: StreamingQuery) -> dict[str, Any]:
-    """Tell what Penstock did in the newest batch of a query.
+    """Return Penstock's report on the newest batch of a query.
 
     Parameters
     ----------
     query
-        What ``start()`` returned, here or in a client of Spark Connect.
+        The query that ``start()`` returned, in this process or in a Spark Connect client.
 
     Returns
     -------
     dict
-        Number of the ``batch``; ``exception``, what the query failed with, or None; and the fields of
-        ``docs/progress.md``: mode, routingVersion, shards, regions with tasks, balance, heavy keys, pinned keys and
-        decision, stores, state. Where Penstock leaves the query alone, or has nothing to tell yet, ``reason`` says why;
-        ``batch`` is None then if no batch has ended.
+        ``batch``, the number of the batch; ``exception``, the error that ended the query, or None; and the fields of
+        ``docs/progress.md``: mode, routingVersion, shards, stores, state, and the regions with their tasks, imbalance,
+        heavy keys, pinned keys and decision. If Penstock leaves the query alone or there is no report yet, ``reason``
+        says why. If no batch has ended, ``batch`` is None.
 
     Raises
     ------
     PenstockError
-        ``PENSTOCK_NOT_A_QUERY``.
+        ``PENSTOCK_NOT_A_QUERY`` if ``query`` is not a StreamingQuery.
     """
     remote = is_remote(query, "status")
     batches = _batches(query)
@@ -49,30 +49,30 @@ def status(query: StreamingQuery) -> dict[str, Any]:
         if report is not None:
             return {"batch": progress["batchId"], "exception": exception, **report}
     newest = batches[-1]["batchId"] if batches else None
-    return {"batch": newest, "exception": exception, "reason": _why_nothing(query, remote, batches, exception)}
+    return {"batch": newest, "exception": exception, "reason": _why_no_report(query, remote, batches, exception)}
 
 
 def decisions(query: StreamingQuery) -> pd.DataFrame:
-    """Tabulate what was decided for a query, batch by batch.
+    """Return the decisions for a query as a table, with a row for each batch and region.
 
     Parameters
     ----------
     query
-        What ``start()`` returned, here or in a client of Spark Connect.
+        The query that ``start()`` returned, in this process or in a Spark Connect client.
 
     Returns
     -------
     pandas.DataFrame
-        A row per batch and region, oldest first, of the batches that Spark keeps the progress of
-        (``spark.sql.streaming.numRecentProgressUpdates``, 100): ``batch``, ``timestamp``, ``batchMs``, ``mode``,
-        ``routingVersion``, the fields of a region (``docs/progress.md``) with the heaviest key in place of the list, as
-        ``heaviestKey`` and ``heaviestKeyShare``, and the pinned keys by name. Where there is no row,
-        ``attrs["reason"]`` says why, and so does a warning.
+        Rows with the oldest batch first, for the batches whose progress Spark keeps
+        (``spark.sql.streaming.numRecentProgressUpdates``, by default 100). The columns are ``batch``, ``timestamp``,
+        ``batchMs``, ``mode``, ``routingVersion`` and the fields of a region (``docs/progress.md``). Instead of the list
+        of heavy keys there are ``heaviestKey`` and ``heaviestKeyShare``; pinned keys are listed by name. If the table
+        is empty, ``attrs["reason"]`` and a warning say why.
 
     Raises
     ------
     PenstockError
-        ``PENSTOCK_NOT_A_QUERY``.
+        ``PENSTOCK_NOT_A_QUERY`` if ``query`` is not a StreamingQuery.
     """
     import pandas as pd
 
@@ -90,13 +90,13 @@ def decisions(query: StreamingQuery) -> pd.DataFrame:
     if reports:
         empty.attrs["reason"] = f"Penstock leaves the query alone: {reports[-1][1]['reason']}"
     else:
-        empty.attrs["reason"] = _why_nothing(query, remote, batches, _exception(query))
+        empty.attrs["reason"] = _why_no_report(query, remote, batches, _exception(query))
     warnings.warn(f"No decisions: {empty.attrs['reason']}", stacklevel=2)
     return empty
 
 
 def _batches(query: StreamingQuery) -> list[dict[str, Any]]:
-    # A query that waits reports progress without a batch now and then.
+    # A query without new data also reports progress, without a batch.
     every = (json.loads(progress.json) for progress in query.recentProgress)
     return [progress for progress in every if "addBatch" in progress.get("durationMs", {})]
 
@@ -106,18 +106,18 @@ def _exception(query: StreamingQuery) -> str | None:
     return None if found is None else str(found).partition("\n")[0]
 
 
-def _why_nothing(query: StreamingQuery, remote: bool, batches: list[dict[str, Any]], exception: str | None) -> str:
+def _why_no_report(query: StreamingQuery, remote: bool, batches: list[dict[str, Any]], exception: str | None) -> str:
     if batches and not any(progress.get("stateOperators") for progress in batches):
-        return "the query has no state: there is nothing for Penstock to do"
+        return "the query has no state, so there is nothing for Penstock to do"
     if not has_plugin(query, remote):
         where, remedy = ("this server", IN_A_SERVER) if remote else ("this application", IN_AN_APPLICATION)
-        return f"Penstock is not in {where}. {remedy}"
+        return f"Penstock is not enabled in {where}. {remedy}"
     if exception is not None:
-        return f"the query failed before a batch had ended: {exception}"
+        return f"the query failed before its first batch had ended: {exception}"
     if batches:
-        return "Penstock has told nothing of its batches, as of Real-Time Mode and continuous processing"
+        return "Penstock does not report on its batches, as in Real-Time Mode and continuous processing"
     if not query.isActive:
-        return "the query was stopped before a batch had ended"
+        return "the query was stopped before its first batch had ended"
     return f"no batch has ended yet: {query.status['message']}"
 
 

@@ -1,4 +1,4 @@
-"""The configuration registry, as generated from the JVM side's (`make docs`): there is no second list."""
+"""The settings of Penstock, read from the file that `make docs` generates from the JVM's registry."""
 
 import json
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from importlib.resources import files
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting; see ``docs/configuration.md`` for what the fields mean."""
+    """A setting. ``docs/configuration.md`` explains the fields."""
 
     key: str
     option: str
@@ -25,12 +25,12 @@ class Setting:
 
 @cache
 def settings() -> tuple[Setting, ...]:
-    """All settings, by key."""
+    """Return all settings."""
     text = files("penstock").joinpath("_configuration.json").read_text(encoding="utf-8")
     return tuple(Setting(**entry) for entry in json.loads(text)["settings"])
 
 
 def default(name: str) -> str:
-    """Give the default of a setting as text, by what follows ``spark.penstock.`` in its key."""
+    """Return the default of a setting as text. ``name`` is its key without ``spark.penstock.``."""
     (found,) = (setting.default for setting in settings() if setting.option == f"penstock.{name}")
     return found

@@ -1,1 +1,1 @@
-"""The part of the benchmarks that is no measuring: statistics, targets, reports. See `benchmarks/README.md`."""
+"""Launching, statistics, targets and reports of the benchmarks, without their programs. See `benchmarks/README.md`."""

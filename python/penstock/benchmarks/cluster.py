@@ -1,4 +1,4 @@
-"""A standalone cluster on this machine: a master, and workers as they are asked for."""
+"""A standalone Spark cluster on this machine."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from penstock.benchmarks import launch
 SIDECAR = "penstock.sidecars.transfer"
 HOST = "127.0.0.1"
 EXECUTOR_MEMORY_MB = 700
-PATIENCE_S = 60.0
+START_TIMEOUT_S = 60.0
 POLL_S = 0.05
 IDLE_S = 20.0
 SETTLE_S = 5.0
 
 
 class Cluster:
-    """Master and workers, which end with it.
+    """A master and its workers, which end when the cluster is closed.
 
     Parameters
     ----------
     folder
-        For logs and what workers write.
+        Folder for logs and files of the workers.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -42,12 +42,12 @@ class Cluster:
         self._start("master", "I have been elected leader", "master.Master", "--host", HOST, "--port", str(port))
 
     def add_worker(self, cores: int) -> None:
-        """Start a worker with so many executors of a core each."""
+        """Start a worker with one executor of one core for each of ``cores``."""
         memory = f"{cores * EXECUTOR_MEMORY_MB}m"
         words = ("--host", HOST, "--cores", str(cores), "--memory", memory, self.url)
         self._start(f"worker-{len(self._processes)}", "Successfully registered with master", "worker.Worker", *words)
 
-    def _start(self, name: str, awaited: str, program: str, *words: str) -> None:
+    def _start(self, name: str, expected_text: str, program: str, *words: str) -> None:
         log = self._folder / f"{name}.log"
         command = [str(launch.spark_home() / "bin" / "spark-class"), f"org.apache.spark.deploy.{program}"]
         with log.open("wb") as output:
@@ -66,14 +66,18 @@ class Cluster:
                     },
                 )
             )
-        until = time.monotonic() + PATIENCE_S
-        while awaited not in log.read_text(errors="replace"):
-            if time.monotonic() > until:
-                raise PenstockError("PENSTOCK_BENCH_FAILED", f"{name} did not start: {log.read_text(errors='replace')}")
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while expected_text not in log.read_text(errors="replace"):
+            if time.monotonic() > deadline:
+                raise PenstockError(
+                    "PENSTOCK_BENCH_FAILED",
+                    f"The {name} of the cluster did not start within {START_TIMEOUT_S:g} s; its log:\n"
+                    f"{log.read_text(errors='replace')}",
+                )
             time.sleep(POLL_S)
 
     def close(self) -> None:
-        """End them."""
+        """End master and workers."""
         for process in self._processes:
             process.terminate()
         for process in self._processes:
@@ -81,14 +85,14 @@ class Cluster:
 
 
 class Signals:
-    """Files by which a measuring program says what is to happen to the cluster that it runs on.
+    """Files with which a benchmark program requests changes of its cluster.
 
     Parameters
     ----------
     folder
-        Of the files.
+        Folder in which the program creates the files.
     actions
-        What to do when a file of that name comes, each on a thread of its own.
+        Action for each file name. It runs on a thread of its own once the file exists.
     """
 
     def __init__(self, folder: Path, actions: dict[str, Callable[[], None]]) -> None:
@@ -106,17 +110,17 @@ class Signals:
 
     @property
     def over(self) -> threading.Event:
-        """Set when nothing more is to happen."""
+        """Event that is set when the signals are closed. Actions must end then."""
         return self._over
 
     def close(self) -> None:
-        """Do nothing any more."""
+        """Stop watching for files."""
         self._over.set()
         self._thread.join()
 
 
 def sidecars() -> list[int]:
-    """Find the sidecars of this machine's executors."""
+    """Return the process ids of all transfer sidecars on this machine."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
@@ -128,7 +132,7 @@ def sidecars() -> list[int]:
 
 
 def kill_sidecars(over: threading.Event, killed: list[int]) -> None:
-    """Kill all of them every second; adds their process ids to ``killed``."""
+    """Kill all transfer sidecars every second until ``over`` is set, and add their process ids to ``killed``."""
     while not over.wait(1.0):
         for pid in sidecars():
             try:
@@ -139,24 +143,27 @@ def kill_sidecars(over: threading.Event, killed: list[int]) -> None:
 
 
 def idle_share(expected: int, seconds: float = IDLE_S) -> list[float]:
-    """Measure what share of a core each sidecar uses while nothing is asked of it.
+    """Measure the share of a core that each idle transfer sidecar uses.
 
     Parameters
     ----------
     expected
-        How many there are to be: they start with their executors, and take longer.
+        Number of sidecars to wait for. They take longer to start than their executors.
     seconds
-        For which they are watched, once they have started.
+        Duration of the measurement in seconds.
 
     Raises
     ------
     PenstockError
-        They do not come.
+        ``PENSTOCK_BENCH_FAILED`` if fewer sidecars have started after a minute.
     """
-    until = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + START_TIMEOUT_S
     while len(sidecars()) < expected:
-        if time.monotonic() > until:
-            raise PenstockError("PENSTOCK_BENCH_FAILED", f"{len(sidecars())} sidecars started, of {expected}")
+        if time.monotonic() > deadline:
+            raise PenstockError(
+                "PENSTOCK_BENCH_FAILED",
+                f"Only {len(sidecars())} of {expected} sidecars have started. Executors log why a sidecar did not.",
+            )
         time.sleep(POLL_S)
     time.sleep(SETTLE_S)
     before = {pid: _processor_s(pid) for pid in sidecars()}
@@ -165,6 +172,6 @@ def idle_share(expected: int, seconds: float = IDLE_S) -> list[float]:
 
 
 def _processor_s(pid: int) -> float:
-    # The second field is the program's name, in brackets.
+    # The second field is the program's name in brackets, which may contain blanks.
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

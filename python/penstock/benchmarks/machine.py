@@ -1,4 +1,4 @@
-"""What a benchmark ran on, without names of hosts or users."""
+"""Description of the machine that a benchmark ran on, without names of hosts or users."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def describe() -> str:
-    """Describe processor, memory, kernel and Python in one line."""
+    """Return processor, memory and kernel in one line."""
     processor = _first(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo")) or platform.machine()
     memory = _first(r"MemTotal:\s*(\d+) kB", Path("/proc/meminfo"))
     size = f", {int(memory) / 2**20:.0f} GiB" if memory else ""

@@ -1,4 +1,4 @@
-"""Times of planners, in this process: what `penstock bench plan`, `cores` and `refine` measure."""
+"""Measure planners in this process, for `penstock bench plan`, `cores` and `refine`."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ SHARDS, TASKS = 8192, 256
 
 
 def plan(rounds: int, warm_up: int, keys: int | None) -> list[Series]:
-    """Time Mixed after one fluctuation, over keys and over records.
+    """Measure Mixed after one fluctuation, with keys and with records of merged keys.
 
-    Every round has a fluctuation of its own, from a placement that was planned; planning and nothing else is timed.
+    Each round starts from a planned placement and has another fluctuation. Only the planning is timed.
     """
     number = keys or 1_000_000
-    made = []
+    series = []
     for theta in (0.08, 0.02):
         intervals = [_fluctuated(number, theta, seed) for seed in range(rounds + warm_up)]
 
@@ -49,13 +49,13 @@ def plan(rounds: int, warm_up: int, keys: int | None) -> list[Series]:
         ]
         for name, measure in measures:
             batches = [measure(interval) for interval in intervals][warm_up:]
-            made.append(Series({"call": f"{name}, theta {theta}", "keys": str(number)}, batches))
-    return made
+            series.append(Series({"call": f"{name}, theta {theta}", "keys": str(number)}, batches))
+    return series
 
 
 def assign(rounds: int, warm_up: int) -> list[Series]:
-    """Time the assignment of cores, and compare its cost with that of the published algorithm."""
-    made = []
+    """Measure the assignment of cores, and compare its cost with that of the published algorithm."""
+    series = []
     for nodes in NODES:
         batches = []
         for seed in range(rounds + warm_up):
@@ -63,12 +63,12 @@ def assign(rounds: int, warm_up: int) -> list[Series]:
             ms, ours = timed(lambda c=current, n=capacity, d=demand: cores.assign(c, n, d))  # type: ignore[misc]
             published = cores.assign_as_published(current, capacity, demand, ours.phi)
             batches.append({"planMs": ms, "cost": _over(ours.migrated_bytes, published.migrated_bytes)})
-        made.append(Series({"call": f"{nodes} nodes"}, batches[warm_up:]))
-    return made
+        series.append(Series({"call": f"{nodes} nodes"}, batches[warm_up:]))
+    return series
 
 
 def refine(rounds: int, warm_up: int) -> list[Series]:
-    """Time the refinement of shards over tasks whose loads have changed by chance."""
+    """Measure the refinement of a placement of shards on tasks with random loads."""
     batches = []
     for seed in range(rounds + warm_up):
         random = np.random.default_rng(seed)
@@ -86,7 +86,7 @@ def _fluctuated(keys: int, theta: float, seed: int) -> KeyStatistics:
 
 
 def _demand(nodes: int, seed: int) -> tuple[Any, Any, cores.Demand]:
-    """Draw an executor for each node, that has cores anywhere and needs others."""
+    """Draw random assigned and needed cores for as many executors as nodes."""
     random = np.random.default_rng(seed)
     total, capacity = nodes * CORES_OF_A_NODE, np.full(nodes, CORES_OF_A_NODE)
 
@@ -94,14 +94,14 @@ def _demand(nodes: int, seed: int) -> tuple[Any, Any, cores.Demand]:
         return random.multinomial(total - 2 * nodes, np.full(nodes, 1 / nodes)) + 1
 
     owner = np.full(total, nodes)
-    has = shares()
-    owner[: has.sum()] = np.repeat(np.arange(nodes), has)
+    assigned = shares()
+    owner[: assigned.sum()] = np.repeat(np.arange(nodes), assigned)
     random.shuffle(owner)
     current = np.zeros((nodes, nodes + 1), dtype=np.int64)
     np.add.at(current, (np.repeat(np.arange(nodes), CORES_OF_A_NODE), owner), 1)
-    needs = shares()
+    needed = shares()
     state, rate = random.uniform(1, 1000, nodes) * 2**20, random.uniform(0, 2, nodes) * cores.INTENSIVE_BYTES_PER_S
-    return current[:, :nodes].copy(), capacity, cores.Demand(needs, state, rate * needs, np.arange(nodes))
+    return current[:, :nodes].copy(), capacity, cores.Demand(needed, state, rate * needed, np.arange(nodes))
 
 
 def _over(ours: float, theirs: float) -> float:

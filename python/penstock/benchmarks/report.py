@@ -1,4 +1,4 @@
-"""The result of a benchmark, as JSON, as a table for a terminal and as Markdown."""
+"""Format the result of a benchmark as JSON, as text for a terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.benchmarks.targets import MEASURES, Target
 
 @dataclass(frozen=True)
 class Case:
-    """One line of the result: what was measured, where, and its statistics."""
+    """A line of the result: what was measured, its unit and its statistics."""
 
     name: str
     unit: str
@@ -21,18 +21,26 @@ class Case:
 
 @dataclass(frozen=True)
 class Result:
-    """All that is published of one run.
+    """The published result of a benchmark run.
 
     Parameters
     ----------
+    name
+        Title of the benchmark.
     spark
-        Version of Spark; None where Spark takes no part.
-    commit, date
-        What was measured, and when.
+        Version of Spark. None if the benchmark runs without Spark.
+    commit
+        Commit that was measured.
+    date
+        Date of the run.
     machine
-        What it ran on, in words.
+        Description of the machine that the benchmark ran on.
     command
-        That repeats the run.
+        Command that repeats the run.
+    cases
+        Measured values.
+    targets
+        Targets and whether they are met.
     """
 
     name: str
@@ -51,13 +59,13 @@ class Result:
 
 
 def cases(bench: str, series: Sequence[Series]) -> list[Case]:
-    """Make the cases of a benchmark: each measure of each side."""
-    made = []
+    """Return the cases of a benchmark: one for each measure of each side."""
+    found = []
     for name, unit, measure in MEASURES[bench]:
         for s in series:
             if values := s.values(measure):
-                made.append(Case(f"{_labels(s)}: {name}", unit, summarise(values)))
-    return made
+                found.append(Case(f"{_labels(s)}: {name}", unit, summarise(values)))
+    return found
 
 
 def _labels(series: Series) -> str:
@@ -82,7 +90,7 @@ def _labels(series: Series) -> str:
 
 
 def to_json(result: Result) -> dict[str, Any]:
-    """Make the JSON object that `penstock bench --json` writes."""
+    """Return the JSON object that `penstock bench --json` writes."""
     return {
         "name": result.name,
         "spark": result.spark,
@@ -108,7 +116,7 @@ def _rounded(summary: Summary) -> dict[str, float]:
 
 
 def rows(result: Result) -> tuple[list[list[str]], list[list[str]]]:
-    """Make the two tables, cases and targets, each with its head as first row."""
+    """Return the tables of cases and of targets, each with its header as first row."""
     measured = [["case", "unit", "median", "p10", "p90", "p99", "n"]]
     for c in result.cases:
         s = c.summary
@@ -133,7 +141,7 @@ def _without_bound(name: str) -> str:
 
 
 def to_text(result: Result) -> str:
-    """Make the table for a terminal."""
+    """Return the result as text for a terminal."""
     return "\n\n".join([f"{result.name}, {_spark(result)}\n{result.machine}", *map(_aligned, rows(result))])
 
 
@@ -151,7 +159,7 @@ def _aligned(table: list[list[str]]) -> str:
 
 
 def to_markdown(result: Result) -> str:
-    """Make the page that is published beside the JSON."""
+    """Return the Markdown page that is published beside the JSON."""
     measured = f"{_spark(result)}; commit {result.commit}, {result.date}; {result.machine}"
     head = f"# {result.name}\n\n{measured}\n\n    {result.command}\n"
     return "\n".join([head, *(_markdown_table(t) for t in reversed(rows(result)))])

@@ -1,4 +1,4 @@
-"""Which code was measured, and whether it has changed since: by the checkout's version control."""
+"""Find out which commit was measured and whether the measured code has changed since, with git."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 UNKNOWN = "unknown"
 CHANGED = "+changes"
-"""Behind the commit, where the checkout had changes that were not committed."""
+"""Suffix of the commit if the checkout had uncommitted changes."""
 PLANNERS = ("plan", "cores", "refine")
 _PLANNING = ("python/penstock/planning", "python/penstock/benchmarks/planners.py")
 _PRODUCT = (
@@ -27,14 +27,14 @@ _PRODUCT = (
 
 @dataclass(frozen=True)
 class Stale:
-    """A page of results that does not tell of the code that is there.
+    """A page of results that was not measured with the current code.
 
     Parameters
     ----------
     page
-        Its file.
+        File of the page.
     reason
-        Why.
+        Why the page is stale.
     """
 
     page: Path
@@ -42,19 +42,19 @@ class Stale:
 
 
 def measured_paths(bench: str) -> tuple[str, ...]:
-    """Give the code that a benchmark measures, as paths in the checkout."""
+    """Return the paths in the checkout of the code that a benchmark measures."""
     return _PLANNING if bench in PLANNERS else _PRODUCT
 
 
 def of(root: Path | None, bench: str) -> str:
-    """Name the commit that is measured.
+    """Return the commit that is measured.
 
     Parameters
     ----------
     root
-        The checkout, if there is one.
+        Folder of the checkout, or None.
     bench
-        The benchmark, which says what code counts.
+        Name of the benchmark, which determines the measured code.
     """
     commit = None if root is None else _git(root, "rev-parse", "--short=12", "HEAD")
     if root is None or commit is None:
@@ -63,7 +63,7 @@ def of(root: Path | None, bench: str) -> str:
 
 
 def stale(root: Path, results: Path) -> Iterator[Stale]:
-    """Give the pages whose measured code has changed since they were made."""
+    """Yield the pages whose measured code has changed since they were written."""
     for page in sorted(results.glob("*.json")):
         reason = _reason(root, json.loads(page.read_text()))
         if reason is not None:
@@ -75,7 +75,7 @@ def _reason(root: Path, result: dict[str, str]) -> str | None:
     if commit == UNKNOWN:
         return "it names no commit"
     if commit.endswith(CHANGED):
-        return f"commit {commit.removesuffix(CHANGED)} had changes that were not committed"
+        return f"commit {commit.removesuffix(CHANGED)} was measured with changes that were not committed"
     paths = measured_paths(result["name"].partition(" ")[0])
     since = _git(root, "rev-list", "--count", f"{commit}..HEAD", "--", *paths)
     if since is None:

@@ -1,4 +1,4 @@
-"""What the measuring programs wrote, and the statistics of it."""
+"""Read the samples that the benchmark programs wrote, and compute statistics."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ Measure = Callable[[Batch], "float | None"]
 
 @dataclass(frozen=True)
 class Series:
-    """One side of a comparison: its labels, and its measured batches in their order."""
+    """One side of a comparison: its labels, and its measured batches in order."""
 
     labels: Mapping[str, str]
     batches: Sequence[Batch]
 
     def values(self, measure: Measure) -> list[float]:
-        """Measure every batch; batches where there is nothing to measure are left out."""
+        """Return the measure of every batch, without batches that do not have it."""
         return [v for v in map(measure, self.batches) if v is not None]
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Median and spread of ``n`` values."""
+    """Median and quantiles of ``n`` values."""
 
     median: float
     p10: float
@@ -36,13 +36,13 @@ class Summary:
 
 
 def read(lines: Iterable[str]) -> list[Series]:
-    """Read a report of the measuring programs, a JSON object per line."""
+    """Parse the samples of a benchmark program, a JSON object per line."""
     parsed = (json.loads(line) for line in lines if line.strip())
     return [Series(p["case"], p["batches"]) for p in parsed]
 
 
 def find(series: Sequence[Series], **labels: str) -> Series | None:
-    """Find the series with these labels; None where it was not measured, or has no batch."""
+    """Return the series with these labels. None if it was not measured or has no batches."""
     found = [s for s in series if s.batches and all(s.labels.get(k) == v for k, v in labels.items())]
     return found[0] if found else None
 
@@ -53,41 +53,41 @@ def quantile(values: Sequence[float], q: float) -> float:
     Parameters
     ----------
     values
-        At least one, in any order.
+        Values in any order, at least one.
     q
-        From 0, the smallest, to 1, the largest.
+        Quantile, from 0 (the smallest value) to 1 (the largest value).
     """
     ordered = sorted(values)
-    at = q * (len(ordered) - 1)
-    below = int(at)
+    position = q * (len(ordered) - 1)
+    below = int(position)
     above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (at - below)
+    return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
 
 
 def summarise(values: Sequence[float]) -> Summary:
-    """Summarise at least one value."""
+    """Return the statistics of one or more values."""
     return Summary(
         quantile(values, 0.5), quantile(values, 0.1), quantile(values, 0.9), quantile(values, 0.99), len(values)
     )
 
 
 def batch_ms(batch: Batch) -> float | None:
-    """Whole time of a batch, in ms: from Spark's decision to run it to its commit; None of what is no batch."""
+    """Total time of a batch in ms, from Spark's decision to run it to its commit. None if the sample is not a batch."""
     return float(batch["ms"]["triggerExecution"]) if "ms" in batch else None
 
 
 def add_batch_ms(batch: Batch) -> float:
-    """Time that the batch's plan ran, in ms: planning of the physical plan and all stages."""
+    """Time of ``addBatch`` in ms: physical planning and all stages."""
     return float(batch["ms"]["addBatch"])
 
 
 def stage_ms(batch: Batch) -> float:
-    """Time of the stateful stage, in ms: from its submission to its end."""
+    """Time of the stateful stage in ms, from its submission to its end."""
     return float(batch["stage"])
 
 
 def processor_ms(batch: Batch) -> float:
-    """Processor time of Spark's process in the batch, in ms, over all cores; without Python workers."""
+    """Processor time of the Spark process in the batch in ms, over all cores and without Python workers."""
     return float(batch["processor"])
 
 
@@ -98,25 +98,25 @@ def imbalance(batch: Batch) -> float:
 
 
 SETTLED_BATCHES = 2
-"""After which the load of a key that became hot is balanced, at the latest."""
+"""Number of batches after which a key that became hot must be balanced."""
 BALANCED = 1.1
-"""Rows of the busiest task over the mean, at most, where rows count as balanced."""
+"""Largest imbalance of rows that counts as balanced."""
 
 
 def balanced_after(series: Series) -> list[float]:
-    """Count, for each change of the load, the batches that were out of balance before all that followed were in it.
+    """Count for each change of the load the batches until the load was balanced and remained so.
 
     Returns
     -------
     list[float]
-        0 where the batch of the change and all others up to the next change were in balance; infinity where the last of
-        them was not.
+        Number of batches for each change. 0 if all batches up to the next change were balanced, and infinity if the
+        last of them was not.
     """
     balanced: dict[int, list[bool]] = {}
     for batch in series.batches:
         if "change" in batch:
             balanced.setdefault(batch["change"], []).append(imbalance(batch) <= BALANCED)
-    return [_after_last_false(of) for of in balanced.values()]
+    return [_after_last_false(batches) for batches in balanced.values()]
 
 
 def _after_last_false(values: Sequence[bool]) -> float:
@@ -126,112 +126,112 @@ def _after_last_false(values: Sequence[bool]) -> float:
 
 
 def throughput(batches: Sequence[Batch]) -> float | None:
-    """Work that was done over what all tasks could have done in the time of the batches, the whole of each.
+    """Return the work that was done over the work that all tasks could have done in the total time of the batches.
 
-    None where work was not measured.
+    None if work was not measured.
     """
     work = [_figure(batch, "workMs") for batch in batches]
     time = [batch_ms(batch) for batch in batches]
     tasks = [len(batch["rows"]) for batch in batches]
-    able = sum(ms * n for ms, n in zip(time, tasks, strict=True) if ms is not None)
+    possible = sum(ms * n for ms, n in zip(time, tasks, strict=True) if ms is not None)
     done = [ms for ms in work if ms is not None]
-    return sum(done) / able if able and len(done) == len(work) else None
+    return sum(done) / possible if possible and len(done) == len(work) else None
 
 
 def of_perfect_balance(batch: Batch) -> float | None:
-    """Time of a batch at perfect balance without any overhead over the time that it took."""
+    """Time that a batch would take with perfect balance and without any overhead, over its actual time."""
     return throughput([batch])
 
 
 def dearest_key(batch: Batch) -> float | None:
-    """Work of the dearest key over a task's fair share: above 1 perfect balance is out of reach."""
+    """Work of the most expensive key over the mean work of a task. Above 1, perfect balance is impossible."""
     work, dearest = _figure(batch, "workMs"), _figure(batch, "dearestKeyMs")
     return dearest * len(batch["rows"]) / work if work and dearest is not None else None
 
 
 def moved(batch: Batch) -> float | None:
-    """Share of the shards that another task runs than in the batch before; None where that is not known."""
+    """Share of the shards that changed task since the batch before. None if it is unknown."""
     return _figure(batch, "moved")
 
 
 def changed_imbalance(batch: Batch) -> float | None:
-    """Rows of the busiest task over the mean, in batches in which another key became hot."""
+    """Imbalance of rows in batches in which another key became hot."""
     return imbalance(batch) if batch.get("sinceChange") == 0 else None
 
 
 def latency_ms(batch: Batch) -> float | None:
-    """Time from the arrival of a row to the end of its batch, in ms."""
+    """Time from the arrival of a row to the end of its batch in ms."""
     return _figure(batch, "latencyMs")
 
 
 def settled_imbalance(batch: Batch) -> float | None:
-    """Rows of the busiest task over the mean, from two batches after another key became hot."""
+    """Imbalance of rows in batches at least two batches after another key became hot."""
     return imbalance(batch) if batch.get("sinceChange", 0) >= SETTLED_BATCHES else None
 
 
 def start_ms(batch: Batch) -> float | None:
-    """Time from the call that starts a query to the end of its first batch, in ms."""
+    """Time from the call that starts a query to the end of its first batch in ms."""
     return _figure(batch, "start")
 
 
 def changed_batch_ms(batch: Batch) -> float | None:
-    """Whole time of a batch, in ms, if it is the first one with another number of tasks."""
+    """Total time of a batch in ms, if it is the first one with another number of tasks."""
     return batch_ms(batch) if batch.get("sinceChange") == 0 else None
 
 
 def accesses(batch: Batch) -> float | None:
-    """Keys that a batch reads or writes."""
+    """Return the number of keys that a batch reads or writes."""
     return _figure(batch, "accesses")
 
 
 def checked_bytes(batch: Batch) -> float | None:
-    """Bytes with a checksum that a batch writes; None where they are gone already."""
+    """Return the number of bytes with a checksum that a batch writes. None if the files are already deleted."""
     return _figure(batch, "checkedBytes") or None
 
 
 def call_ns(batch: Batch) -> float | None:
-    """Time of one call of a state store, in ns."""
+    """Time of a call in ns."""
     return _figure(batch, "ns")
 
 
 def call_ms(batch: Batch) -> float | None:
-    """Time of one call, in ms."""
+    """Time of a call in ms."""
     ns = call_ns(batch)
     return None if ns is None else ns / 1e6
 
 
 def plan_ms(batch: Batch) -> float | None:
-    """Time in which a plan was made, in ms."""
+    """Time of planning in ms."""
     return _figure(batch, "planMs")
 
 
 def planned_imbalance(batch: Batch) -> float | None:
-    """Largest load over the mean if costs stay what they are."""
+    """Largest load over the mean after a plan, if costs do not change."""
     return _figure(batch, "imbalance")
 
 
 def estimate_error(batch: Batch) -> float | None:
-    """How far the load that was estimated for a destination is from the real one, over the mean."""
+    """Largest difference between estimated and real load of a destination, over the mean load."""
     return _figure(batch, "error")
 
 
 def records(batch: Batch) -> float | None:
-    """Give the number of records that keys were merged into."""
+    """Return the number of records that keys were merged into."""
     return _figure(batch, "records")
 
 
 def moves(batch: Batch) -> float | None:
-    """Give the number of moves of a plan."""
+    """Return the number of moves of a plan."""
     return _figure(batch, "moves")
 
 
 def cost_over_published(batch: Batch) -> float | None:
-    """State that must move, over that of the published algorithm."""
+    """State that a plan moves over the state that the published algorithm moves."""
     return _figure(batch, "cost")
 
 
 def newcomer(batch: Batch) -> float | None:
-    """Share of the rows that an executor had which was not there at first."""
+    """Share of the rows that were processed by the executor that joined later."""
     return _figure(batch, "newcomer")
 
 
@@ -241,7 +241,7 @@ def processor_share(batch: Batch) -> float | None:
 
 
 def entry_bytes(batch: Batch) -> float | None:
-    """Bytes that an entry of a state store takes beyond its key and its value."""
+    """Bytes of an entry of a state store without its key and value."""
     return _figure(batch, "bytes")
 
 

@@ -1,4 +1,4 @@
-"""The time of one call."""
+"""Measure the time of a call."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ Answer = TypeVar("Answer")
 
 
 def timed(call: Callable[[], Answer]) -> tuple[float, Answer]:
-    """Give the milliseconds that a call takes, and its answer."""
+    """Return the time that a call takes, in milliseconds, and its result."""
     begin = time.perf_counter_ns()
     answer = call()
     return (time.perf_counter_ns() - begin) / 1e6, answer

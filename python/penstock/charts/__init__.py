@@ -1,1 +1,1 @@
-"""Curves over a common axis, and pictures of them."""
+"""Line charts, as PNG pictures and HTML pages."""

@@ -1,4 +1,4 @@
-"""What a chart shows."""
+"""Data of a chart."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Line:
-    """A curve of a chart.
+    """A line of a chart.
 
     Parameters
     ----------
     name
-        What the legend says.
+        Name of the line in the legend.
     x, y
-        Points, in the order in which they are connected.
+        Coordinates of the points, in the order in which they are connected.
     """
 
     name: str
@@ -23,14 +23,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """Curves over a common axis.
+    """Lines over a common axis.
 
     Parameters
     ----------
     x_label, y_label
-        With units.
+        Labels of the axes, with units.
     lines
-        At least one.
+        Lines of the chart, at least one.
     log_x, log_y
         Whether the axes are logarithmic.
     """

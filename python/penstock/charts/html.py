@@ -1,4 +1,4 @@
-"""A page of charts and a table in one file, that needs nothing from anywhere else."""
+"""A self-contained HTML page with a table and charts."""
 
 import base64
 import html
@@ -19,18 +19,18 @@ _STYLE = (
 def page(
     title: str, notes: Sequence[str], header: Sequence[str], rows: Sequence[Sequence[str]], charts: Sequence[Chart]
 ) -> str:
-    """Write a page.
+    """Return a page as HTML.
 
     Parameters
     ----------
     title
-        Its heading.
+        Heading of the page.
     notes
-        Paragraphs below it.
+        Paragraphs below the heading.
     header, rows
-        Of the table; every row has as many cells as the header.
+        Cells of the table. Every row has as many cells as the header.
     charts
-        Side by side in one picture, which is part of the page.
+        Charts, which are drawn side by side in one embedded picture.
     """
     with tempfile.TemporaryDirectory(prefix="penstock-page-") as folder:
         picture = Path(folder) / "charts.png"

@@ -1,4 +1,4 @@
-"""Pictures of charts, as PNG."""
+"""Draw charts as PNG pictures."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,15 +19,15 @@ def draw(charts: Sequence[Chart], path: Path) -> None:
     Parameters
     ----------
     charts
-        At least one.
+        Charts to draw, at least one.
     path
-        Of the PNG.
+        Path of the PNG file.
     """
     figure = Figure(figsize=(WIDTH_INCHES * len(charts), HEIGHT_INCHES), dpi=DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(figure)
     for number, chart in enumerate(charts):
         _draw(figure.add_subplot(1, len(charts), number + 1), chart)
-    # What the library would write of itself and of the time makes every picture another file.
+    # Without the library's metadata, the same charts always give the same file.
     figure.savefig(path, metadata={"Software": None})
 
 

@@ -1,4 +1,4 @@
-"""Files that a command will write."""
+"""Check the files and folders that a command writes."""
 
 import argparse
 from pathlib import Path
@@ -7,19 +7,19 @@ from penstock.api.errors import PenstockError
 
 
 def check_writable(arguments: argparse.Namespace, *options: str) -> None:
-    """Refuse files that cannot be written before any work is done for them; leaves nothing behind.
+    """Check that files can be written, so that a command fails before it does any work. Creates no files.
 
     Parameters
     ----------
     arguments
-        Of the command.
+        Parsed arguments of the command.
     options
-        Names of its options whose values are files; None where one was not given.
+        Names of the options that name a file. An option that was not given has the value None.
 
     Raises
     ------
     PenstockError
-        ``PENSTOCK_CANNOT_WRITE`` for the first that cannot be.
+        ``PENSTOCK_CANNOT_WRITE`` for the first file that cannot be written.
     """
     for option in options:
         path: Path | None = getattr(arguments, option)
@@ -28,23 +28,23 @@ def check_writable(arguments: argparse.Namespace, *options: str) -> None:
 
 
 def check_folder(option: str, path: Path | None) -> None:
-    """Refuse a folder that is not there; None where it was not given."""
+    """Raise an error if the folder of an option does not exist. ``path`` is None if the option was not given."""
     if path is not None and not path.is_dir():
         raise PenstockError(
-            "PENSTOCK_CANNOT_WRITE", f"--{option} is {path}, which is no folder. Name one that is there."
+            "PENSTOCK_CANNOT_WRITE", f"--{option} is {path}, which is not a folder. Name an existing folder."
         )
 
 
 def check_file(option: str, path: Path) -> None:
-    """Refuse a file that cannot be written; an option named it, or the folder that it is in."""
-    there = path.exists()
+    """Raise an error if a file cannot be written. ``option`` names the file, or the folder that contains it."""
+    existed = path.exists()
     try:
         with path.open("ab"):
             pass
     except OSError as error:
         raise PenstockError(
             "PENSTOCK_CANNOT_WRITE",
-            f"--{option} is {path}, which cannot be written: {error.strerror}. Name a file in a folder that is there.",
+            f"--{option} is {path}, which cannot be written: {error.strerror}. Name a file in an existing folder.",
         ) from error
-    if not there:
+    if not existed:
         path.unlink()

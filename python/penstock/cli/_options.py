@@ -4,15 +4,15 @@ from penstock.api.errors import PenstockError
 
 
 def invalid(option: str, value: object, allowed: str) -> PenstockError:
-    """Make the error for an option whose value is not allowed.
+    """Create the error for an option whose value is not allowed.
 
     Parameters
     ----------
     option
-        Its name, without dashes.
+        Name of the option, without dashes.
     value
-        That was given.
+        Value that was given.
     allowed
-        What is, in words.
+        Description of the allowed values.
     """
     return PenstockError("PENSTOCK_INVALID_SETTING", f"--{option} is {value}; allowed: {allowed}.")

@@ -1,4 +1,4 @@
-"""How far a command is."""
+"""Progress of a command."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Tick = Callable[[], None]
 
 
 class Steps:
-    """Steps of a command, one after the other, of so many ticks each."""
+    """The steps of a command, which run one after another. Each has the same number of ticks."""
 
     def __init__(self, names: Sequence[str], ticks: int = 1) -> None:
-        """Begin with none done.
+        """Create the steps. None of them is done yet.
 
         Parameters
         ----------
         names
-            Of the steps, in their order.
+            Names of the steps, in their order.
         ticks
-            Of each step; 1 for one that does not tell how far it is.
+            Number of ticks of each step. It is 1 if the steps do not report their progress.
         """
         self._names = names
         self._ticks = max(1, ticks)
@@ -32,7 +32,7 @@ class Steps:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show a bar with the time that is left on a terminal; elsewhere a line is written after each step."""
+        """Show a progress bar with the remaining time. If the output is not a terminal, print a line for each step."""
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -50,7 +50,10 @@ class Steps:
 
     @contextmanager
     def step(self) -> Iterator[Tick]:
-        """Do the next step; gives what it calls after each of its ticks but the last, or never."""
+        """Run the next step. Yields the function that the step calls after each of its ticks.
+
+        The call after the last tick may be omitted, and a step that does not report its progress never calls it.
+        """
         name, begin = self._names[self._done], time.monotonic()
         self._bar.update(self._task, description=name)
         yield lambda: self._bar.advance(self._task)

@@ -1,7 +1,7 @@
-"""Measure speed and size against plain Spark.
+"""Measure Penstock's speed and size against plain Spark.
 
-All sides of a comparison run in the same process and take turns, batch by batch; planners run without Spark.
-`benchmarks/README.md` says what each benchmark measures and how to read it.
+All sides of a comparison run in one process and take turns, batch by batch. Benchmarks of planners run without Spark.
+`benchmarks/README.md` says what each benchmark measures and how to read its results.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PLUGINS = {
     "barrier-cost": "org.apache.spark.sql.penstock.benchmarks.PlannedBinding",
     "unrouted": "org.apache.spark.sql.penstock.benchmarks.ForeignNodes",
 }
-"""Spark's session extensions that benchmarks add."""
+"""Session extension of Spark that a benchmark adds."""
 PYTHON_OPERATOR = "transformWithState-python"
 OPERATORS = (
     targets.AGGREGATION,
@@ -38,7 +38,7 @@ OPERATORS = (
     PYTHON_OPERATOR,
 )
 EXECUTORS = {"join-executor": 4, "sidecar": 2}
-"""Of benchmarks that run on a cluster: executors that there are at first, of a core each."""
+"""Benchmarks that run on a cluster, and with how many executors of one core they start."""
 WITH_SIDECAR = ("loop", "move", "ring", "skew", "latency", "hotkey", "grow", "uniform", "busy", "observe", *EXECUTORS)
 
 
@@ -48,14 +48,20 @@ class Plan:
 
     Parameters
     ----------
+    name
+        Name of the benchmark.
     cores
-        Of the session.
-    warm_up, rounds
-        Rounds that are dropped, then rounds that are kept.
+        Number of cores of the session.
+    warm_up
+        Number of rounds before the measured ones. They are not counted.
+    rounds
+        Number of measured rounds.
     seconds
-        After which no further round starts, per file manager.
+        Seconds after which no further round starts, for each file manager.
+    file_managers
+        Checkpoint file managers that are measured: ``default``, ``local`` or ``both``.
     memory
-        Heap of Spark's process.
+        Heap size of the Spark process.
     """
 
     name: str
@@ -83,7 +89,7 @@ PLANS = {
         Plan("large", 2, 20, 60, 600, "local", memory="14g"),
         Plan("skew", 16, 6, 10, 400, "local"),
         Plan("latency", 16, 1, 3, 180, "local", memory="4g"),
-        # A run, then 20.
+        # A run of the workload has 10 batches: one run is the warm-up, 20 runs are measured.
         Plan("hotkey", 16, 10, 200, 1500, "local"),
         Plan("grow", 16, 2, 5, 300, "local"),
         # Shards may move in the first 20 batches.
@@ -96,7 +102,7 @@ PLANS = {
 
 
 def plan(arguments: argparse.Namespace) -> Plan:
-    """Choose what to run; what the command line does not say has a default per benchmark."""
+    """Choose the plan of the benchmark. Each benchmark has defaults for options that are not given."""
     if arguments.name in PLANS:
         chosen = PLANS[arguments.name]
     elif arguments.name == "barrier":
@@ -108,10 +114,10 @@ def plan(arguments: argparse.Namespace) -> Plan:
     elif arguments.op == PYTHON_OPERATOR:
         chosen = Plan("overhead", 2, 6, 20, 150, "both")
     elif arguments.op == targets.AGGREGATION:
-        # Its sides with 200 partitions take seconds a batch, in one round of nine.
+        # A batch of the sides with 200 partitions takes seconds, so these sides run in one round of nine.
         chosen = Plan("overhead", 2, 150, 90, 600, "both")
     else:
-        # As long as the JVM compiles, a side is the slower the more code it has.
+        # The warm-up is long because, until the JVM has compiled it, a side with more code is slower.
         chosen = Plan("overhead", 2, 150, 60, 420, "both")
     return Plan(
         chosen.name,
@@ -127,33 +133,50 @@ def plan(arguments: argparse.Namespace) -> Plan:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     on_spark = ("overhead", "barrier", *(name for name in PLANS if name not in revision.PLANNERS))
-    parser.add_argument("name", nargs="?", choices=(*on_spark, *revision.PLANNERS), help="which benchmark")
+    parser.add_argument("name", nargs="?", choices=(*on_spark, *revision.PLANNERS), help="benchmark to run")
     parser.add_argument(
         "--stale",
         action="store_true",
-        help="run nothing, and list published results whose measured code has changed; status 1 where there are any",
+        help="run no benchmark; list published results whose measured code has changed, with exit status 1 if any has",
     )
-    parser.add_argument("--op", choices=OPERATORS, default=targets.AGGREGATION, help="of overhead: which operator")
-    parser.add_argument("--cost", action="store_true", help="of barrier: what it costs, not what it gains")
     parser.add_argument(
-        "--growing-heap", action="store_true", help="of recover, rescale and large: the heap begins small"
+        "--op",
+        choices=OPERATORS,
+        default=targets.AGGREGATION,
+        help="overhead: stateful operator (default: %(default)s)",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result here")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the result as a page here")
-    parser.add_argument("--samples", type=Path, metavar="FILE", help="keep every single batch here, a case per line")
-    parser.add_argument("--check", action="store_true", help="exit with status 1 where a target is not met")
-    parser.add_argument("--file-manager", choices=("default", "local", "both"), help="who writes the checkpoints")
-    parser.add_argument("--rounds", type=int, metavar="N", help="rounds that are kept")
-    parser.add_argument("--warm-up", type=int, metavar="N", help="rounds that are dropped first")
-    parser.add_argument("--seconds", type=int, metavar="N", help="after which no round starts, per file manager")
-    parser.add_argument("--cores", type=int, metavar="N", help="of the session; 2, for barrier 16 that only wait")
-    parser.add_argument("--rows", type=int, metavar="N", help="in a batch")
-    parser.add_argument("--keys", type=int, metavar="N", help="how many different ones")
-    parser.add_argument("--sides", metavar="REGEX", help="which sides take part; targets of others are not measured")
+    parser.add_argument("--cost", action="store_true", help="barrier: measure its cost instead of its gain")
     parser.add_argument(
-        "--cases", metavar="REGEX", help="of skew and latency: which cases, such as zipf0.5-spread1-omega8"
+        "--growing-heap",
+        action="store_true",
+        help="recover, rescale and large: start with a small heap instead of the full heap size",
     )
-    parser.add_argument("--checkpoints", type=Path, metavar="DIR", help="where checkpoints are written")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result to this file as JSON")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the result to this file as Markdown")
+    parser.add_argument(
+        "--samples", type=Path, metavar="FILE", help="write every measured batch to this file, one case per line"
+    )
+    parser.add_argument("--check", action="store_true", help="exit with status 1 if a target is not met")
+    parser.add_argument(
+        "--file-manager", choices=("default", "local", "both"), help="file manager that writes the checkpoints"
+    )
+    parser.add_argument("--rounds", type=int, metavar="N", help="number of measured rounds")
+    parser.add_argument("--warm-up", type=int, metavar="N", help="number of rounds before the measured ones")
+    parser.add_argument(
+        "--seconds", type=int, metavar="N", help="start no further round after this time, for each file manager"
+    )
+    parser.add_argument(
+        "--cores", type=int, metavar="N", help="number of cores of the session; the default depends on the benchmark"
+    )
+    parser.add_argument("--rows", type=int, metavar="N", help="number of rows in a batch")
+    parser.add_argument("--keys", type=int, metavar="N", help="number of distinct keys")
+    parser.add_argument(
+        "--sides", metavar="REGEX", help="sides to measure; targets that need other sides are reported as not measured"
+    )
+    parser.add_argument(
+        "--cases", metavar="REGEX", help="skew and latency: cases to measure, such as zipf0.5-spread1-omega8"
+    )
+    parser.add_argument("--checkpoints", type=Path, metavar="DIR", help="existing folder for the checkpoints")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -161,7 +184,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.stale:
         return _list_stale()
     if arguments.name is None:
-        raise PenstockError("PENSTOCK_BENCH_NAME", "Which benchmark? `penstock bench --help` lists them.")
+        raise PenstockError(
+            "PENSTOCK_BENCH_NAME", "No benchmark was named. Name one; `penstock bench --help` lists them."
+        )
     check_writable(arguments, "json", "markdown", "samples")
     check_folder("checkpoints", arguments.checkpoints)
     chosen = plan(arguments)
@@ -189,7 +214,7 @@ def _root() -> Path | None:
     try:
         return launch.checkout(Path.cwd())
     except PenstockError:
-        # The planners are measured without one, too.
+        # Benchmarks of planners do not need a checkout.
         return None
 
 
@@ -199,12 +224,20 @@ def _list_stale() -> int:
     for stale in found:
         print(f"{stale.page.relative_to(root)}: {stale.reason}")
     if not found:
-        print("All published results are of the code that is here.")
+        print("All published results were measured with the current code.")
     return 1 if found else 0
 
 
 def of_cases(cases: str | None, found: Sequence[Target]) -> list[Target]:
-    """Leave out targets of cases that were not to be measured; `cases` chooses, None where all were."""
+    """Return the targets without those that were not measured because `--cases` excluded them.
+
+    Parameters
+    ----------
+    cases
+        Value of `--cases`, or None if all cases were measured.
+    found
+        All targets of the benchmark.
+    """
     return [t for t in found if cases is None or t.value is not None]
 
 
@@ -218,7 +251,7 @@ def _batches(arguments: argparse.Namespace, chosen: Plan, spark: str) -> list[Se
 
 
 def _on_cluster(arguments: argparse.Namespace, chosen: Plan, spark: str, folder: Path, raw: Path) -> list[Series]:
-    made = cluster.Cluster(folder)
+    standalone = cluster.Cluster(folder)
     idle: list[float] = []
     killed: list[int] = []
 
@@ -229,25 +262,28 @@ def _on_cluster(arguments: argparse.Namespace, chosen: Plan, spark: str, folder:
     signals = cluster.Signals(
         folder,
         {
-            "ready": lambda: made.add_worker(EXECUTORS[chosen.name]),
-            "join": lambda: made.add_worker(1),
+            "ready": lambda: standalone.add_worker(EXECUTORS[chosen.name]),
+            "join": lambda: standalone.add_worker(1),
             "idle": measure_idle,
             "kill": lambda: cluster.kill_sidecars(signals.over, killed),
         },
     )
     try:
-        launch.run(_command(arguments, chosen, spark, folder, raw, master=made.url))
+        launch.run(_command(arguments, chosen, spark, folder, raw, master=standalone.url))
     finally:
         signals.close()
-        made.close()
+        standalone.close()
     if chosen.name == "sidecar" and not killed:
-        raise PenstockError("PENSTOCK_BENCH_FAILED", "no sidecar was there to be killed")
+        raise PenstockError(
+            "PENSTOCK_BENCH_FAILED",
+            "The benchmark found no running sidecar to kill. Executors log why their sidecar did not start.",
+        )
     idle_series = [Series({"sidecars": "idle"}, [{"processorShare": share} for share in idle])] if idle else []
     return samples.read(raw.read_text().splitlines()) + idle_series
 
 
 def _plans(arguments: argparse.Namespace, chosen: Plan) -> list[Series]:
-    from penstock.benchmarks import planners  # noqa: PLC0415, other commands need not wait for the compiler
+    from penstock.benchmarks import planners  # noqa: PLC0415, the import compiles code, which takes long
 
     if chosen.name == "plan":
         return planners.plan(chosen.rounds, chosen.warm_up, arguments.keys)
@@ -322,7 +358,7 @@ def _command(
         if chosen.name == "ring":
             options.append(f"--program={root / 'benchmarks' / 'python' / 'ring.py'}")
         application = ["--class", launch.MAIN_CLASS, str(jar), chosen.name, *options]
-    # Before Penstock's own extension, which the plugin appends.
+    # This extension runs before Penstock's own, which the plugin appends.
     conf = {"spark.sql.extensions": PLUGINS[chosen.name]} if chosen.name in PLUGINS else {}
     if chosen.name in EXECUTORS:
         conf |= {"spark.executor.cores": "1", "spark.executor.memory": f"{cluster.EXECUTOR_MEMORY_MB}m"}
@@ -330,7 +366,7 @@ def _command(
     if chosen.name in WITH_SIDECAR:
         conf["spark.penstock.python"] = sys.executable
     if chosen.name == "recover":
-        # Plain Spark's providers write snapshots when this is due: all of them shall have one.
+        # Plain Spark's providers write snapshots during maintenance. A short interval ensures that all have one.
         conf["spark.sql.streaming.stateStore.maintenanceInterval"] = "5s"
     if chosen.name in ("recover", "rescale", "large") and not arguments.growing_heap:
         conf["spark.driver.extraJavaOptions"] = f"-Xms{chosen.memory}"
@@ -338,7 +374,7 @@ def _command(
 
 
 def _own_command(arguments: argparse.Namespace) -> str:
-    """Repeat the command line, without what only says where to write."""
+    """Return the command line without the options that only say where to write."""
     words = ["penstock", "bench", arguments.name]
     if arguments.op != targets.AGGREGATION:
         words += ["--op", arguments.op]

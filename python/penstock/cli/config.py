@@ -7,13 +7,13 @@ from penstock.api.settings import Setting, settings
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("key", nargs="?", default="", help="only settings whose key contains this text")
+    parser.add_argument("key", nargs="?", default="", help="list only settings whose key contains this text")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print settings; exit status 1 where none matches."""
+    """Print settings. The exit status is 1 if none matches."""
     found = [s for s in settings() if arguments.key in s.key]
-    print("\n\n".join(describe(s) for s in found) if found else f"no setting contains {arguments.key!r}")
+    print("\n\n".join(describe(s) for s in found) if found else f"no setting has a key that contains {arguments.key!r}")
     return 0 if found else 1
 
 

@@ -1,9 +1,10 @@
-"""Answer a question on real data by plain Spark and under Penstock, at the pace at which the data came, and compare.
+"""Run one streaming query on real data with plain Spark and with Penstock, and compare speed and answers.
 
-The data are replayed by event time, through files or through Kafka: as many rows a second as there were at that time of
-the day. Plain Spark runs as it comes, then as one who knows this machine would set it, then Penstock as it comes. In
-the end every row of every answer is compared; exit status 1 where one differs. What it is worth to place the data's
-keys is counted besides: `--trace` writes what is counted, for `penstock simulate`, and replays nothing.
+Recorded data are replayed by event time, through files or Kafka, so that the load changes as it did when they were
+recorded. The query runs three times: with plain Spark and its defaults, with plain Spark tuned for this machine, and
+with Penstock and its defaults. At the end every row of every answer is compared; the exit status is 1 if one differs.
+The demo also simulates several ways to place the keys of these data on tasks. `--trace` only writes the trace of that
+simulation, as input for `penstock simulate`.
 """
 
 from __future__ import annotations
@@ -46,47 +47,57 @@ ADDRESS = re.compile(r"(?:[^\s:,\[\]]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     cores = os.cpu_count() or 1
-    parser.add_argument("--data", choices=QUESTIONS, default="flights", help="default: %(default)s")
     parser.add_argument(
-        "--folder", type=Path, default=Path("data"), help="where the data are; default: %(default)s, of a checkout"
+        "--data", choices=QUESTIONS, default="flights", help="data set and its query (default: %(default)s)"
     )
     parser.add_argument(
-        "--seconds", type=float, default=20.0, metavar="S", help="that each replay takes; 5 to 3600, default 20"
+        "--folder",
+        type=Path,
+        default=Path("data"),
+        help="folder with the data sets (default: %(default)s, which a checkout of the project has)",
     )
-    parser.add_argument("--cores", type=int, default=cores, metavar="N", help=f"for Spark; default: all, here {cores}")
+    parser.add_argument(
+        "--seconds", type=float, default=20.0, metavar="S", help="duration of each replay: 5 to 3600 (default: 20)"
+    )
+    parser.add_argument(
+        "--cores", type=int, default=cores, metavar="N", help=f"number of cores for Spark (default: all, here {cores})"
+    )
     parser.add_argument(
         "--kafka",
         nargs="?",
         const=OWN_BROKER,
         metavar="HOST:PORT",
-        help="replay through this Kafka broker instead of files; without an address, through one that is started here",
+        help="replay through this Kafka broker instead of files; without an address, a broker is started",
     )
     parser.add_argument(
         "--kafka-jars",
         type=Path,
         default=Path(".work/kafka"),
         metavar="FOLDER",
-        help="what `make kafka-jars` wrote; default: %(default)s, of a checkout",
+        help="folder that `make kafka-jars` wrote (default: %(default)s in a checkout of the project)",
     )
-    parser.add_argument("--trace", type=Path, metavar="FILE", help="write the work of each key here, and end")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every batch of every run here")
-    parser.add_argument("--png", type=Path, metavar="FILE", help="write a picture of the runs over time here")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write one page with all of it here")
+    parser.add_argument(
+        "--trace", type=Path, metavar="FILE", help="only write a trace with the work of each key to this file"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all batches of all runs to this file as JSON")
+    parser.add_argument("--png", type=Path, metavar="FILE", help="write charts of the runs over time to this file")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with table and charts to this file")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run all variants, one after the other, and compare."""
+    """Run all variants, one after another, and compare them."""
     _check(arguments)
     check_writable(arguments, "json", "png", "html", "trace")
     if arguments.html or arguments.png:
-        # Not after all the work.
+        # Import now, so that a missing package is reported before any work is done.
         from penstock.charts import html, picture  # noqa: PLC0415
     question = QUESTIONS[arguments.data]
     file = arguments.folder / question.file
     if not file.is_file():
         raise PenstockError(
             "PENSTOCK_NO_DATA",
-            f"{file} does not exist. Run this in a checkout of the project, or name its folder data with --folder.",
+            f"{file} does not exist. Run the command in a checkout of the project, or set --folder to the folder "
+            "`data` of one.",
         )
     if arguments.trace:
         _write_trace(question, file, arguments.trace)
@@ -97,10 +108,8 @@ def run(arguments: argparse.Namespace) -> int:
         pieces = int(arguments.seconds * PIECES_PER_SECOND)
         streams = question.streams(pq.read_table(file))
         cut(streams, question.span, pieces, work / "pieces")
-        with (
-            nullcontext() if arguments.kafka is None else kafka(arguments.kafka, arguments.kafka_jars, work) as through
-        ):
-            compared, records = _all(console, arguments, work, through)
+        with nullcontext() if arguments.kafka is None else kafka(arguments.kafka, arguments.kafka_jars, work) as broker:
+            compared, records = _run_all(console, arguments, work, broker)
         verdict, equal = judge(work, compared)
     console.print(table(compared, records))
     console.print(verdict, style="green" if equal else "bold red")
@@ -108,19 +117,19 @@ def run(arguments: argparse.Namespace) -> int:
     console.print(sentence(question, placed))
     drawn = charts(compared, records) if arguments.png or arguments.html else []
     if arguments.json:
-        told = {
+        result = {
             "question": question.asks,
             "equal": equal,
             "verdict": verdict,
-            "placements": [asdict(of) for of in placed],
+            "placements": [asdict(placement) for placement in placed],
             "runs": document(compared, records),
         }
-        arguments.json.write_text(json.dumps(told, indent=1) + "\n")
+        arguments.json.write_text(json.dumps(result, indent=1) + "\n")
     if arguments.png:
         picture.draw(drawn, arguments.png)
     if arguments.html:
         rows = summary(compared, records)
-        notes = [_how(arguments, question), verdict, sentence(question, placed)]
+        notes = [_setup(arguments, question), verdict, sentence(question, placed)]
         arguments.html.write_text(html.page(question.asks, notes, HEADER, rows, drawn))
     return 0 if equal else 1
 
@@ -130,13 +139,13 @@ def _write_trace(question: Question, file: Path, trace: Path) -> None:
     print(f"penstock simulate {trace} --cost cost --interval {question.interval.total_seconds():g}")
 
 
-def _all(
-    console: Console, arguments: argparse.Namespace, work: Path, through: Kafka | None
+def _run_all(
+    console: Console, arguments: argparse.Namespace, work: Path, broker: Kafka | None
 ) -> tuple[tuple[Variant, ...], dict[str, Record]]:
     question, compared = QUESTIONS[arguments.data], variants(arguments.cores)
     records: dict[str, Record] = {}
     console.print(question.asks, style="bold")
-    console.print(_how(arguments, question))
+    console.print(_setup(arguments, question))
     with Live(console=console, auto_refresh=False, transient=True) as live:
 
         def look(name: str, record: Record) -> None:
@@ -154,16 +163,16 @@ def _all(
                 partial(look, variant.name),
                 seconds=arguments.seconds,
                 cores=arguments.cores,
-                kafka=through,
+                kafka=broker,
             )
     return compared, records
 
 
-def _how(arguments: argparse.Namespace, question: Question) -> str:
+def _setup(arguments: argparse.Namespace, question: Question) -> str:
     days = question.span / timedelta(days=1)
-    through = "files" if arguments.kafka is None else "Kafka"
+    source = "files" if arguments.kafka is None else "Kafka"
     return (
-        f"{question.file}: {days:.3g} days of event time in {arguments.seconds:g} s through {through}, "
+        f"{question.file}: {days:.3g} days of event time in {arguments.seconds:g} s through {source}, "
         f"on {arguments.cores} cores."
     )
 

@@ -1,6 +1,6 @@
-"""Show what Penstock needs, what there is, what is switched off, why, and what that costs.
+"""Check whether this machine has what Penstock needs, and show what is switched off, why, and what that costs.
 
-Ends with status 1 where something is wrong. What is switched off is no fault.
+The exit status is 1 if something is wrong. A feature that is switched off is not an error.
 """
 
 import argparse
@@ -15,13 +15,15 @@ from penstock.diagnosis.security import encryption_lacks, judge_security
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "--security", action="store_true", help="judge what of SECURITY.md holds, by spark-defaults.conf"
+        "--security",
+        action="store_true",
+        help="check which protections of SECURITY.md the settings in spark-defaults.conf enable",
     )
     parser.add_argument("--json", action="store_true", help="print a JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Look, judge and print."""
+    """Inspect this machine, judge it and print the judgements."""
     machine = look()
     judgements = judge_security(machine) if arguments.security else [*judge(machine), *encryption_lacks(machine)]
     if arguments.json:

@@ -1,7 +1,7 @@
-"""Show what Penstock keeps in a checkpoint, and check it.
+"""Show Penstock's state in a checkpoint, and verify it.
 
-Only reads; a query that runs on the checkpoint is not disturbed. Exit status 1 where `--verify` finds that something is
-wrong, 2 where the checkpoint cannot be read at all.
+The command only reads, so a query may be running on the checkpoint. The exit status is 1 if `--verify` finds a problem
+in files that are needed, and 2 if the checkpoint cannot be read.
 """
 
 import argparse
@@ -19,22 +19,22 @@ from penstock.state.verification import Verification, verify
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("checkpoint", help="the query's checkpointLocation: a path, or a URI that pyarrow can open")
+    parser.add_argument("checkpoint", help="checkpointLocation of the query: a path, or a URI that pyarrow can open")
     parser.add_argument(
         "--verify",
         action="store_true",
-        help="read every file, check every checksum, and that batches follow each other",
+        help="read every file, and check all checksums and that each batch continues the one before it",
     )
     parser.add_argument("--shards", action="store_true", help="list every shard")
-    parser.add_argument("--json", action="store_true", help="print JSON, every shard and file included")
+    parser.add_argument("--json", action="store_true", help="print JSON, with every shard and file")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what is found."""
+    """Print the state of the checkpoint and the result of its verification."""
     checkpoint = Checkpoint(arguments.checkpoint)
     verification = verify(checkpoint) if arguments.verify else None
     problems = [] if verification is None else verification.problems
-    # What is damaged cannot be counted.
+    # The content of damaged files cannot be counted.
     inspection = None if any(problem.is_damage for problem in problems) else inspect(checkpoint)
     if arguments.json:
         print(json.dumps(_as_json(inspection, verification), indent=2))
@@ -146,7 +146,7 @@ def _time(ms: int) -> str:
     try:
         return f"{datetime.fromtimestamp(ms / 1000, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
     except (ValueError, OverflowError, OSError):
-        return f"{ms} ms after 1970, which is no time"
+        return f"{ms} ms after 1970, which is not a valid time"
 
 
 def _region(region: int, tasks: int, pin_slots: PinSlots) -> str:
@@ -202,17 +202,17 @@ def _files(inspection: Inspection) -> list[str]:
     lines = [f"files       {folders}"]
     if orphans:
         total = sum(file.bytes for file in orphans)
-        lines.append(f"not needed  {len(orphans):,} files, {total:,} bytes: the query deletes them in time")
+        lines.append(f"not needed  {len(orphans):,} files, {total:,} bytes: the query deletes them later")
         lines += [f"            {file.path}" for file in orphans]
     return lines
 
 
 def _verified(verification: Verification) -> list[str]:
     read = f"verified    {verification.files:,} files, {verification.sections:,} sections: "
-    harm = sum(problem.needed for problem in verification.problems)
-    rest = len(verification.problems) - harm
-    said = "all of what is needed is intact" if harm == 0 else f"{harm:,} problems"
-    lines = [read + said + (f"; {rest:,} problems in files that nothing needs" if rest else "")]
+    in_needed = sum(problem.needed for problem in verification.problems)
+    in_others = len(verification.problems) - in_needed
+    result = "all files that are needed are intact" if in_needed == 0 else f"{in_needed:,} problems"
+    lines = [read + result + (f"; {in_others:,} problems in files that are not needed" if in_others else "")]
     for p in sorted(verification.problems, key=lambda p: not p.needed):
         place = "" if p.at_byte is None else f", at byte {p.at_byte}"
         lines.append(f"            [{p.error_class}] {p.file}{place}: {p.what}" + ("" if p.needed else " (not needed)"))
@@ -224,5 +224,5 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def _or_none(number: int | None, before: str = "") -> str:
-    return "none" if number is None else f"{before}{number}"
+def _or_none(number: int | None, prefix: str = "") -> str:
+    return "none" if number is None else f"{prefix}{number}"

@@ -8,7 +8,7 @@ from penstock.api.jars import jar_for
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "--spark", metavar="VERSION", help="such as 4.2.0; by default the version of the installed PySpark"
+        "--spark", metavar="VERSION", help="version of Spark, such as 4.2.0 (default: that of the installed PySpark)"
     )
 
 

@@ -1,7 +1,7 @@
-"""Run the papers' experiments again, as far as counting and simulation can, and write pages of them.
+"""Reproduce the papers' experiments that need only counting and simulation, and write a page with the results.
 
-Each claim of a paper stands beside our figure, with pictures, and with the errata: places where the paper is wrong or
-silent. Nothing of it needs Spark. One core is busy for about five minutes with fang, one with elasticutor.
+The page compares each claim of the paper with our figure, shows charts, and lists errata: places where the paper is
+wrong or incomplete. Spark is not needed. With one core, fang takes about five minutes and elasticutor about one.
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ PAPERS = {"fang": fang.PAPER, "elasticutor": elasticutor.PAPER}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("paper", choices=PAPERS, help="whose experiments")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIRECTORY", help="where pages and pictures go")
-    parser.add_argument("--seed", type=int, default=1, help="of all generators (default: %(default)s)")
-    parser.add_argument("--brief", action="store_true", help="small sizes, to see that it works: claims need not hold")
+    parser.add_argument("paper", choices=PAPERS, help="paper whose experiments are run")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIRECTORY", help="folder for the page and pictures")
+    parser.add_argument("--seed", type=int, default=1, help="seed of all random generators (default: %(default)s)")
+    parser.add_argument(
+        "--brief", action="store_true", help="run with small sizes as a quick test; claims may not hold then"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the page of a paper and its pictures."""
+    """Run the experiments of a paper, and write its page and pictures."""
     if arguments.seed < 0:
         raise invalid("seed", arguments.seed, "0 or more")
     sizes = BRIEF if arguments.brief else Effort()
@@ -41,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise PenstockError(
-            "PENSTOCK_CANNOT_WRITE", f"--out is {out}, which cannot be made: {error}. Name a directory."
+            "PENSTOCK_CANNOT_WRITE", f"--out is {out}, which cannot be created: {error}. Name a writable directory."
         ) from error
     written = out / f"{arguments.paper}.md"
     check_file("out", written)

@@ -1,6 +1,7 @@
-"""Watch the queries of an application that runs: throughput, balance, shards, heavy keys, decisions.
+"""Watch the queries of a running application: throughput, imbalance, shards, heavy keys, decisions.
 
-Asks Spark's UI server on the driver. Ends with Ctrl-C; where the driver no longer answers, it says so and asks again.
+The command reads from Spark's UI server on the driver, until Ctrl-C is pressed. While the driver does not answer, it
+says so and tries again.
 """
 
 import argparse
@@ -17,25 +18,35 @@ MIN_INTERVAL_S, MAX_INTERVAL_S = 0.1, 3600.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("url", nargs="?", default=DEFAULT_URL, metavar="URL", help=f"Spark's UI; default {DEFAULT_URL}")
-    parser.add_argument("--query", metavar="NAME", help="name, id or run id of the only query to watch")
     parser.add_argument(
-        "--batches", type=int, default=40, metavar="N", help="in the small pictures; 1 to 100, default 40"
+        "url", nargs="?", default=DEFAULT_URL, metavar="URL", help=f"URL of Spark's UI; default {DEFAULT_URL}"
     )
-    parser.add_argument("--interval", type=float, default=1.0, metavar="SECONDS", help="between looks; default 1")
-    parser.add_argument("--once", action="store_true", help="look once, as where the output is no terminal")
-    parser.add_argument("--json", action="store_true", help="print what the driver tells, once")
+    parser.add_argument("--query", metavar="NAME", help="watch only the query with this name, id or run id")
+    parser.add_argument(
+        "--batches",
+        type=int,
+        default=40,
+        metavar="N",
+        help="number of newest batches in the small charts: 1 to 100; default 40",
+    )
+    parser.add_argument(
+        "--interval", type=float, default=1.0, metavar="SECONDS", help="time between two updates; default 1"
+    )
+    parser.add_argument(
+        "--once", action="store_true", help="print the status once and exit; implied if the output is not a terminal"
+    )
+    parser.add_argument("--json", action="store_true", help="print the driver's status once, as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Look, and look again."""
+    """Show the status once, or until Ctrl-C is pressed."""
     _check(arguments)
     text = fetch(arguments.url, arguments.batches, arguments.query)
     status = read(text)
     if arguments.json:
         print(text)
         return 0
-    # Not for `--json`: it takes a while to import.
+    # Imported here because `--json` does not need it and the import takes long.
     from rich.console import Console, Group, RenderableType  # noqa: PLC0415
     from rich.live import Live  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415

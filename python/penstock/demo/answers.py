@@ -1,4 +1,4 @@
-"""Whether runs answered the same."""
+"""Compare the answers of the demonstration's runs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,12 +10,12 @@ from penstock.demo.variant import Variant
 
 
 def judge(work: Path, compared: Sequence[Variant]) -> tuple[str, bool]:
-    """Compare every row of every variant with the first one's, wherever their batches ended.
+    """Compare the answers of all variants with those of the first, independent of where their batches ended.
 
     Returns
     -------
     tuple
-        What was found, in words; whether all are equal.
+        A sentence with the result, and whether all answers are equal.
     """
     first = answers(work / compared[0].name)
     differing = []
@@ -30,16 +30,16 @@ def judge(work: Path, compared: Sequence[Variant]) -> tuple[str, bool]:
 
 
 def answers(folder: Path) -> pa.Table:
-    """Read all that a run answered, rows sorted.
+    """Read all answers of a run, sorted.
 
     Raises
     ------
     FileNotFoundError
-        Where it answered nothing at all.
+        If the run has no answers.
     """
     files = sorted((folder / "answers").glob("batch=*/*.parquet"))
     if not files:
         raise FileNotFoundError(f"{folder} has no answers")
-    # Not as one data set: that would make a column of the batch's number.
+    # Reading them as one data set would add a column with the number of the batch.
     table = pa.concat_tables([pq.ParquetFile(file).read() for file in files])
     return table.sort_by([(name, "ascending") for name in table.column_names]).combine_chunks()

@@ -1,4 +1,4 @@
-"""A Kafka broker of the demonstration's own."""
+"""A Kafka broker that the demonstration starts itself."""
 
 from __future__ import annotations
 
@@ -16,40 +16,42 @@ from penstock.diagnosis.machine import java_program
 LIMIT_S = 60.0
 STOP_S = 10.0
 LOOK_EVERY_S = 0.05
-TOLD_OF_A_FAILURE = 4000
-"""Characters, the last that it wrote."""
+MAX_LOG_CHARACTERS = 4000
+"""Number of characters from the end of the log that an error message contains."""
 CLUSTER_ID = "cGVuc3RvY2stZGVtb3MhIQ"
-"""16 bytes in URL-safe Base64."""
+"""Cluster id: 16 bytes in URL-safe Base64, as Kafka requires."""
 
 
 @contextmanager
 def broker(class_path: list[Path], folder: Path) -> Iterator[str]:
-    """Run a cluster of one broker, which is its own controller, on the loopback interface.
+    """Run a cluster with a single broker, which is also the controller, on the loopback interface.
 
     Parameters
     ----------
     class_path
-        Kafka's jars.
+        Jars of Kafka.
     folder
-        Of its data and its log.
+        Folder to create for the broker's data and log.
 
     Yields
     ------
     str
-        Its address, ``HOST:PORT``.
+        Address of the broker, ``HOST:PORT``.
 
     Raises
     ------
     PenstockError
-        ``PENSTOCK_KAFKA`` where it does not start.
+        ``PENSTOCK_KAFKA`` if the broker does not start.
     """
     folder.mkdir()
-    for_clients, for_controllers = _free_ports(2)
+    client_port, controller_port = _free_ports(2)
     properties = folder / "server.properties"
-    properties.write_text(_properties(folder / "data", for_clients, for_controllers))
+    properties.write_text(_properties(folder / "data", client_port, controller_port))
     program = java_program()
     if program is None:
-        raise PenstockError("PENSTOCK_KAFKA", "There is no Java for the broker. Install Java 17, or set JAVA_HOME.")
+        raise PenstockError(
+            "PENSTOCK_KAFKA", "The Kafka broker needs Java, which was not found. Install Java 17, or set JAVA_HOME."
+        )
     java = [program, "-Xmx512m", "-XX:+UseSerialGC", "-cp", os.pathsep.join(str(jar) for jar in class_path)]
     log = folder / "log"
     with log.open("wb") as output:
@@ -59,13 +61,13 @@ def broker(class_path: list[Path], folder: Path) -> Iterator[str]:
                 [*java, *arguments], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
             )
 
-        format_it = ("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties))
-        if launch(*format_it).wait() != 0:
+        format_command = ("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties))
+        if launch(*format_command).wait() != 0:
             raise _failed("could not format its folder", log)
         process = launch("kafka.Kafka", str(properties))
         try:
             _wait_until_ready(process, log)
-            yield f"127.0.0.1:{for_clients}"
+            yield f"127.0.0.1:{client_port}"
         finally:
             process.terminate()
             try:
@@ -79,22 +81,22 @@ def _wait_until_ready(process: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + LIMIT_S
     while "Kafka Server started" not in log.read_text(errors="replace"):
         if process.poll() is not None:
-            raise _failed("ended at once", log)
+            raise _failed("ended before it was ready", log)
         if time.monotonic() > deadline:
             raise _failed(f"was not ready within {LIMIT_S:g} s", log)
         time.sleep(LOOK_EVERY_S)
 
 
-def _failed(what: str, log: Path) -> PenstockError:
-    text = log.read_text(errors="replace")[-TOLD_OF_A_FAILURE:]
-    return PenstockError("PENSTOCK_KAFKA", f"The Kafka broker {what}; its log:\n{text}")
+def _failed(reason: str, log: Path) -> PenstockError:
+    text = log.read_text(errors="replace")[-MAX_LOG_CHARACTERS:]
+    return PenstockError("PENSTOCK_KAFKA", f"The Kafka broker {reason}; its log:\n{text}")
 
 
-def _properties(data: Path, for_clients: int, for_controllers: int) -> str:
+def _properties(data: Path, client_port: int, controller_port: int) -> str:
     return f"""process.roles=broker,controller
 node.id=1
-controller.quorum.voters=1@127.0.0.1:{for_controllers}
-listeners=PLAINTEXT://127.0.0.1:{for_clients},CONTROLLER://127.0.0.1:{for_controllers}
+controller.quorum.voters=1@127.0.0.1:{controller_port}
+listeners=PLAINTEXT://127.0.0.1:{client_port},CONTROLLER://127.0.0.1:{controller_port}
 controller.listener.names=CONTROLLER
 log.dirs={data}
 offsets.topic.replication.factor=1

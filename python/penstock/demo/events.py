@@ -1,4 +1,4 @@
-"""What a run tells while it runs, a line of JSON each."""
+"""Events that a run of the demonstration reports, each as a line of JSON."""
 
 import json
 from collections.abc import Mapping
@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True)
 class Session:
-    """The session is there.
+    """The Spark session has started.
 
     Parameters
     ----------
     ui_url
-        Of Spark's UI.
+        URL of Spark's UI.
     pieces
-        How many there are to replay.
+        Number of pieces to replay.
     """
 
     kind: ClassVar[str] = "session"
@@ -25,14 +25,14 @@ class Session:
 
 @dataclass(frozen=True)
 class Started:
-    """The warm-up is over.
+    """The warm-up has ended.
 
     Parameters
     ----------
     at_s
-        When, in seconds since the epoch.
+        Time at which it ended, in seconds since the epoch.
     piece
-        The first that is replayed by the clock.
+        Number of the first piece that is replayed by the clock.
     """
 
     kind: ClassVar[str] = "started"
@@ -47,11 +47,11 @@ class Delivered:
     Parameters
     ----------
     piece
-        Its number.
+        Number of the piece.
     at_s
-        When, in seconds since the epoch.
+        Time at which it was delivered, in seconds since the epoch.
     rows
-        Of each stream.
+        Number of its rows, by stream.
     """
 
     kind: ClassVar[str] = "delivered"
@@ -62,18 +62,18 @@ class Delivered:
 
 @dataclass(frozen=True)
 class Batch:
-    """A micro-batch has ended.
+    """A batch has ended.
 
     Parameters
     ----------
     batch
-        Its number, from 0.
+        Number of the batch, from 0.
     end_s
-        When, in seconds since the epoch.
+        Time at which it ended, in seconds since the epoch.
     ms
-        How long it took.
+        Duration of the batch in milliseconds.
     rows
-        Of each stream.
+        Number of its rows, by stream.
     """
 
     kind: ClassVar[str] = "batch"
@@ -85,14 +85,14 @@ class Batch:
 
 @dataclass(frozen=True)
 class TaskLoads:
-    """What the tasks of the stage that read most shuffled rows had to read, told at the end.
+    """Load of the tasks of each batch, in the stage that read most shuffled rows. Reported at the end of the run.
 
     Parameters
     ----------
     tasks
-        Their number, by batch.
+        Number of tasks, by batch.
     imbalance
-        Rows of the busiest over the mean, by batch.
+        Rows of the busiest task over the mean, by batch.
     """
 
     kind: ClassVar[str] = "task_loads"
@@ -105,12 +105,12 @@ _KINDS: dict[str, type[Event]] = {kind.kind: kind for kind in (Session, Started,
 
 
 def write(event: Event) -> str:
-    """Write a line without its end."""
+    """Return an event as a line of JSON, without a line break."""
     return json.dumps({"event": event.kind, **asdict(event)})
 
 
 def read(line: str) -> Event:
-    """Read a line."""
-    told: dict[str, Any] = json.loads(line)
-    kind = _KINDS[told.pop("event")]
-    return kind(**{field.name: told[field.name] for field in fields(kind)})
+    """Parse an event from a line of JSON."""
+    document: dict[str, Any] = json.loads(line)
+    kind = _KINDS[document.pop("event")]
+    return kind(**{field.name: document[field.name] for field in fields(kind)})

@@ -1,4 +1,4 @@
-"""Kafka, where the demonstration's rows go through it."""
+"""The Kafka broker through which the demonstration can replay its data."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from penstock.demo.broker import broker
 
 @dataclass(frozen=True)
 class Kafka:
-    """A broker, and how Spark reads from it.
+    """A Kafka broker and the connector with which Spark reads from it.
 
     Parameters
     ----------
     address
-        ``HOST:PORT``.
+        Address of the broker, ``HOST:PORT``.
     connector
-        Jars of Spark's connector.
+        Jars of Spark's Kafka connector.
     """
 
     address: str
@@ -29,21 +29,21 @@ class Kafka:
 
 @contextmanager
 def kafka(address: str | None, jars: Path, work: Path) -> Iterator[Kafka]:
-    """Find a broker, or start one.
+    """Use a running broker, or start one for the duration of the context.
 
     Parameters
     ----------
     address
-        Of one that runs; None starts one, until the end of the context.
+        Address of a running broker. If it is None or empty, a broker is started.
     jars
-        Folder with the jars of a ``broker`` and of Spark's ``connector``.
+        Folder with two subfolders of jars: ``broker`` and ``connector``.
     work
-        Folder in which the broker has its own.
+        Folder in which a broker that is started creates its own folder.
 
     Raises
     ------
     PenstockError
-        ``PENSTOCK_KAFKA`` where jars or the Python client are missing, or the broker does not start or not answer.
+        ``PENSTOCK_KAFKA`` if jars or the Python client are missing, or the broker does not start or does not answer.
     """
     try:
         from penstock.workloads.feeds.kafka import require_broker  # noqa: PLC0415, only Kafka needs its client
@@ -53,9 +53,9 @@ def kafka(address: str | None, jars: Path, work: Path) -> Iterator[Kafka]:
         ) from e
     connector = _jars(jars / "connector")
     started = nullcontext(address) if address else broker(_jars(jars / "broker"), work / "broker")
-    with started as answers_at:
-        require_broker(answers_at)
-        yield Kafka(answers_at, connector)
+    with started as broker_address:
+        require_broker(broker_address)
+        yield Kafka(broker_address, connector)
 
 
 def _jars(folder: Path) -> list[Path]:
@@ -63,7 +63,7 @@ def _jars(folder: Path) -> list[Path]:
     if not found:
         raise PenstockError(
             "PENSTOCK_KAFKA",
-            f"{folder} has no jars. Run `make kafka-jars` in a checkout of the project, or name the folder that it "
-            "wrote with --kafka-jars.",
+            f"{folder} has no jars. Run `make kafka-jars` in a checkout of the project, or set --kafka-jars to the "
+            "folder that it wrote.",
         )
     return found

@@ -1,4 +1,4 @@
-"""What it is worth on a question's data to place keys, by counting: where nothing runs, nothing else disturbs."""
+"""Simulate ways to place the keys of a question's data. A simulation is free of the noise of a real run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from penstock.workloads.trace import Columns, of_table
 TASKS = 8
 _WORDS = {
     "static": "by hash, as Spark does",
-    "hindsight": "once, knowing all that will come",
-    "mixed": "again after every batch, by what it has shown",
+    "hindsight": "once, knowing all future rows",
+    "mixed": "again after every batch, by the rows of that batch",
     "hybrid": "at the barrier of every batch, by its own rows",
 }
 
@@ -28,11 +28,11 @@ class Placement:
     Parameters
     ----------
     policy
-        Its name, as `penstock simulate` knows it.
+        Name of the policy in `penstock simulate`.
     words
-        How, and when, keys are placed.
+        Description of how and when keys are placed.
     of_perfect
-        Throughput over that of perfect balance.
+        Throughput over that at perfect balance.
     """
 
     policy: str
@@ -43,7 +43,7 @@ class Placement:
 def placements(question: Question, streams: Mapping[str, pa.Table]) -> list[Placement]:
     """Compare ways to place the keys of a question's data on 8 tasks, in batches of the question's interval.
 
-    With what `penstock simulate` has where nothing is said.
+    The settings are the defaults of `penstock simulate`.
     """
     trace = of_table(question.trace(streams), Columns(TIME, "key", "cost"), Path(question.file))
     setting = Setting(trace.hashes, TASKS, total=trace.cost_by_key)
@@ -55,10 +55,10 @@ def placements(question: Question, streams: Mapping[str, pa.Table]) -> list[Plac
 
 
 def sentence(question: Question, found: list[Placement]) -> str:
-    """Tell what was found."""
-    each = ", ".join(f"{of.words} {of.of_perfect:.0%}" for of in found)
+    """Return the result as a sentence."""
+    each = ", ".join(f"{placement.words} {placement.of_perfect:.0%}" for placement in found)
     hours = question.interval.total_seconds() / 3600
     return (
-        f"By counting, on {TASKS} tasks in batches of {hours:.2g} h of these data's time: throughput over that of "
-        f"perfect balance, with keys placed {each}."
+        f"Simulated on {TASKS} tasks, in batches of {hours:.2g} h of event time: throughput over that at perfect "
+        f"balance, with keys placed {each}."
     )

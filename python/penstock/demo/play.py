@@ -1,6 +1,7 @@
-"""Run the query once, in a process of its own: a session cannot change its plugins.
+"""Run the query of the demonstration once.
 
-``python -m penstock.demo.play`` writes what happens to a file descriptor, as lines of `penstock.demo.events`.
+Each run has a process of its own, because the plugins of a running Spark cannot be changed. ``python -m
+penstock.demo.play`` writes its events to a file descriptor, as lines of `penstock.demo.events`.
 """
 
 import argparse
@@ -24,22 +25,22 @@ from penstock.workloads.replay import Replay, pieces_of
 from penstock.workloads.shuffle_loads import shuffle_loads
 
 WARM_UP = 0.1
-"""Part of the pieces that is played before the clock starts: a new JVM is slow whatever it runs."""
+"""Share of the pieces that is replayed before the clock starts, because a new JVM is slow."""
 LOOK_EVERY_S = 0.1
-KEPT = 10_000
+KEPT_PROGRESS_UPDATES = 10_000
 
 
 def session(penstock: bool, cores: int, conf: Sequence[str]) -> SparkSession:
-    """Make a local session.
+    """Create a local session.
 
     Parameters
     ----------
     penstock
-        Whether with Penstock.
+        Whether Penstock is enabled.
     cores
-        How many cores.
+        Number of cores.
     conf
-        More settings, ``KEY=VALUE``.
+        Additional settings of Spark, each as ``KEY=VALUE``.
     """
     builder = (
         SparkSession.builder.master(f"local[{cores}]")
@@ -50,7 +51,7 @@ def session(penstock: bool, cores: int, conf: Sequence[str]) -> SparkSession:
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.streaming.numRecentProgressUpdates", KEPT)
+        .config("spark.sql.streaming.numRecentProgressUpdates", KEPT_PROGRESS_UPDATES)
         .config("spark.log.level", "ERROR")
     )
     for setting in conf:
@@ -69,24 +70,24 @@ def play(
     seconds: float,
     tell: Callable[[Event], None],
 ) -> None:
-    """Replay the streams to the query, and tell what happens.
+    """Replay the streams to the query of a question, and report events.
 
     Parameters
     ----------
     spark
-        A session.
+        Session that runs the query.
     question
-        Name of a question.
+        Name of the question.
     cut_into
-        Its streams, in pieces.
+        Files of the pieces of each stream, by its name.
     feed
-        Carries them to the query.
+        Feed that delivers the pieces to the query.
     work
-        Folder for checkpoint and ``answers/batch=N``.
+        Folder for the checkpoint and for the answers, ``answers/batch=N``.
     seconds
-        How long the replay takes.
+        Duration of the replay in seconds.
     tell
-        Takes what happens.
+        Function that is called with each event.
     """
     replay = Replay(cut_into, feed, lambda d: tell(Delivered(d.piece, d.at_s, d.rows)))
     tell(Session(spark.sparkContext.uiWebUrl or "", replay.pieces))
@@ -94,20 +95,20 @@ def play(
     replay.deliver(0)
     schemas = {stream: spark.read.parquet(str(files[0])).schema for stream, files in cut_into.items()}
     running = start({s: feed.read(spark, s, schema) for s, schema in schemas.items()}, question, work)
-    told = _Progress(running, feed, tell)
-    _wait(running, told)
+    progress = _Progress(running, feed, tell)
+    _wait(running, progress)
     for piece in range(1, warm_up):
         replay.deliver(piece)
-    _wait(running, told)
+    _wait(running, progress)
     tell(Started(time.time(), warm_up))
     delivering = replay.start(warm_up, seconds)
     while not delivering.done() and running.isActive:
         time.sleep(LOOK_EVERY_S)
-        told.look()
+        progress.report_new()
     delivering.result()
-    _wait(running, told)
+    _wait(running, progress)
     running.stop()
-    told.look()
+    progress.report_new()
     loads = shuffle_loads(spark, str(running.runId))
     tell(
         TaskLoads(
@@ -118,7 +119,7 @@ def play(
 
 
 def start(streams: Mapping[str, DataFrame], question: str, work: Path) -> StreamingQuery:
-    """Start the query of a question to streams."""
+    """Start the query of a question on its streams."""
 
     def keep(answers: DataFrame, batch: int) -> None:
         answers.write.mode("overwrite").parquet(str(work / "answers" / f"batch={batch}"))
@@ -134,29 +135,29 @@ def start(streams: Mapping[str, DataFrame], question: str, work: Path) -> Stream
 
 
 class _Progress:
-    """Tells of batches, each once."""
+    """Reports each batch of a running query once."""
 
     def __init__(self, running: StreamingQuery, feed: Feed, tell: Callable[[Event], None]) -> None:
         self._running, self._feed, self._tell = running, feed, tell
         self._last = -1
 
-    def look(self) -> None:
+    def report_new(self) -> None:
         for progress in self._running.recentProgress:
-            # Where nothing is new Spark repeats the newest batch's number.
+            # Without new data, Spark reports progress with the number of the newest batch again.
             if progress.batchId > self._last and "addBatch" in progress.durationMs:
                 self._last = progress.batchId
                 self._tell(_batch(progress, self._feed))
 
 
 def _batch(progress: Any, feed: Feed) -> Batch:
-    begun = dt.datetime.fromisoformat(progress.timestamp.replace("Z", "+00:00")).timestamp()
+    start_s = dt.datetime.fromisoformat(progress.timestamp.replace("Z", "+00:00")).timestamp()
     rows = {feed.stream_of(s.description): s.numInputRows for s in progress.sources}
-    return Batch(progress.batchId, begun + progress.batchDuration / 1000, progress.batchDuration, rows)
+    return Batch(progress.batchId, start_s + progress.batchDuration / 1000, progress.batchDuration, rows)
 
 
-def _wait(running: StreamingQuery, told: _Progress) -> None:
+def _wait(running: StreamingQuery, progress: _Progress) -> None:
     running.processAllAvailable()
-    told.look()
+    progress.report_new()
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -193,7 +194,7 @@ def main(arguments: Sequence[str]) -> int:
 def _feed(kafka: str | None, cut_into: Mapping[str, Sequence[Path]], work: Path) -> AbstractContextManager[Feed]:
     if kafka is None:
         return nullcontext(FileFeed(work / "source", cut_into))
-    # Only who asks for Kafka needs its client.
+    # Imported here because only --kafka needs the Kafka client.
     from penstock.workloads.feeds.kafka import KafkaFeed  # noqa: PLC0415
 
     return KafkaFeed(kafka, cut_into)

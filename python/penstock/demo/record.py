@@ -1,4 +1,4 @@
-"""What a run measured, out of what it told."""
+"""Measurements of a run, computed from its events."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from penstock.demo.events import Batch, Delivered, Event, Session, Started, Task
 
 @dataclass
 class Record:
-    """A run as far as it has come; of what was before the clock started, only the session is in it."""
+    """The events of a run so far. Batches before the start of the clock are kept apart in ``warm_up``."""
 
     session: Session | None = None
     started: Started | None = None
@@ -22,7 +22,7 @@ class Record:
     loads: TaskLoads | None = None
 
     def add(self, event: Event) -> None:
-        """Note an event."""
+        """Add an event."""
         match event:
             case Session():
                 self.session = event
@@ -37,12 +37,12 @@ class Record:
 
     @property
     def working(self) -> list[Batch]:
-        """The batches that had input."""
+        """Batches that had input."""
         return [batch for batch in self.batches if any(batch.rows.values())]
 
     @property
     def rows_per_second(self) -> float:
-        """Rows from the start of the clock to the end of the last batch that had input, over that time."""
+        """Rows per second from the start of the clock to the end of the last batch that had input."""
         working = self.working
         if not working or self.started is None:
             return 0.0
@@ -50,25 +50,25 @@ class Record:
 
     @property
     def batch_ms(self) -> NDArray[np.float64]:
-        """Milliseconds of each batch that had input."""
+        """Duration of each batch that had input, in milliseconds."""
         return np.array([batch.ms for batch in self.working], dtype=np.float64)
 
     @property
     def imbalance(self) -> float:
-        """Rows of the busiest task over the mean, the median of batches; NaN where no stage read a shuffle."""
+        """Rows of the busiest task over the mean: the median of all batches. NaN if no stage read a shuffle."""
         known = self.loads.imbalance if self.loads else {}
         values = [known[str(batch.batch)] for batch in self.working if str(batch.batch) in known]
         return float(np.median(values)) if values else float("nan")
 
     @property
     def tasks(self) -> int:
-        """Of the stage that read most, the median of batches."""
+        """Number of tasks of the stage that read most shuffled rows: the median of all batches."""
         known = self.loads.tasks if self.loads else {}
         values = [known[str(batch.batch)] for batch in self.working if str(batch.batch) in known]
         return int(np.median(values)) if values else 0
 
     def latency_s(self, quantile: float) -> float:
-        """Give the time within which so many of the rows were answered; NaN where none was."""
+        """Return the quantile of the time until rows were answered, in seconds. NaN if no row was answered."""
         waits = list(waited(self.delivered, self.batches))
         if not waits:
             return float("nan")
@@ -80,16 +80,16 @@ class Record:
 
 @dataclass(frozen=True)
 class Waited:
-    """Rows of a piece and how long they waited for the end of the batch that took them.
+    """Rows of a piece, and how long they waited for the end of the batch that processed them.
 
     Parameters
     ----------
     at_s
-        When they were delivered, in seconds since the epoch.
+        Time at which the rows were delivered, in seconds since the epoch.
     seconds
-        From there to the batch's end.
+        Time from their delivery to the end of their batch, in seconds.
     rows
-        How many.
+        Number of rows.
     """
 
     at_s: float
@@ -98,19 +98,19 @@ class Waited:
 
 
 def waited(delivered: list[Delivered], batches: list[Batch]) -> Iterator[Waited]:
-    """Find for the rows of each delivery when they were answered; a source takes its files whole and in order."""
+    """Compute how long the rows of each piece waited. Sources read pieces in order, and never a part of a file."""
     taken: dict[str, int] = defaultdict(int)
     ends: dict[str, list[tuple[int, float]]] = defaultdict(list)
     for batch in batches:
         for stream, rows in batch.rows.items():
             taken[stream] += rows
             ends[stream].append((taken[stream], batch.end_s))
-    came: dict[str, int] = defaultdict(int)
-    at: dict[str, int] = defaultdict(int)
+    received: dict[str, int] = defaultdict(int)
+    position: dict[str, int] = defaultdict(int)
     for piece in delivered:
         for stream, rows in piece.rows.items():
-            came[stream] += rows
-            while at[stream] < len(ends[stream]) and ends[stream][at[stream]][0] < came[stream]:
-                at[stream] += 1
-            if rows and at[stream] < len(ends[stream]):
-                yield Waited(piece.at_s, max(0.0, ends[stream][at[stream]][1] - piece.at_s), rows)
+            received[stream] += rows
+            while position[stream] < len(ends[stream]) and ends[stream][position[stream]][0] < received[stream]:
+                position[stream] += 1
+            if rows and position[stream] < len(ends[stream]):
+                yield Waited(piece.at_s, max(0.0, ends[stream][position[stream]][1] - piece.at_s), rows)

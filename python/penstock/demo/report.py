@@ -1,4 +1,4 @@
-"""What the demonstration leaves: a table, charts, JSON, a page."""
+"""Results of the demonstration: a table, charts and JSON."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from penstock.demo.variant import Variant
 if TYPE_CHECKING:
     from penstock.charts.chart import Chart
 
-HEADER = ("run", "batches", "ms", "max", "rows/s", "p50 s", "p99 s", "tasks", "balance")
-"""Median and longest batch; within how many seconds so many of the rows were answered; tasks of the stage that read
-most shuffled rows, and rows of the busiest over the mean."""
+HEADER = ("run", "batches", "ms", "max", "rows/s", "p50 s", "p99 s", "tasks", "imbalance")
+"""Columns of the result table.
+
+``ms`` and ``max`` are the median and longest batch. ``p50 s`` and ``p99 s`` are the times within which 50 % and 99 % of
+the rows were answered. ``tasks`` is the number of tasks of the stage that read most shuffled rows, and ``imbalance``
+the rows of its busiest task over the mean.
+"""
 
 
 def summary(compared: Sequence[Variant], records: Mapping[str, Record]) -> list[list[str]]:
-    """Give a row of texts for each run, under `HEADER`."""
+    """Return the rows of the result table, one for each run, with the columns of `HEADER`."""
     rows = []
     for variant in compared:
         record = records[variant.name]
@@ -42,7 +46,7 @@ def summary(compared: Sequence[Variant], records: Mapping[str, Record]) -> list[
 
 
 def document(compared: Sequence[Variant], records: Mapping[str, Record]) -> dict[str, Any]:
-    """Give everything that was measured, by the variant's name; times in seconds from the start of each clock."""
+    """Return all measurements by the name of the variant. Times are seconds since the start of the run's clock."""
     return {
         variant.name: {"title": variant.title, "how": variant.how, **_record(records[variant.name])}
         for variant in compared
@@ -64,28 +68,28 @@ def _record(record: Record) -> dict[str, Any]:
 
 
 def charts(compared: Sequence[Variant], records: Mapping[str, Record]) -> list[Chart]:
-    """Draw the runs over time: the load, how long rows waited, how long batches took."""
-    from penstock.charts.chart import Chart, Line  # noqa: PLC0415, needs what demos without pictures need not have
+    """Return charts over time of the load, the waiting time of rows and the duration of batches."""
+    from penstock.charts.chart import Chart, Line  # noqa: PLC0415, not needed without pictures
 
     def since(record: Record, at_s: float) -> float:
         return at_s - (record.started.at_s if record.started else 0.0)
 
-    came = records[compared[-1].name]
+    last = records[compared[-1].name]
     load = Line(
-        "rows that came",
-        [since(came, piece.at_s) for piece in came.delivered],
-        [float(sum(piece.rows.values())) for piece in came.delivered],
+        "rows delivered",
+        [since(last, piece.at_s) for piece in last.delivered],
+        [float(sum(piece.rows.values())) for piece in last.delivered],
     )
     waits, batches = [], []
     for variant in compared:
         record = records[variant.name]
-        of_rows = sorted((since(record, w.at_s), w.seconds) for w in waited(record.delivered, record.batches))
-        waits.append(Line(variant.title, [at for at, _ in of_rows], [seconds for _, seconds in of_rows]))
+        points = sorted((since(record, w.at_s), w.seconds) for w in waited(record.delivered, record.batches))
+        waits.append(Line(variant.title, [at_s for at_s, _ in points], [seconds for _, seconds in points]))
         batches.append(
             Line(variant.title, [since(record, b.end_s) for b in record.working], [float(b.ms) for b in record.working])
         )
     return [
-        Chart("seconds", "rows in a piece", [load]),
+        Chart("seconds", "rows per piece", [load]),
         Chart("seconds", "seconds until rows were answered", waits, log_y=True),
-        Chart("seconds", "ms of a batch", batches, log_y=True),
+        Chart("seconds", "ms per batch", batches, log_y=True),
     ]

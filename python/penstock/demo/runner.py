@@ -1,4 +1,4 @@
-"""Runs variants, each in a process of its own, and listens to them."""
+"""Run the variants of the demonstration, each in a process of its own, and receive their events."""
 
 import os
 import queue
@@ -15,8 +15,8 @@ from penstock.demo.record import Record
 from penstock.demo.variant import Variant
 
 LOOK_EVERY_S = 0.5
-TOLD_OF_A_FAILURE = 4000
-"""Characters, the last that it wrote."""
+MAX_LOG_CHARACTERS = 4000
+"""Number of characters from the end of the log that an error message contains."""
 
 
 def run(
@@ -34,24 +34,24 @@ def run(
     Parameters
     ----------
     variant
-        What to run.
+        Variant to run.
     question
-        Its question's name.
+        Name of the question.
     work
-        Has the streams' pieces in ``pieces``; receives a folder of the variant's name.
+        Folder with the pieces of the streams in ``pieces``. The run creates a folder with the name of the variant.
     look
-        Is called twice a second.
+        Function that is called twice a second with the measurements so far.
     seconds
-        How long the replay takes.
+        Duration of the replay in seconds.
     cores
-        For Spark.
+        Number of cores for Spark.
     kafka
-        What carries the rows; otherwise files do.
+        Broker through which the rows are replayed. None replays them through files.
 
     Raises
     ------
     PenstockError
-        ``PENSTOCK_DEMO_FAILED`` where the process fails.
+        ``PENSTOCK_DEMO_FAILED`` if the process fails.
     """
     folder = work / variant.name
     folder.mkdir()
@@ -75,34 +75,34 @@ def run(
         finally:
             os.close(writes)
         try:
-            told: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
-            threading.Thread(target=_listen, args=(lines, told), name="events", daemon=True).start()
-            _follow(told, record, look)
+            received: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+            threading.Thread(target=_listen, args=(lines, received), name="events", daemon=True).start()
+            _follow(received, record, look)
             status = process.wait()
         except BaseException:
             process.terminate()
             process.wait()
             raise
     if status != 0 or record.loads is None:
-        text = log.read_text(errors="replace")[-TOLD_OF_A_FAILURE:]
+        text = log.read_text(errors="replace")[-MAX_LOG_CHARACTERS:]
         raise PenstockError("PENSTOCK_DEMO_FAILED", f"{variant.title} failed (exit status {status}):\n{text}")
     return record
 
 
-def _listen(lines: Iterable[str], told: "queue.SimpleQueue[Event | None]") -> None:
+def _listen(lines: Iterable[str], received: "queue.SimpleQueue[Event | None]") -> None:
     for line in lines:
-        told.put(read(line))
-    told.put(None)
+        received.put(read(line))
+    received.put(None)
 
 
-def _follow(told: "queue.SimpleQueue[Event | None]", record: Record, look: Callable[[Record], None]) -> None:
-    """Note events until there are no more."""
+def _follow(received: "queue.SimpleQueue[Event | None]", record: Record, look: Callable[[Record], None]) -> None:
+    """Add events to the record until the run has ended."""
     while True:
         try:
-            event = told.get(timeout=LOOK_EVERY_S)
+            event = received.get(timeout=LOOK_EVERY_S)
             while event is not None:
                 record.add(event)
-                event = told.get_nowait()
+                event = received.get_nowait()
             return
         except queue.Empty:
             look(record)

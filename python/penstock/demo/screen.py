@@ -1,4 +1,4 @@
-"""The demonstration in a terminal while it runs."""
+"""Show the running demonstration in a terminal."""
 
 from collections.abc import Mapping, Sequence
 
@@ -27,11 +27,11 @@ def screen(asks: str, compared: Sequence[Variant], records: dict[str, Record]) -
     Parameters
     ----------
     asks
-        The question.
+        Text of the question.
     compared
         All variants.
     records
-        Of those that have begun, by name; the last one runs.
+        Measurements of the variants that have started, by name. The last one is running.
     """
     running = next(reversed(records), None)
     parts: list[RenderableType] = [Text(asks, style="bold")]
@@ -52,35 +52,37 @@ def screen(asks: str, compared: Sequence[Variant], records: dict[str, Record]) -
 
 def _run(record: Record | None) -> RenderableType:
     if record is None:
-        return Text("waits", style="dim")
+        return Text("waiting", style="dim")
     if record.session is None:
-        return Text("Spark starts")
+        return Text("starting Spark")
     if record.started is None:
-        return Text(f"warms up: {len(record.warm_up)} batches")
+        return Text(f"warming up: {len(record.warm_up)} batches")
     total = record.session.pieces - record.started.piece
     ms = [batch.ms for batch in record.working[-BATCHES:]]
     rates = [sum(batch.rows.values()) / max(1, batch.ms) * 1000 for batch in record.working[-BATCHES:]]
     grid = Table.grid(padding=(0, 2))
     grid.add_row(
         ProgressBar(total=total, completed=len(record.delivered), width=BAR_CELLS),
-        f"{len(record.delivered)} of {total} pieces came, {_taken(record):.0%} of their rows are answered",
+        f"{len(record.delivered)} of {total} pieces delivered, {_answered(record):.0%} of their rows answered",
     )
     if ms:
         grid.add_row(Text(sparkline(rates), style="green"), f"{rates[-1]:,.0f} rows/s in the last batch")
-        grid.add_row(Text(sparkline(ms), style="yellow"), f"{ms[-1]:,} ms a batch")
+        grid.add_row(Text(sparkline(ms), style="yellow"), f"{ms[-1]:,} ms in the last batch")
         grid.add_row(
-            "", f"half of all rows within {record.latency_s(0.5):.1f} s, 99 % within {record.latency_s(0.99):.1f} s"
+            "",
+            f"half of all rows answered within {record.latency_s(0.5):.1f} s, "
+            f"99 % within {record.latency_s(0.99):.1f} s",
         )
     return grid
 
 
-def _taken(record: Record) -> float:
-    came = sum(sum(piece.rows.values()) for piece in record.delivered)
-    return sum(sum(batch.rows.values()) for batch in record.batches) / came if came else 1.0
+def _answered(record: Record) -> float:
+    delivered = sum(sum(piece.rows.values()) for piece in record.delivered)
+    return sum(sum(batch.rows.values()) for batch in record.batches) / delivered if delivered else 1.0
 
 
 def _status(record: Record) -> list[RenderableType]:
-    """Ask the driver for shards, hot keys and moves; nothing where it does not answer, as while it ends."""
+    """Draw the driver's status. Empty if the driver does not answer, for example because it is ending."""
     if record.session is None or record.loads is not None:
         return []
     try:
@@ -90,7 +92,7 @@ def _status(record: Record) -> list[RenderableType]:
 
 
 def table(compared: Sequence[Variant], records: Mapping[str, Record]) -> Table:
-    """Draw what was measured."""
+    """Draw the table of results."""
     drawn = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for number, name in enumerate(HEADER):
         drawn.add_column(name, justify="right" if number else "left", no_wrap=True)

@@ -1,24 +1,24 @@
-"""Ways to run the question's query."""
+"""Variants of running the query of a question."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One way.
+    """A configuration that the demonstration runs.
 
     Parameters
     ----------
     name
-        Of its folder.
+        Name of the variant, which is also that of its folder.
     title
-        For people, short.
+        Short title that is shown.
     how
-        What it is, in words.
+        Description of the configuration.
     penstock
-        Whether with Penstock.
+        Whether Penstock is enabled.
     conf
-        Spark's settings.
+        Additional settings of Spark.
     """
 
     name: str
@@ -29,15 +29,15 @@ class Variant:
 
 
 def variants(cores: int) -> tuple[Variant, ...]:
-    """Plain Spark as it comes, plain Spark as one who knows this machine would set it, Penstock as it comes."""
+    """Return the variants: plain Spark with its defaults, plain Spark tuned for this machine, and Penstock."""
     return (
-        Variant("default", "plain Spark", "as it comes: 200 partitions", False),
+        Variant("default", "plain Spark", "defaults: 200 partitions", False),
         Variant(
             "tuned",
             "tuned Spark",
-            f"by hand to this machine: {cores} partitions, one for each core",
+            f"tuned for this machine: {cores} partitions, one for each core",
             False,
             (("spark.sql.shuffle.partitions", str(cores)),),
         ),
-        Variant("penstock", "Penstock", "as it comes, with no tuning", True),
+        Variant("penstock", "Penstock", "defaults, without tuning", True),
     )

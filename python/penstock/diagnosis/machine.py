@@ -1,4 +1,4 @@
-"""Looks at this machine: versions, files, sockets. It judges nothing."""
+"""Collect facts about this machine: versions, files, sockets. They are judged elsewhere."""
 
 import json
 import os
@@ -25,7 +25,7 @@ NEEDS = {
     "Python operators": {
         "pandas": "pyspark.sql.pandas.utils:require_minimum_pandas_version",
         "pyarrow": "pyspark.sql.pandas.utils:require_minimum_pyarrow_version",
-        # Generated code, which refuses a runtime that is older than itself.
+        # Generated code, which raises an error if the installed runtime is older than itself.
         "protobuf": "pyspark.sql.streaming.proto.StateMessage_pb2",
     },
     "Spark Connect": {
@@ -37,7 +37,8 @@ NEEDS = {
         "pyarrow": "pyspark.sql.pandas.utils:require_minimum_pyarrow_version",
     },
 }
-"""Packages that parts of PySpark need, each with a module that can then be imported, and what of it is called."""
+"""Packages that parts of PySpark need. A package is installed if its module can be imported and the function after the
+colon, if there is one, can be called."""
 _PROBE = """
 import json, sys
 from importlib import import_module
@@ -52,9 +53,9 @@ for part, needs in %r.items():
             if function:
                 getattr(imported, function)()
         except Exception as error:
-            why = str(error).partition("\\n")[0]
-            missing = "No module named" in why or "PACKAGE_NOT_INSTALLED" in why
-            lacking[part][package] = "" if missing else why
+            reason = str(error).partition("\\n")[0]
+            missing = "No module named" in reason or "PACKAGE_NOT_INSTALLED" in reason
+            lacking[part][package] = "" if missing else reason
 print(json.dumps(lacking))
 """
 
@@ -66,13 +67,13 @@ class SidecarPython:
     Parameters
     ----------
     beside
-        Whom the sidecar is beside: ``driver`` or ``executors``.
+        Where the sidecar runs: beside the ``driver`` or the ``executors``.
     program
-        As settings and environment name it.
+        Program of this Python, as settings or environment name it.
     penstock
-        Version of the package there; None where it cannot be imported.
+        Version of the package penstock in this Python. None if it cannot be imported.
     error
-        Why it cannot; empty where it can.
+        Why the package cannot be imported. Empty if it can.
     """
 
     beside: str
@@ -83,43 +84,43 @@ class SidecarPython:
 
 @dataclass(frozen=True)
 class Machine:
-    """What is there.
+    """Facts about a machine.
 
     Parameters
     ----------
     python
         Version of this Python, such as ``3.11.7``.
     java
-        What ``java -version`` says first; None where there is no Java.
+        Line of ``java -version`` that names the version. None if there is no Java.
     packages
-        Version of each package; None where it is not installed.
+        Version of each package. None if it is not installed.
     spark_home
-        Of the Spark that `spark-submit` would run; None where there is none.
+        Folder of the Spark that `spark-submit` would run. None if there is none.
     spark
-        Version of that Spark; None where it does not tell.
+        Version of that Spark. None if it is unknown.
     jars
-        Names of Penstock's jars.
+        Names of the installed jars of Penstock.
     bridge
-        Whether Penstock's bridge is on that Spark's class path.
+        Whether Penstock's bridge jar is on that Spark's class path.
     defaults
         Settings of ``spark-defaults.conf``.
     defaults_file
-        Where they are from; None where there is no such file.
+        Path of ``spark-defaults.conf``. None if there is no such file.
     socket_error
-        Why no Unix socket can be made in the temporary folder; None where one can.
+        Why no Unix socket can be created in the temporary folder. None if one can.
     transports
-        Between executors' sidecars, and why one cannot be used; empty where it can.
+        For each transport between transfer sidecars, why it cannot be used. Empty if it can.
     penstock
         Version of this package.
     sidecars
-        What sidecars are started with.
+        Pythons that sidecars are started with.
     own_python
-        The Python that runs this.
+        Program of the Python that runs this code.
     lacking
-        For each part of PySpark in `NEEDS`, the packages that it lacks in the Python of executors, and why one that is
-        there does not do; nothing where there is no Spark.
+        For each part of PySpark in `NEEDS`, the packages that it needs and the executors' Python does not have. The
+        value of a package says why an installed one cannot be used. Empty if there is no Spark.
     encryption_error
-        Why the Python of executors cannot encrypt; empty where it can.
+        Why the executors' Python cannot encrypt. Empty if it can.
     """
 
     python: str
@@ -141,7 +142,7 @@ class Machine:
 
 
 def look() -> Machine:
-    """Look at this machine; starts ``java -version``, and makes and removes a socket."""
+    """Collect the facts about this machine. Runs ``java -version`` and Pythons, and creates and removes a socket."""
     packages = {name: _version(name) for name in PACKAGES}
     home = _spark_home()
     file = _defaults_file(home)
@@ -166,9 +167,9 @@ def look() -> Machine:
 
 
 def sidecar_programs(defaults: Mapping[str, str], environment: Mapping[str, str], own: str) -> dict[str, str]:
-    """Name the Python that the driver's sidecar, and those of executors, are started with, as the JVM finds it.
+    """Return the Python programs that the JVM starts the sidecars of the driver and of executors with.
 
-    Where nobody has named one, the driver's is that of the application: `own`.
+    If none is configured, the sidecar of the driver runs with the application's Python, ``own``.
     """
     named = [] if defaults.get(PYTHON_KEY, "auto") == "auto" else [defaults[PYTHON_KEY]]
     everywhere = [defaults.get("spark.pyspark.python"), environment.get("PYSPARK_PYTHON")]
@@ -183,7 +184,7 @@ def _sidecar(beside: str, program: str) -> SidecarPython:
 
 
 def read_defaults(text: str) -> dict[str, str]:
-    """Read a ``spark-defaults.conf``: a key and a value in each line, with blanks, ``=`` or ``:`` between them."""
+    """Parse ``spark-defaults.conf``: each line has a key and a value, separated by blanks, ``=`` or ``:``."""
     lines = (line.strip() for line in text.splitlines())
     pairs = (re.split(r"\s*[=:\s]\s*", line, maxsplit=1) for line in lines if line and line[0] not in "#!")
     return {pair[0]: pair[1] if len(pair) > 1 else "" for pair in pairs}
@@ -231,19 +232,22 @@ def _defaults_file(home: Path | None) -> Path | None:
 
 
 def _transports() -> dict[str, str]:
-    # In a process of its own: what libraries of transports start is not stopped.
+    # In a separate process, because the libraries of transports start threads that are never stopped.
     answer, error = _answer(
         sys.executable, "import json; from penstock.sidecars.transfer.offers import survey; print(json.dumps(survey()))"
     )
     if answer is None:
-        return {"tcp": f"they cannot be tried: {error}"}
+        return {"tcp": f"the transports could not be tested: {error}"}
     found: dict[str, str] = json.loads(answer)
     return found
 
 
 def _lacking(program: str, home: Path) -> dict[str, dict[str, str]]:
-    """Import what parts of PySpark need, as a worker of executors would; a Python that does not run has nothing."""
-    # Where PySpark is not installed, workers have it from these.
+    """Find the packages that parts of PySpark need and that cannot be imported by an executor's Python worker.
+
+    If the Python cannot be run, all packages are missing.
+    """
+    # Workers import PySpark from these archives if it is not installed.
     zips = sorted(str(path) for path in (home / "python" / "lib").glob("*.zip"))
     answer, error = _answer(program, _PROBE % (zips, NEEDS))
     if answer is None:
@@ -253,7 +257,7 @@ def _lacking(program: str, home: Path) -> dict[str, dict[str, str]]:
 
 
 def _answer(program: str, code: str) -> tuple[str | None, str]:
-    """Give what a Python prints that runs the code; where it does not, None and why."""
+    """Run code in a Python program, and return its output and an empty string, or None and the error."""
     try:
         done = subprocess.run([program, "-c", code], capture_output=True, text=True, check=False, timeout=_SURVEY_S)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -265,8 +269,8 @@ def _answer(program: str, code: str) -> tuple[str | None, str]:
 
 def _socket_error() -> str | None:
     try:
-        with tempfile.TemporaryDirectory(prefix="penstock-") as folder, socket.socket(socket.AF_UNIX) as made:
-            made.bind(str(Path(folder) / "sidecar.sock"))
+        with tempfile.TemporaryDirectory(prefix="penstock-") as folder, socket.socket(socket.AF_UNIX) as unix:
+            unix.bind(str(Path(folder) / "sidecar.sock"))
     except (OSError, AttributeError) as error:
         return str(error)
     return None

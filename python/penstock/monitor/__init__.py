@@ -1,1 +1,1 @@
-"""What a driver tells of its queries (PROTOCOL.md, section 10), and how it looks in a terminal."""
+"""Read the status of a driver's queries (PROTOCOL.md, section 10) and show it in a terminal."""

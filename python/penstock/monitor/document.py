@@ -1,4 +1,4 @@
-"""What a driver tells of its queries: PROTOCOL.md, section 10."""
+"""The status document of a driver: PROTOCOL.md, section 10."""
 
 import json
 import urllib.error
@@ -18,9 +18,9 @@ TIMEOUT_S = 10.0
 
 @dataclass(frozen=True)
 class HeavyKey:
-    """A key with much of a region's time or, where that cannot be charged to keys, of its rows.
+    """A key with a large share of a region's time or, if the time of single keys is unknown, of its rows.
 
-    What is told of it: ``docs/progress.md``.
+    ``docs/progress.md`` explains the fields.
     """
 
     key: str
@@ -31,7 +31,7 @@ class HeavyKey:
 
 @dataclass(frozen=True)
 class PinnedKey:
-    """A key that has a shard of its own: its rows in the batch, and whether a row or state of it was ever seen."""
+    """A key that has a shard of its own, with its rows in the batch and whether it ever had rows or state."""
 
     key: str
     shard: int
@@ -41,7 +41,7 @@ class PinnedKey:
 
 @dataclass(frozen=True)
 class Region:
-    """What was decided for a region in a batch; None where the driver had nothing to tell."""
+    """The decision for a region in a batch. Fields are None if the driver does not report them."""
 
     region: int
     operators: str
@@ -58,17 +58,17 @@ class Region:
     heavy_keys: tuple[HeavyKey, ...]
     decision: str
     executors: int | None = None
-    """That its tasks are divided among."""
+    """Number of executors that its tasks run on."""
     homes: str | None = None
-    """Why its shards are on these."""
+    """Why its shards have their home executors."""
     pinned_keys: tuple[PinnedKey, ...] = ()
     in_turn: str | None = None
-    """Why its tasks run shards, or what feeds them, one after the other; None where they do not."""
+    """Why its tasks run their shards in turn. None if they do not."""
 
 
 @dataclass(frozen=True)
 class Operator:
-    """What a stateful operator did in a batch: rows that came into it, and the time of these that it took."""
+    """A stateful operator in a batch, with its input rows and the time that it spent on them."""
 
     operator: int
     name: str
@@ -78,7 +78,7 @@ class Operator:
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch that ran."""
+    """A batch that has ended."""
 
     batch: int
     duration_ms: int
@@ -90,14 +90,14 @@ class Batch:
     """Why Penstock leaves the query alone."""
     regions: tuple[Region, ...]
     operators: tuple[Operator, ...] = ()
-    """Of regions that are routed."""
+    """Stateful operators of routed regions."""
     scaling: str | None = None
-    """Why there are so many executors."""
+    """Reason for the number of executors."""
 
 
 @dataclass(frozen=True)
 class Shards:
-    """The shards of a region in its newest batch: a number for each shard, or for each task, in every tuple."""
+    """The shards of a region in its newest batch. Each tuple has a value per shard, or per task if its name says so."""
 
     region: int
     batch: int
@@ -108,11 +108,11 @@ class Shards:
     keys: tuple[int, ...]
     operations: tuple[int, ...]
     tasks_busy_ns: tuple[int, ...]
-    """Of each task, waiting left out; with what is booked to no shard."""
+    """Busy time of each task without waiting, including time that belongs to no shard."""
     tasks_wait_ns: tuple[int, ...]
-    """Of each task, in which it waited for input."""
+    """Time that each task waited for input."""
     operators: tuple[int, ...] = ()
-    """Ids of those that have their state in these shards."""
+    """Ids of the operators that have their state in these shards."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Query:
 
     run_id: str
     name: str
-    """Its id where it has no name."""
+    """Name of the query, or its id if it has no name."""
     ended: bool
     exception: str | None
     batches: tuple[Batch, ...]
@@ -130,7 +130,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Status:
-    """What a driver told."""
+    """The status of an application."""
 
     penstock: str
     spark: str
@@ -140,30 +140,32 @@ class Status:
 
 
 def fetch(url: str, batches: int, query: str | None = None) -> str:
-    """Ask a driver for its status.
+    """Request the status of a driver.
 
     Parameters
     ----------
     url
-        Of Spark's UI on the driver, such as ``http://localhost:4040``.
+        URL of Spark's UI on the driver, such as ``http://localhost:4040``.
     batches
-        How many of each run's newest batches are told.
+        Number of newest batches of each run to request.
     query
-        Id, run id or name of the only query that is told.
+        Id, run id or name of the query to request. None requests all queries.
 
     Returns
     -------
     str
-        The JSON.
+        The status as JSON.
 
     Raises
     ------
     PenstockError
-        ``PENSTOCK_INVALID_URL``, ``PENSTOCK_NO_STATUS`` where nothing answers there, or something else than Penstock.
+        ``PENSTOCK_INVALID_URL`` if the URL is not an HTTP URL; ``PENSTOCK_NO_STATUS`` if nothing answers there, or the
+        application runs without Penstock.
     """
     if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
         raise PenstockError(
-            "PENSTOCK_INVALID_URL", f"{url} is no URL of a Spark UI. Allowed: http://HOST:PORT or https://HOST:PORT."
+            "PENSTOCK_INVALID_URL",
+            f"{url} is not the URL of a Spark UI. Allowed: http://HOST:PORT or https://HOST:PORT.",
         )
     parameters = urllib.parse.urlencode({"batches": batches, **({"query": query} if query else {})})
     try:
@@ -171,11 +173,11 @@ def fetch(url: str, batches: int, query: str | None = None) -> str:
             text: str = answer.read().decode("utf-8")
     except urllib.error.HTTPError as error:
         why = (
-            "that application runs without Penstock"
+            "the application runs without Penstock"
             if error.code == HTTPStatus.NOT_FOUND
             else f"it answered with {error}"
         )
-        raise PenstockError("PENSTOCK_NO_STATUS", f"There is no status at {url}: {why}. {_REMEDY}") from error
+        raise PenstockError("PENSTOCK_NO_STATUS", f"There is no Penstock status at {url}: {why}. {_REMEDY}") from error
     except (OSError, ValueError) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         raise PenstockError("PENSTOCK_NO_STATUS", f"Nothing answers at {url}: {reason}. {_REMEDY}") from error
@@ -183,53 +185,53 @@ def fetch(url: str, batches: int, query: str | None = None) -> str:
 
 
 _REMEDY = (
-    "Give the URL of Spark's UI on the driver (SparkContext.uiWebUrl, 4040 is its usual port) of an application with "
-    "spark.plugins=io.penstock.PenstockPlugin and spark.ui.enabled=true."
+    "Pass the URL of Spark's UI on the driver (SparkContext.uiWebUrl, usually with port 4040) of an application that "
+    "has spark.plugins=io.penstock.PenstockPlugin and spark.ui.enabled=true."
 )
 
 
 def read(text: str) -> Status:
-    """Read a status.
+    """Parse the status of a driver.
 
     Raises
     ------
     PenstockError
-        ``PENSTOCK_NO_STATUS`` where it is none, or one of another version.
+        ``PENSTOCK_NO_STATUS`` if the text is not a status, or has another version.
     """
     try:
-        told = printable_document(json.loads(text))
-        version = told["version"]
+        document = printable_document(json.loads(text))
+        version = document["version"]
         if version == VERSION:
-            return _status(told)
+            return _status(document)
     except (ValueError, KeyError, TypeError) as error:
         raise PenstockError(
-            "PENSTOCK_NO_STATUS", f"What came is no status of Penstock: {error!r}. {_REMEDY}"
+            "PENSTOCK_NO_STATUS", f"The answer is not a status of Penstock: {error!r}. {_REMEDY}"
         ) from error
     raise PenstockError(
         "PENSTOCK_NO_STATUS",
-        f"The application's status has version {version}, this command reads {VERSION}. Install the Penstock of the "
-        "application here.",
+        f"The application's status has version {version}, but this command reads version {VERSION}. Install the "
+        "application's version of Penstock here.",
     )
 
 
-def _status(told: dict[str, Any]) -> Status:
+def _status(document: dict[str, Any]) -> Status:
     return Status(
-        told["penstock"],
-        told["spark"],
-        told["application"]["name"],
-        told["mode"],
-        tuple(map(_query, told["queries"])),
+        document["penstock"],
+        document["spark"],
+        document["application"]["name"],
+        document["mode"],
+        tuple(map(_query, document["queries"])),
     )
 
 
-def _query(told: dict[str, Any]) -> Query:
+def _query(run: dict[str, Any]) -> Query:
     return Query(
-        told["runId"],
-        told["name"] or told["id"],
-        told["ended"],
-        told["exception"],
-        tuple(map(_batch, told["batches"])),
-        tuple(map(_shards, told["regions"])),
+        run["runId"],
+        run["name"] or run["id"],
+        run["ended"],
+        run["exception"],
+        tuple(map(_batch, run["batches"])),
+        tuple(map(_shards, run["regions"])),
     )
 
 
@@ -252,48 +254,50 @@ def _batch(progress: dict[str, Any]) -> Batch:
     )
 
 
-def _heavy_key(told: dict[str, Any]) -> HeavyKey:
-    busy_share = told.get("busyShare")
-    share = told["rowsShare"] if busy_share is None else busy_share
-    return HeavyKey(told["key"], told["shard"], share, by_time=busy_share is not None)
+def _heavy_key(key: dict[str, Any]) -> HeavyKey:
+    busy_share = key.get("busyShare")
+    share = key["rowsShare"] if busy_share is None else busy_share
+    return HeavyKey(key["key"], key["shard"], share, by_time=busy_share is not None)
 
 
-def _region(told: dict[str, Any]) -> Region:
-    keys = map(_heavy_key, told.get("heavyKeys") or [])
+def _region(report: dict[str, Any]) -> Region:
+    keys = map(_heavy_key, report.get("heavyKeys") or [])
+    pinned_keys = report.get("pinnedKeys") or []
     return Region(
-        region=told["region"],
-        operators=told["operators"],
-        routed=told["routed"],
-        tasks=told["tasks"],
-        tasks_reason=told.get("tasksReason"),
-        before=told.get("imbalanceBefore"),
-        expected=told.get("expectedImbalance"),
-        achieved=told.get("achievedImbalance"),
-        busy_ms=told.get("busyMs"),
-        shards_moved=told.get("shardsMoved"),
-        pinned=told.get("pinned") or 0,
-        decision_micros=told.get("decisionMicros"),
+        region=report["region"],
+        operators=report["operators"],
+        routed=report["routed"],
+        tasks=report["tasks"],
+        tasks_reason=report.get("tasksReason"),
+        before=report.get("imbalanceBefore"),
+        expected=report.get("expectedImbalance"),
+        achieved=report.get("achievedImbalance"),
+        busy_ms=report.get("busyMs"),
+        shards_moved=report.get("shardsMoved"),
+        pinned=report.get("pinned") or 0,
+        decision_micros=report.get("decisionMicros"),
         heavy_keys=tuple(keys),
-        decision=told.get("decision") or told.get("reason") or "",
-        executors=told.get("executors"),
-        homes=told.get("homes"),
-        pinned_keys=tuple(PinnedKey(k["key"], k["shard"], k["rows"], k["seen"]) for k in told.get("pinnedKeys") or []),
-        in_turn=told.get("inTurn"),
+        decision=report.get("decision") or report.get("reason") or "",
+        executors=report.get("executors"),
+        homes=report.get("homes"),
+        pinned_keys=tuple(PinnedKey(k["key"], k["shard"], k["rows"], k["seen"]) for k in pinned_keys),
+        in_turn=report.get("inTurn"),
     )
 
 
-def _shards(told: dict[str, Any]) -> Shards:
+def _shards(region: dict[str, Any]) -> Shards:
     names = ("taskOf", "rows", "busyNs", "keys", "operations")
-    arrays = {name: tuple(map(int, told[name])) for name in names}
-    if len({len(array) for array in arrays.values()}) != 1 or not all(0 <= t < told["tasks"] for t in arrays["taskOf"]):
-        raise ValueError(f"shards of region {told['region']} do not fit each other")
-    busy_ns, wait_ns = (tuple(map(int, told[name])) for name in ("tasksBusyNs", "tasksWaitNs"))
-    if any(len(array) != told["tasks"] for array in (busy_ns, wait_ns)):
-        raise ValueError(f"tasks of region {told['region']} do not fit each other")
+    arrays = {name: tuple(map(int, region[name])) for name in names}
+    tasks = region["tasks"]
+    if len({len(array) for array in arrays.values()}) != 1 or not all(0 <= t < tasks for t in arrays["taskOf"]):
+        raise ValueError(f"the shards of region {region['region']} are inconsistent")
+    busy_ns, wait_ns = (tuple(map(int, region[name])) for name in ("tasksBusyNs", "tasksWaitNs"))
+    if any(len(array) != tasks for array in (busy_ns, wait_ns)):
+        raise ValueError(f"the tasks of region {region['region']} are inconsistent")
     return Shards(
-        region=told["region"],
-        batch=told["batch"],
-        tasks=told["tasks"],
+        region=region["region"],
+        batch=region["batch"],
+        tasks=tasks,
         task_of=arrays["taskOf"],
         rows=arrays["rows"],
         busy_ns=arrays["busyNs"],
@@ -301,5 +305,5 @@ def _shards(told: dict[str, Any]) -> Shards:
         operations=arrays["operations"],
         tasks_busy_ns=busy_ns,
         tasks_wait_ns=wait_ns,
-        operators=tuple(o["operator"] for o in told.get("operators", [])),
+        operators=tuple(o["operator"] for o in region.get("operators", [])),
     )

@@ -1,4 +1,4 @@
-"""A driver's status as it looks in a terminal."""
+"""Draw a driver's status in a terminal."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,9 +13,9 @@ from penstock.monitor.document import Batch, Operator, PinnedKey, Query, Region,
 LEVELS = "▁▂▃▄▅▆▇█"
 COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "red", "bright_cyan", "bright_magenta")
 MAX_SHARDS = 1024
-"""In a map; of more, neighbours are drawn as one."""
+"""Largest number of cells in a shard map. If there are more shards, a cell stands for several neighbouring ones."""
 MAX_TASKS = 16
-"""Bars of tasks, the busiest."""
+"""Largest number of bars for tasks. If there are more tasks, the busiest are shown."""
 MAX_BUSY_SHARDS = 3
 BAR_CELLS = 24
 KIB = 1024
@@ -27,7 +27,7 @@ def view(status: Status) -> RenderableType:
     Returns
     -------
     rich.console.RenderableType
-        A line on the application, and a panel for each query, those that run first.
+        A line about the application and a panel for each query, with running queries first.
     """
     head = Text.assemble(
         (status.application, "bold"),
@@ -35,7 +35,7 @@ def view(status: Status) -> RenderableType:
         (status.mode, "bold"),
     )
     queries = sorted(status.queries, key=lambda query: query.ended)
-    return Group(head, *(map(_query, queries) if queries else [Text("No streaming query was started yet.")]))
+    return Group(head, *(map(_query, queries) if queries else [Text("No streaming query has been started yet.")]))
 
 
 def _query(query: Query) -> RenderableType:
@@ -53,12 +53,12 @@ def _lines(query: Query) -> Iterator[RenderableType]:
     newest = query.batches[-1]
     yield _throughput(query.batches)
     if newest.reason:
-        yield Text(f"Penstock leaves it alone: {newest.reason}")
+        yield Text(f"Penstock leaves the query alone: {newest.reason}")
     if newest.scaling:
         yield Text(f"executors: {newest.scaling}", style="dim")
-    of_region = {shards.region: shards for shards in query.shards}
+    shards_by_region = {shards.region: shards for shards in query.shards}
     for region in newest.regions:
-        shards = of_region.get(region.region)
+        shards = shards_by_region.get(region.region)
         yield from _region(region, shards, newest.batch)
         if shards is not None and len(shards.operators) > 1:
             yield _operators([o for o in newest.operators if o.operator in shards.operators])
@@ -71,7 +71,7 @@ def _throughput(batches: Sequence[Batch]) -> Table:
         f"batch {newest.batch}",
         f"{newest.rows_per_second:,.0f} rows/s",
         Text(sparkline([batch.rows_per_second for batch in batches]), style="green"),
-        f"{newest.duration_ms:,} ms a batch",
+        f"{newest.duration_ms:,} ms per batch",
         Text(sparkline([batch.duration_ms for batch in batches]), style="yellow"),
         f"state {newest.state_rows:,} rows, {bytes_in_words(newest.state_bytes)}",
     )
@@ -111,24 +111,24 @@ def _region(region: Region, shards: Shards | None, batch: int) -> Iterator[Rende
 
 
 def _pinned(key: PinnedKey) -> str:
-    told = counted(key.rows, "row") if key.seen else "never seen"
-    return f"{key.key} (shard {key.shard}, {told})"
+    rows = counted(key.rows, "row") if key.seen else "never seen"
+    return f"{key.key} (shard {key.shard}, {rows})"
 
 
 def _operators(operators: Sequence[Operator]) -> Text:
-    told = (f"{o.name} {o.rows_ms:,} ms, {counted(o.rows, 'row')}" for o in operators)
-    return Text("time by operator: " + "; ".join(told))
+    times = (f"{o.name} {o.rows_ms:,} ms, {counted(o.rows, 'row')}" for o in operators)
+    return Text("time by operator: " + "; ".join(times))
 
 
 def _imbalance(region: Region) -> Text:
-    line = Text("busiest task over the mean: ")
+    line = Text("imbalance: ")
     if region.before is not None:
-        line.append(f"{region.before:.2f} as it was, ", style="dim")
+        line.append(f"{region.before:.2f} before, ", style="dim")
     line.append(f"{region.expected:.2f} expected", style="bold")
     if region.achieved is not None:
         line.append(f", {region.achieved:.2f} achieved")
     elif region.busy_ms is not None:
-        line.append(", tasks too short to compare what was achieved", style="dim")
+        line.append(", tasks too short to measure what was achieved", style="dim")
     return line
 
 
@@ -144,12 +144,12 @@ def _tasks(shards: Shards) -> Table:
         row_ms = f"{load[task] / 1e6:,.0f} ms"
         table.add_row(f"task {task}", bar, row_ms, Text(f"of {busy_ms:,.0f} ms, waited {wait_ms:,.0f} ms", style="dim"))
     if shards.tasks > MAX_TASKS:
-        table.add_row("", Text(f"and {shards.tasks - MAX_TASKS} tasks with less", style="dim"))
+        table.add_row("", Text(f"and {shards.tasks - MAX_TASKS} tasks with less load", style="dim"))
     return table
 
 
 def load_of_tasks(shards: Shards) -> list[int]:
-    """Time of each task's rows in ns."""
+    """Return the time that each task spent on rows, in ns."""
     load = [0] * shards.tasks
     for task, busy_ns in zip(shards.task_of, shards.busy_ns, strict=True):
         load[task] += busy_ns
@@ -157,10 +157,10 @@ def load_of_tasks(shards: Shards) -> list[int]:
 
 
 def shard_map(shards: Shards) -> Text:
-    """Draw a cell for each shard, in its task's colour and as high as its load."""
-    each = -(-len(shards.task_of) // MAX_SHARDS)
-    starts = range(0, len(shards.task_of), each)
-    loads = [sum(shards.busy_ns[start : start + each]) for start in starts]
+    """Draw a cell for each shard, with its task's colour and a height that shows its load."""
+    shards_per_cell = -(-len(shards.task_of) // MAX_SHARDS)
+    starts = range(0, len(shards.task_of), shards_per_cell)
+    loads = [sum(shards.busy_ns[start : start + shards_per_cell]) for start in starts]
     text = Text("shards ")
     for start, level in zip(starts, sparkline(loads), strict=True):
         text.append(level, style=colour(shards.task_of[start]))
@@ -168,41 +168,41 @@ def shard_map(shards: Shards) -> Text:
 
 
 def busiest_shards(shards: Shards) -> Text:
-    """Tell what the shards with most of the time have of rows, keys and state operations."""
+    """List time, rows, keys and state operations of the busiest shards."""
     busiest = sorted(range(len(shards.busy_ns)), key=lambda shard: (-shards.busy_ns[shard], shard))[:MAX_BUSY_SHARDS]
-    told = (
+    texts = (
         f"{s}: {shards.busy_ns[s] / 1e6:,.0f} ms, {counted(shards.rows[s], 'row')}, {counted(shards.keys[s], 'key')}, "
         f"{counted(shards.operations[s], 'state operation')}"
         for s in busiest
         if shards.busy_ns[s] > 0
     )
-    return Text("busiest shards " + "; ".join(told), style="dim")
+    return Text("busiest shards " + "; ".join(texts), style="dim")
 
 
-def counted(count: int, what: str) -> str:
-    """Write a number of things."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun in the singular or plural."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def colour(task: int) -> str:
-    """Of a task, everywhere."""
+    """Return the colour of a task. It is the same in all parts of the view."""
     return COLOURS[task % len(COLOURS)]
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """Draw values as blocks, from 0 to the largest.
+    """Draw values as blocks, scaled to the largest value.
 
     Returns
     -------
     str
-        A character for each value; a blank for 0.
+        One character per value, which is a blank for 0.
     """
-    most = max(values, default=0)
-    return "".join(LEVELS[min(7, int(8 * v / most))] if v > 0 else " " for v in values)
+    largest = max(values, default=0)
+    return "".join(LEVELS[min(7, int(8 * v / largest))] if v > 0 else " " for v in values)
 
 
 def bytes_in_words(count: float) -> str:
-    """Write a size with a binary unit."""
+    """Return a size with a binary unit."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < KIB:
             return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"

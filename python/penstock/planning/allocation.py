@@ -1,4 +1,4 @@
-"""How many cores each executor gets: a Jackson network of M/M/k queues (Elasticutor, section 4.1)."""
+"""Decides how many cores each executor gets, by a Jackson network of M/M/k queues (Elasticutor, section 4.1)."""
 
 import heapq
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from penstock.planning.load import Loads
 
 @dataclass(frozen=True)
 class Allocation:
-    """Cores of each executor.
+    """Number of cores of each executor.
 
     Parameters
     ----------
     cores
-        Of each executor, at least 1; shape ``(executors,)``.
+        Cores of each executor, at least 1; shape ``(executors,)``.
     latency
-        Mean time of a tuple in the whole network, in the unit of ``1 / rate``; infinite where it is not stable.
+        Mean time of a tuple in the whole network, in the unit of ``1 / rate``; infinite if the network is not stable.
     reached
         Whether the latency is within the target.
     """
@@ -30,29 +30,29 @@ class Allocation:
 
 
 def allocate(arrival: Loads, service: Loads, source: float, target: float, available: int) -> Allocation:
-    """Give cores to the executors whose queue gains most by one more, until the latency is within the target.
+    """Give cores to the executors whose queues gain most from one more, until the latency is within the target.
 
-    Begins with the fewest cores with which each queue is stable, ``floor(arrival / service) + 1``: the paper's
-    ``ceil(...) + 1`` is one more than needed where the quotient is no integer. Time in an M/M/k queue is convex in k,
-    so no other allocation of as many cores has a smaller latency.
+    Starts with the fewest cores with which each queue is stable, ``floor(arrival / service) + 1``. The paper's
+    ``ceil(...) + 1`` is one more than needed if the quotient is not an integer. The time in an M/M/k queue is convex in
+    k, so no other allocation of the same number of cores has a smaller latency.
 
-    Where there are not enough cores for all queues to be stable, they go where the utilisation is highest.
+    If there are not enough cores for all queues to be stable, they go to the executors with the highest utilisation.
 
     Parameters
     ----------
     arrival
-        Tuples in a unit of time that reach each executor; shape ``(executors,)``.
+        Tuples per unit of time that reach each executor; shape ``(executors,)``.
     service
-        Tuples in a unit of time that one core of the executor can process, above 0; shape ``(executors,)``.
+        Tuples per unit of time that one core of each executor can process, above 0; shape ``(executors,)``.
     source
-        Tuples in a unit of time that enter the network, above 0.
+        Tuples per unit of time that enter the network, above 0.
     target
-        Wanted mean latency.
+        Target mean latency.
     available
-        Cores in all, at least one for each executor.
+        Total number of cores, at least one for each executor.
     """
     if available < len(arrival):
-        raise ValueError(f"{available} cores for {len(arrival)} executors: each needs at least one")
+        raise ValueError(f"{available} cores for {len(arrival)} executors: each executor needs at least one core")
     offered = np.asarray(arrival, dtype=np.float64) / service
     cores = np.floor(offered).astype(np.int64) + 1
     if int(cores.sum()) > available:
@@ -80,7 +80,7 @@ class Queue:
     cores
         Number of servers.
     blocking
-        Erlang's B of so many cores, where it is known.
+        Erlang's B for this number of cores, if already known.
     """
 
     def __init__(self, offered: float, cores: int, blocking: float | None = None) -> None:
@@ -91,22 +91,22 @@ class Queue:
     @property
     def tuples(self) -> float:
         """Mean number of tuples that wait or are served: by Little's law, arrivals times their mean time."""
-        waits = erlang_c(self.cores, self.offered, self._blocking)
-        return self.offered + waits * self.offered / (self.cores - self.offered)
+        wait_probability = erlang_c(self.cores, self.offered, self._blocking)
+        return self.offered + wait_probability * self.offered / (self.cores - self.offered)
 
     @property
     def gain(self) -> float:
-        """How many tuples fewer there are with one core more."""
+        """Number of tuples by which one more core shortens the queue."""
         return self.tuples - self.with_one_more().tuples
 
     def with_one_more(self) -> "Queue":
-        """Give the queue with one core more."""
+        """Return the queue with one more core."""
         blocking = self.offered * self._blocking / (self.cores + 1 + self.offered * self._blocking)
         return Queue(self.offered, self.cores + 1, blocking)
 
 
 def erlang_b(cores: int, offered: float) -> float:
-    """Give the probability that an M/M/k/k queue is full, by the recursion that neither overflows nor cancels."""
+    """Return the probability that an M/M/k/k queue is full, by a recursion that neither overflows nor cancels."""
     blocking = 1.0
     for k in range(1, cores + 1):
         blocking = offered * blocking / (k + offered * blocking)
@@ -114,7 +114,7 @@ def erlang_b(cores: int, offered: float) -> float:
 
 
 def erlang_c(cores: int, offered: float, blocking: float | None = None) -> float:
-    """Give the probability that a tuple must wait in an M/M/k queue, which must be stable: ``offered < cores``."""
+    """Return the probability that a tuple must wait in a stable M/M/k queue (``offered < cores``)."""
     b = erlang_b(cores, offered) if blocking is None else blocking
     return cores * b / (cores - offered * (1.0 - b))
 

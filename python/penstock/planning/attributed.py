@@ -1,7 +1,8 @@
-"""Costs of rows out of the times of whole tasks, batch after batch, as far as they can be trusted.
+"""Learns costs of rows from the times of whole tasks, batch after batch, and decides whether to trust them.
 
-What `attribution` finds in a few batches may be noise, and noise must move nothing. So what the batches before would
-have said of each new one is held against what came, and against the plainer belief that all rows cost the same.
+What `attribution` finds in a few batches may be noise, and noise must not move shards. Therefore each new batch is
+predicted with the costs learnt so far, and the prediction is compared with the measurement and with the simpler
+assumption that all rows cost the same.
 """
 
 from collections import deque
@@ -14,16 +15,16 @@ from penstock.planning.attribution import Batch, cost_per_row
 from penstock.planning.load import Loads, loads
 
 BATCHES = 16
-"""That are remembered."""
+"""Number of batches that are remembered."""
 FEWEST = 4
-"""Forecasts that must have been made before one is trusted."""
+"""Number of predictions that are needed before costs are trusted."""
 BETTER = 0.7
-"""What the error of the forecasts may be at most, over that of equal costs."""
+"""Costs are trusted while their prediction error is below this fraction of the error of equal costs."""
 _FORGETTING = 0.2
 
 
 class Attributed:
-    """Learns what rows of each shard cost from one batch after the other."""
+    """Learns what rows of each shard cost, batch after batch."""
 
     def __init__(self) -> None:
         self._batches: deque[Batch] = deque(maxlen=BATCHES)
@@ -37,13 +38,14 @@ class Attributed:
         self._forecasts = 0
 
     def rearranged(self, source: NDArray[np.int64]) -> "Attributed":
-        """Give the same for other shards.
+        """Return a copy for a different set of shards.
+
+        The estimated work of rows of shards that no longer exist is subtracted from the work of their tasks.
 
         Parameters
         ----------
         source
-            Of each of them, which it was; -1 for one that was not there, and had no rows. Shape ``(shards,)``. What the
-            rows of shards that are no more took by what is known is taken off the work of their tasks.
+            Previous number of each shard, -1 for a new shard, which has no rows yet; shape ``(shards,)``.
         """
         other = Attributed()
         other._error, other._plain_error, other._forecasts = self._error, self._plain_error, self._forecasts
@@ -51,9 +53,9 @@ class Attributed:
         for batch in self._batches:
             work = batch.work
             if self._cost is not None:
-                gone = batch.rows * self._cost
-                gone[source[~new]] = 0.0
-                work = np.maximum(work - loads(batch.task, gone, len(work)), 0.0)
+                removed = batch.rows * self._cost
+                removed[source[~new]] = 0.0
+                work = np.maximum(work - loads(batch.task, removed, len(work)), 0.0)
             task, rows = batch.task[source], batch.rows[source]
             task[new], rows[new] = 0, 0.0
             other._batches.append(replace(batch, task=task, rows=rows, work=work))
@@ -65,13 +67,14 @@ class Attributed:
         Parameters
         ----------
         batch
-            Of as many shards as those before, or all is learnt anew. One without rows or work says nothing.
+            Measured batch. If its number of shards differs from before, learning starts again. A batch without rows or
+            without work is ignored.
 
         Returns
         -------
         NDArray or None
-            Cost of a row of each shard in the unit of the batch's work, shape ``(shards,)``; None as long as it
-            foretells tasks' times hardly better than rows alone.
+            Cost of a row of each shard, in the unit of the batch's work; shape ``(shards,)``. None while the costs do
+            not predict the times of tasks clearly better than row counts do.
         """
         if self._batches and len(self._batches[-1].rows) != len(batch.rows):
             self._forget()
@@ -93,7 +96,7 @@ class Attributed:
 
 
 def _distance(batch: Batch, load: Loads) -> float:
-    """Sum how far tasks' shares of a load are from their shares of the work."""
-    of_tasks = loads(batch.task, load, len(batch.work))
-    total = float(of_tasks.sum())
-    return float(abs(of_tasks / total - batch.work / batch.work.sum()).sum()) if total > 0 else 1.0
+    """Sum the differences between the tasks' shares of a load and their shares of the work."""
+    task_load = loads(batch.task, load, len(batch.work))
+    total = float(task_load.sum())
+    return float(abs(task_load / total - batch.work / batch.work.sum()).sum()) if total > 0 else 1.0

@@ -1,10 +1,10 @@
-"""What rows of each shard cost, from the times of tasks that ran several shards each.
+"""Estimates what rows of each shard cost, from the times of tasks that ran several shards each.
 
-Where an operator blocks, or works on other threads, a task's time cannot be charged to the row that was being
-processed. Then only sums are known: of each task its time, and of each of its shards the rows. With the same shards
-together in every batch that says nothing of one of them; but bindings differ from batch to batch, and non-negative
-least squares over some batches tells shards apart. Elasticutor and Fang et al. measure each shard or key and have no
-need of it.
+If an operator blocks or works on other threads, a task's time cannot be charged to the row that is being processed.
+Then only sums are known: the time of each task, and the rows of each of its shards. If the same shards run together in
+every batch, these sums say nothing about a single shard. But bindings differ between batches, and non-negative least
+squares over several batches can separate the shards. Elasticutor and Fang et al. measure each shard or key, and do not
+need this.
 """
 
 from collections.abc import Sequence
@@ -28,11 +28,11 @@ class Batch:
     Parameters
     ----------
     task
-        Of each shard; shape ``(shards,)``.
+        Task of each shard; shape ``(shards,)``.
     rows
-        Of each shard; shape ``(shards,)``.
+        Number of rows of each shard; shape ``(shards,)``.
     work
-        Of each task: its time less what every task takes, not negative, in any unit; shape ``(tasks,)``.
+        Time of each task minus the fixed overhead of a task, not negative, in any unit; shape ``(tasks,)``.
     """
 
     task: Placement
@@ -43,36 +43,37 @@ class Batch:
 def cost_per_row(batches: Sequence[Batch], *, prior: float = 0.1, forgetting: float = 0.05) -> Loads:
     """Estimate what a row of each shard costs.
 
-    The squared distance of each task's work from what its shards' rows come to is as small as can be, with a pull
-    towards one cost for all: it decides where the batches do not, and shares a task's time by rows. No cost is
-    negative.
+    Minimises the squared differences between the work of each task and the estimated cost of its rows, plus a penalty
+    for deviation from one common cost. The penalty decides where the batches do not, and then shares a task's time by
+    rows. No cost is negative.
 
-    Solved by block principal pivoting (Kim and Park 2011) over conjugate gradients, which need no matrix of shards by
-    shards: an iteration takes shards times batches.
+    Solved by block principal pivoting (Kim and Park 2011) over conjugate gradients. They need no matrix of shards by
+    shards: an iteration takes time proportional to shards times batches.
 
     Parameters
     ----------
     batches
-        The last ones, oldest first, of equally many shards.
+        The last batches, oldest first, all with the same number of shards.
     prior
-        Strength of the pull: 1 is that of a batch in which each shard had a task to itself.
+        Strength of the penalty. At 1 it weighs as much as a batch in which each shard had a task to itself.
     forgetting
-        How much less a batch counts with each that follows, from 0 to 1.
+        Fraction by which the weight of a batch decreases with each later batch, from 0 to 1.
 
     Returns
     -------
     NDArray
-        In the unit of `Batch.work`; shape ``(shards,)``. A shard without rows in any batch has the common cost.
+        Cost of a row in the unit of `Batch.work`; shape ``(shards,)``. A shard without rows in any batch has the common
+        cost.
     """
     if not batches:
         return np.empty(0)
     weight = (1.0 - forgetting) ** np.arange(len(batches) - 1, -1, -1, dtype=np.float64)
     rows = np.stack([batch.rows for batch in batches]).astype(np.float64)
     offset = np.cumsum([0, *(len(batch.work) for batch in batches)])
-    # Tasks of all batches in a row.
+    # Tasks are numbered consecutively over all batches.
     task = np.stack([batch.task.astype(np.int64) + at for batch, at in zip(batches, offset[:-1], strict=True)])
     work = np.concatenate([batch.work for batch in batches]).astype(np.float64)
-    # Work of a task without rows is none of any shard.
+    # Work of a task without rows does not belong to any shard.
     work[np.bincount(task.ravel(), rows.ravel(), len(work)) == 0] = 0.0
     total = float((weight @ rows).sum())
     if total == 0:
@@ -83,7 +84,7 @@ def cost_per_row(batches: Sequence[Batch], *, prior: float = 0.1, forgetting: fl
 
 
 def _solve(task: NDArray[np.int64], rows: Loads, work: Loads, weight: Loads, pull: Loads, common: float) -> Loads:
-    """Find the costs that are positive, and with them the costs."""
+    """Find which costs are positive, and return the costs."""
     known = pull > 0
     target = _transposed(task, rows, work, weight) + pull * common
     curvature = np.where(known, pull + (weight[:, None] * rows * rows).sum(axis=0), 1.0)
@@ -104,7 +105,7 @@ def _solve(task: NDArray[np.int64], rows: Loads, work: Loads, weight: Loads, pul
             patience -= 1
             positive ^= wrong
         else:
-            # Exchanges of all at once may go round in circles; of the last one they do not.
+            # Exchanging all at once may cycle. Exchanging only the last one does not.
             last = int(np.flatnonzero(wrong)[-1])
             positive[last] = not positive[last]
 
@@ -121,7 +122,7 @@ def _transposed(task: NDArray[np.int64], rows: Loads, work: Loads, weight: Loads
 
 @compiled
 def _slope(task: NDArray[np.int64], rows: Loads, weight: Loads, pull: Loads, cost: Loads) -> Loads:
-    """Give half the slope of what is minimised, without its constant part."""
+    """Return half the gradient of the minimised function, without its constant part."""
     batches, shards = rows.shape
     work = np.zeros(task.max() + 1)
     for batch in range(batches):
@@ -141,7 +142,7 @@ def _descend(
     start: Loads,
     positive: NDArray[np.bool_],
 ) -> Loads:
-    """Minimise over the positive costs, whatever their sign becomes; the others are 0."""
+    """Minimise over the costs in `positive`, which may become negative; the others stay 0."""
     cost = start.copy()
     left = np.where(positive, target - _slope(task, rows, weight, pull, cost), 0.0)
     scaled = left / curvature

@@ -1,4 +1,4 @@
-"""Mixed over records of keys that are alike (Fang et al., section 4): planning for millions of keys in milliseconds."""
+"""Mixed over records of similar keys (Fang et al., section 4): plans for millions of keys in milliseconds."""
 
 from dataclasses import dataclass
 
@@ -16,16 +16,16 @@ from penstock.planning.sorting import Keys, heaviest_first, order_bits
 
 @dataclass(frozen=True)
 class CompactStatistics:
-    """Keys of equal cost, memory, default and current destination, merged; all arrays have the shape ``(records,)``.
+    """Keys merged by equal cost, memory, default and current destination; arrays have the shape ``(records,)``.
 
     Parameters
     ----------
     cost, memory
-        Of one key, representatives in the units of the keys' statistics.
+        Discretized cost and memory of one key, in the units of the keys' statistics.
     default, current
-        Of the record's keys.
+        Default and current destination of the record's keys.
     count
-        Of the record's keys.
+        Number of keys of the record.
     destinations
         Number of instances.
     """
@@ -45,18 +45,18 @@ class CompactStatistics:
 
 @dataclass(frozen=True)
 class CompactPlan:
-    """How many keys of which records move.
+    """The number of keys of each record that move.
 
     Parameters
     ----------
     record, destination, keys
-        From where they are to where they shall be; shape ``(moves,)`` each.
+        Record, new destination and number of keys of each move; shape ``(moves,)`` each.
     load
-        Estimated load of each destination then.
+        Estimated load of each destination with the plan.
     moved_back
-        How many entries of the table were given up before planning.
+        Number of routing table entries that were given up before planning.
     fallbacks
-        Keys that fitted nowhere.
+        Number of keys that fitted nowhere.
     """
 
     record: Keys
@@ -67,19 +67,19 @@ class CompactPlan:
     fallbacks: int
 
     def table_size(self, records: CompactStatistics) -> int:
-        """Count the entries that the routing table has then."""
+        """Count the entries of the routing table with the plan."""
         before = int(records.count[records.current != records.default].sum())
         left = self.keys * (records.current != records.default)[self.record]
         entered = self.keys * (self.destination != records.default[self.record])
         return int(before - left.sum() + entered.sum())
 
     def expanded(self, keys: KeyStatistics, record_of: Keys) -> KeyPlan:
-        """Choose the keys of each record: those with the lowest numbers first.
+        """Choose which keys of each record move: those with the lowest numbers first.
 
         Parameters
         ----------
         keys
-            What was merged.
+            Statistics of the keys that were merged.
         record_of
             Record of each key, see `merge`.
         """
@@ -91,7 +91,7 @@ class CompactPlan:
         starts = np.searchsorted(self.record[by_record], self.record[by_record])
         offset = before - before[starts]
         destination = keys.current.copy()
-        # A record's moves take keys that follow one another.
+        # The moves of a record take consecutive keys.
         position = np.repeat(first[by_record] + offset - before, amount) + np.arange(int(amount.sum()))
         destination[ordered[position]] = np.repeat(self.destination[by_record], amount)
         return KeyPlan(destination, loads(destination, keys.cost, keys.destinations), self.moved_back, self.fallbacks)
@@ -100,22 +100,24 @@ class CompactPlan:
 def merge(
     keys: KeyStatistics, degree: int, cost_unit: float, memory_unit: float
 ) -> tuple[CompactStatistics, NDArray[np.int64]]:
-    """Merge keys that are alike once their costs and memories are discretized.
+    """Merge keys that are equal after their costs and memories are discretized.
+
+    The estimated load of each destination differs from the real one by less than a step for each pair of default and
+    current destination.
 
     Parameters
     ----------
     keys
-        The last interval.
+        Statistics of the last interval.
     degree
-        Of discretization (r): the coarsest step is ``2 ** r`` units.
+        Degree of discretization (r): the coarsest step is ``2 ** r`` units.
     cost_unit, memory_unit
-        What a unit is worth. What is smaller becomes 0 or 1 units.
+        Size of a unit of cost and of memory. Smaller values become 0 or 1 units.
 
     Returns
     -------
     tuple
-        The records, and the record of each key, shape ``(keys,)``. The estimated load of each destination is less than
-        a step for each pair of default and current destination away from the real one.
+        The records, and the record of each key, shape ``(keys,)``.
     """
     place = keys.current * np.int32(keys.destinations) + keys.default
     groups = keys.destinations**2
@@ -137,8 +139,8 @@ def merge(
 def mixed_compact(records: CompactStatistics, theta: float, table: int, beta: float = DEFAULT_BETA) -> CompactPlan:
     """Plan as `penstock.planning.mixed.mixed` does, over records.
 
-    Entries of the table are given up record by record, those with the smallest state first. Where the plan is
-    not within the bound of Theorem 1, by the costs of the records, all keys are placed by falling cost.
+    Table entries are given up record by record, those with the smallest state first. If the plan is not within the
+    bound of Theorem 1 by the costs of the records, all keys are placed by decreasing cost.
     """
     entries = np.flatnonzero(records.current != records.default)
     entries = entries[np.argsort(records.memory[entries], kind="stable")]
@@ -182,7 +184,7 @@ def _plan(
 
 
 def _guaranteed(records: CompactStatistics, theta: float, plan: CompactPlan) -> CompactPlan:
-    """Place all keys by falling cost where a plan is not as balanced as that is proved to be, and it is better."""
+    """Place all keys by decreasing cost if the plan exceeds the proved bound and that is more balanced."""
     if within_bound(plan.load, theta, float(records.cost.max())):
         return plan
     order = heaviest_first(np.arange(len(records.cost)), order_bits(records.cost.astype(np.float32)))
@@ -198,7 +200,7 @@ def _guaranteed(records: CompactStatistics, theta: float, plan: CompactPlan) -> 
 
 @compiled
 def _longest_first(order: Keys, cost: Loads, count: Counts, load: Loads) -> NDArray[np.int32]:
-    """Give each key of each record, by falling cost, to the least loaded; say how many went where, and add up loads."""
+    """Give each key, by decreasing cost, to the least loaded destination; return counts, and add to `load`."""
     keys = np.zeros((len(cost), len(load)), dtype=np.int32)
     for record in order:
         for _ in range(count[record]):

@@ -9,8 +9,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(function: Function) -> Function:
-    """Compile a function of numbers and arrays when it is called first, and keep the result on disk.
+    """Compile a function of numbers and arrays on its first call, and cache the result on disk.
 
-    Sums keep the order in which they are written: plans do not depend on the processor.
+    Floating-point sums keep their written order, so that plans do not depend on the processor.
     """
     return cast("Function", numba.njit(cache=True, nogil=True)(function))

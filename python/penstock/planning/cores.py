@@ -1,4 +1,4 @@
-"""Which nodes' cores each executor gets (Elasticutor, section 4.2), by the exact cost of migration."""
+"""Assigns cores of nodes to executors (Elasticutor, section 4.2), by the exact cost of migration."""
 
 from dataclasses import dataclass
 from math import inf
@@ -23,13 +23,13 @@ class Demand:
     Parameters
     ----------
     cores
-        At least 1 each.
+        Number of cores that each executor needs, at least 1.
     state_bytes
-        Size of their state.
+        Size of each executor's state.
     bytes_per_s
-        Bytes of tuples that come in and go out, over all cores.
+        Bytes of tuples that each executor receives and sends per second, over all its cores.
     local_node
-        Where their main processes are.
+        Node of each executor's main process.
     """
 
     cores: Counts
@@ -40,16 +40,16 @@ class Demand:
 
 @dataclass(frozen=True)
 class Assignment:
-    """Who has which cores.
+    """Cores that each executor has on each node.
 
     Parameters
     ----------
     cores
-        By node and executor, shape ``(nodes, executors)``.
+        Number of cores by node and executor; shape ``(nodes, executors)``.
     migrated_bytes
-        State that changes its node, against the assignment before.
+        Bytes of state that change their node, compared with the assignment before.
     phi
-        From so many bytes per second and core executors have cores on their own nodes only.
+        Bytes per second and core from which executors have cores only on their own nodes.
     """
 
     cores: Counts
@@ -58,31 +58,33 @@ class Assignment:
 
 
 def assign(current: Counts, capacity: Counts, demand: Demand, phi: float = INTENSIVE_BYTES_PER_S) -> Assignment:
-    """Give every executor its cores so that little state moves, and data-intensive ones none on other nodes.
+    """Assign cores to executors so that little state moves, and data-intensive executors get only local cores.
 
-    Two greedy assignments are made, and a local search improves both: one by the paper's C+ and C-, which are costs
-    against the cores of the moment and add up to more than the real cost (up to 18.8 times in random trials), and one
-    by the exact change of the cost against `current`. The better one is taken, so it is never worse than the paper's.
+    Two greedy assignments are made and improved by local search. One uses the paper's costs C+ and C-. They are
+    relative to the current cores and add up to more than the real cost (up to 18.8 times in random trials). The other
+    uses the exact change of the cost against `current`. The better one is returned, so the result is never worse than
+    the paper's.
 
-    Where algorithm 1 of the paper is silent or contradicts its text: the most data-intensive executor chooses first,
-    free cores belong to a donor without state, data-intensive executors give back remote cores, and take local ones
-    from others that choose later.
+    Where algorithm 1 of the paper is silent or contradicts its text, this function does the following: the most
+    data-intensive executor chooses first, free cores belong to a donor without state, and data-intensive executors give
+    back remote cores and may take local cores from executors that choose later.
 
     Parameters
     ----------
     current
-        By node and executor. What an executor has beyond its demand it keeps until another needs it.
+        Current number of cores by node and executor; shape ``(nodes, executors)``. An executor keeps cores beyond its
+        demand until another executor needs them.
     capacity
-        Cores of each node, shape ``(nodes,)``.
+        Number of cores of each node; shape ``(nodes,)``.
     demand
-        Of all executors.
+        What the executors need.
     phi
-        In bytes per second and core. It is doubled until there is an assignment that keeps to it.
+        Bytes per second and core from which an executor is data-intensive. It is doubled until an assignment exists.
 
     Raises
     ------
     ValueError
-        More cores are asked for than there are, or more of a node are in use than it has; a number that is not finite.
+        The demand exceeds the capacity, more cores of a node are assigned than it has, or a number is not finite.
     """
     _check(current, capacity, demand, phi)
     before, needed, state = _with_free(current, capacity), *_of_free(demand)
@@ -109,10 +111,15 @@ def assign_as_published(
     *,
     least_intensive_first: bool = False,
 ) -> Assignment:
-    """Assign by algorithm 1 alone: greedily, with C+ and C-. It is what `assign` is compared with.
+    """Assign cores by algorithm 1 of the paper alone: greedily, with C+ and C-; a baseline for `assign`.
 
-    Parameters and errors are those of `assign`, and so are the corrections without which the algorithm has no meaning;
-    `least_intensive_first` is the order that line 4 has, against the text.
+    Parameters and errors are those of `assign`. The same corrections apply, without which the algorithm is not defined.
+
+    Parameters
+    ----------
+    least_intensive_first
+        Whether the least data-intensive executor chooses first, as in line 4 of the algorithm, which contradicts the
+        text.
     """
     _check(current, capacity, demand, phi)
     before, needed, state = _with_free(current, capacity), *_of_free(demand)
@@ -126,15 +133,15 @@ def assign_as_published(
 
 
 def migrated_bytes(before: Counts, after: Counts, state_bytes: Floats) -> float:
-    """Give the state that must leave its node when each executor's state is spread evenly over its cores.
+    """Return the bytes of state that must leave their node, if each executor's state is spread evenly over its cores.
 
-    For each executor this is the size of its state times the distance in variation of its shares of the nodes.
+    For each executor this is the size of its state times the total variation distance of its shares of the nodes.
     """
     return _cost(before, after, state_bytes)
 
 
 def assign_naively(current: Counts, capacity: Counts, demand: Demand) -> Counts:
-    """Assign without regard to state and place (naive-EC, section 5): from the first node on that has free cores."""
+    """Assign cores without regard to state and place (naive-EC, section 5): from the first node with free cores."""
     made = _with_free(current, capacity)
     for executor, needed in enumerate(demand.cores):
         for node in range(len(capacity)):
@@ -152,27 +159,27 @@ def assign_naively(current: Counts, capacity: Counts, demand: Demand) -> Counts:
 
 def _check(current: Counts, capacity: Counts, demand: Demand, phi: float) -> None:
     if not (0 < phi < inf and np.isfinite(demand.bytes_per_s).all() and np.isfinite(demand.state_bytes).all()):
-        raise ValueError("phi must be above 0, and bytes finite")
+        raise ValueError(f"phi must be above 0 and finite, and all bytes must be finite, found phi={phi}")
     if int(demand.cores.sum()) > int(capacity.sum()):
-        raise ValueError(f"{int(demand.cores.sum())} cores are asked for, there are {int(capacity.sum())}")
+        raise ValueError(f"demand is {int(demand.cores.sum())} cores, but capacity is {int(capacity.sum())}")
     if (current.sum(axis=1) > capacity).any():
-        raise ValueError("more cores of a node are in use than it has")
+        raise ValueError("more cores of a node are assigned than it has")
 
 
 def _has_room(capacity: Counts, demand: Demand, intensive: NDArray[np.bool_]) -> bool:
-    """Say whether every node has the cores of its data-intensive executors: there is an assignment then."""
+    """Check that every node has enough cores for its data-intensive executors, so that an assignment exists."""
     local = np.bincount(demand.local_node[intensive], weights=demand.cores[intensive], minlength=len(capacity))
     return bool((local <= capacity).all())
 
 
 def _with_free(current: Counts, capacity: Counts) -> Counts:
-    """Append free cores as an executor that needs none and has no state."""
+    """Append free cores as one more executor, which needs no cores and has no state."""
     free = np.asarray(capacity) - current.sum(axis=1)
     return np.ascontiguousarray(np.column_stack((current, free)), dtype=np.int64)
 
 
 def _of_free(demand: Demand) -> tuple[Counts, Floats]:
-    """Append what free cores need and hold: nothing."""
+    """Return the needed cores and the state of all executors, with zeros for the executor of free cores."""
     return np.append(demand.cores, 0), np.append(demand.state_bytes, 0.0)
 
 
@@ -194,12 +201,12 @@ def _cost(before: Counts, after: Counts, state: Floats) -> float:
 
 @compiled
 def _changes(before: Counts, made: Counts, state: Floats, executor: int, step: int, exact: bool, out: Floats) -> None:
-    """Write what it costs to give the executor a core of each node (step 1), or to take one (-1)."""
+    """Write the cost of giving the executor a core of each node (step 1), or of taking one (step -1), to `out`."""
     nodes = len(made)
     total, total_before = made[:, executor].sum(), before[:, executor].sum()
     size = state[executor]
     if not exact:
-        # C+ = s (X - x) / (X (X + 1)), C- = s (X - x) / (X (X - 1)); the last core is not taken.
+        # C+ = s (X - x) / (X (X + 1)), C- = s (X - x) / (X (X - 1)). The last core is never taken.
         for node in range(nodes):
             if size == 0.0 or (total == 0 and step > 0):
                 out[node] = 0.0
@@ -254,9 +261,9 @@ def _greedy(
                         give[node] = inf
             best, best_node, best_donor = inf, NOBODY, NOBODY
             for donor in range(free + 1):
-                # A data-intensive executor may take what one needs that chooses later, and anywhere.
-                robbed = intensive[executor] and not intensive[donor] and not chosen[donor]
-                if donor == executor or (total[donor] <= needed[donor] and not robbed and donor != free):
+                # A data-intensive executor may also take cores that an executor needs that chooses later.
+                takes_needed = intensive[executor] and not intensive[donor] and not chosen[donor]
+                if donor == executor or (total[donor] <= needed[donor] and not takes_needed and donor != free):
                     continue
                 for node in range(nodes):
                     cost = give[node] + take[donor, node]
@@ -275,10 +282,10 @@ def _greedy(
 
 @compiled
 def _improve(before: Counts, made: Counts, state: Floats, intensive: NDArray[np.bool_]) -> None:
-    """Exchange cores of two nodes between two executors as long as less state moves then.
+    """Exchange cores of two nodes between two executors as long as that reduces the state that moves.
 
-    An executor's number of cores stays: what it costs to leave a node does not depend on the node it goes to. So the
-    best exchange of two nodes consists of the executor that is best moved in each direction.
+    The number of cores of each executor does not change. The cost of leaving a node does not depend on the node that is
+    entered, so the best exchange between two nodes combines the best executor to move in each direction.
     """
     nodes, executors = made.shape
     leave = np.empty((executors, nodes))
@@ -286,10 +293,10 @@ def _improve(before: Counts, made: Counts, state: Floats, intensive: NDArray[np.
     total, total_before = made.sum(axis=0), before.sum(axis=0)
     for executor in range(executors):
         _exchanges(before, made, state, executor, total, total_before, leave[executor], enter[executor])
-    # Rounding must not make it go round in circles.
+    # Ignore gains within rounding errors, which could repeat for ever.
     least = 1e-9 * state.sum()
     best_of = np.empty((nodes, nodes))
-    who = np.empty((nodes, nodes), dtype=np.int64)
+    best_executor = np.empty((nodes, nodes), dtype=np.int64)
     while True:
         best_of[:] = inf
         for executor in range(executors):
@@ -299,7 +306,7 @@ def _improve(before: Counts, made: Counts, state: Floats, intensive: NDArray[np.
                 for other in range(nodes):
                     cost = leave[executor, node] + enter[executor, other]
                     if cost < best_of[node, other]:
-                        best_of[node, other], who[node, other] = cost, executor
+                        best_of[node, other], best_executor[node, other] = cost, executor
         best, best_node, best_other = -least, NOBODY, NOBODY
         for node in range(nodes):
             for other in range(node):
@@ -308,7 +315,7 @@ def _improve(before: Counts, made: Counts, state: Floats, intensive: NDArray[np.
                     best, best_node, best_other = cost, node, other
         if best_node == NOBODY:
             return
-        one, two = who[best_node, best_other], who[best_other, best_node]
+        one, two = best_executor[best_node, best_other], best_executor[best_other, best_node]
         made[best_node, one] -= 1
         made[best_other, one] += 1
         made[best_other, two] -= 1

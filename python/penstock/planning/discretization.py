@@ -1,4 +1,4 @@
-"""Half-linear-half-exponential discretization (HLHE; Fang et al., section 4.2): few values that keep sums."""
+"""Half-linear-half-exponential discretization (HLHE; Fang et al., section 4.2): few distinct values, similar sums."""
 
 import numpy as np
 
@@ -8,19 +8,19 @@ from penstock.planning.sorting import Keys, heaviest_first, order_bits
 
 
 def representatives(largest: float, degree: int) -> Loads:
-    """Give the values that may stand for others, falling.
+    """Return the values that may stand for others, in decreasing order.
 
     Parameters
     ----------
     largest
-        Of the values, in units.
+        Largest value to represent, in units.
     degree
-        r: multiples of ``R = 2 ** r`` stand for what is above R, powers of 2 for what is below.
+        Degree r: with ``R = 2 ** r``, multiples of R represent values above R, and powers of 2 represent values below.
 
     Returns
     -------
     NDArray
-        ``s * R, (s - 1) * R, ..., R, R / 2, ..., 2, 1`` with ``s = ceil(largest / R)``: of shape ``(s + r,)``.
+        ``s * R, (s - 1) * R, ..., R, R / 2, ..., 2, 1`` with ``s = ceil(largest / R)``, of shape ``(s + r,)``.
     """
     step = 2**degree
     linear = np.arange(np.ceil(largest / step), 0, -1) * step
@@ -28,30 +28,31 @@ def representatives(largest: float, degree: int) -> Loads:
 
 
 def discretize(value: Loads, group: Placement, groups: int, degree: int) -> Loads:
-    """Replace each value by one of the two representatives around it, so that sums stay what they are.
+    """Replace each value by one of the two representatives around it, so that sums are preserved.
 
-    Values are taken by falling size. Where the values of a group so far came to less than they were, the larger one is
-    taken, else the smaller one. The paper keeps one sum for all instances, which says nothing of the sum of one; here
-    each group has its own. Values below 1, for which the paper has no place, become 0 or 1.
+    Values are processed in decreasing order. If the representatives of a group so far sum to less than its values, the
+    larger representative is chosen, else the smaller one. The paper keeps one sum for all instances, which does not
+    bound the deviation of a single instance. Here each group has its own sum. Values below 1, which the paper does not
+    cover, become 0 or 1.
 
-    The paper's Theorem 3 (no deviation at all) does not hold, 3 with R = 4 is an example: a group's sum deviates by
-    less than the distance of two neighbours among the representatives.
+    The paper's Theorem 3 (no deviation at all) does not hold: 3 with R = 4 is a counterexample. The sum of a group
+    deviates by less than the distance between two neighbouring representatives.
 
     Parameters
     ----------
     value
-        In units, not negative; shape ``(keys,)``.
+        Values in units, not negative; shape ``(keys,)``.
     group
-        From 0; shape ``(keys,)``. Keys that are planned for as one.
+        Group of each key, from 0; shape ``(keys,)``. Sums are preserved within each group.
     groups
-        Their number.
+        Number of groups.
     degree
         See `representatives`.
 
     Returns
     -------
     NDArray
-        The representative of each value, or 0; shape ``(keys,)``.
+        Representative of each value, or 0; shape ``(keys,)``.
     """
     order = heaviest_first(np.arange(len(value)), order_bits(np.asarray(value, dtype=np.float32)))
     return _discretize(value, group, np.zeros(groups), order, 2.0**degree)
@@ -69,7 +70,7 @@ def _discretize(value: Loads, group: Placement, missing: Loads, order: Keys, ste
 
 @compiled
 def _neighbours(value: float, step: float) -> tuple[float, float]:
-    """Give the largest representative that is not above a value, and the smallest that is not below it."""
+    """Return the largest representative not above a value, and the smallest one not below it."""
     below, above = 0.0, 1.0
     if value >= step:
         below = np.floor(value / step) * step

@@ -1,8 +1,8 @@
-"""How many tasks of which region run on which executor: Elasticutor's assignment of cores (section 4.2) at work.
+"""Decides how many tasks of each region run on each executor, by Elasticutor's assignment of cores (section 4.2).
 
-What Elasticutor calls an executor is a region here, what it calls a node is a Spark executor, and a region gets a core
-for each of its tasks. A region has no main process, because its rows come from all map outputs: no region is
-data-intensive in the sense of the paper, and what is left to minimise is the state that moves.
+Elasticutor's executor is a region here, its node is a Spark executor, and a region gets a core for each of its tasks. A
+region has no main process, because its rows come from all map outputs. So no region is data-intensive in the sense of
+the paper, and only the state that moves is minimised.
 """
 
 from collections.abc import Sequence
@@ -13,21 +13,21 @@ import numpy as np
 from penstock.planning.cores import Counts, Demand, Floats, assign
 
 MAX_EXECUTORS = 256
-"""With more, tasks are divided by cores: the assignment's time grows with their square."""
+"""With more executors, tasks are divided by cores, because the time of the assignment grows quadratically."""
 
 
 @dataclass(frozen=True)
 class RegionTasks:
-    """A region that wants cores.
+    """A region that needs cores.
 
     Parameters
     ----------
     wanted
-        Tasks that it is to have, at least 1.
+        Number of tasks that the region should have, at least 1.
     now
-        Its tasks on each executor; all 0 where they were not divided among executors. Shape ``(executors,)``.
+        Number of its tasks on each executor, all 0 if they were not divided among executors; shape ``(executors,)``.
     state_bytes
-        Of its state on each executor; shape ``(executors,)``.
+        Size of its state on each executor; shape ``(executors,)``.
     """
 
     wanted: int
@@ -35,29 +35,31 @@ class RegionTasks:
     state_bytes: Floats
 
 
-def divide(cores: Counts, regions: Sequence[RegionTasks], of: int) -> Counts | None:
-    """Give one region's tasks on each executor.
+def divide(cores: Counts, regions: Sequence[RegionTasks], index: int) -> Counts | None:
+    """Return the number of one region's tasks on each executor.
 
     Parameters
     ----------
     cores
-        Of each executor, above 0; shape ``(executors,)``.
+        Cores of each executor, above 0; shape ``(executors,)``.
     regions
-        All that run, in an order that stays: the same for whichever is asked for gives each its part of the same whole.
-    of
-        Number of the one that is asked for.
+        All running regions, in an order that does not change, so that calls for different regions are parts of the same
+        assignment.
+    index
+        Index of the region in `regions`.
 
     Returns
     -------
     array or None
-        As many as it wants, on no executor more than it has cores, and such that little state moves; where there are
-        cores for the tasks of all regions, none has two. None where that decides nothing: it has the executors for
-        itself and a task for each at least, so that its tasks go by cores; or it has more tasks than there are cores.
+        Number of tasks on each executor: as many as the region should have, at most the cores of each executor, and so
+        that little state moves. If there are cores for the tasks of all regions, no core has two tasks. None if tasks
+        go by cores: the region is alone and has at least one task per executor, it has more tasks than there are cores,
+        or there is only one executor or more than `MAX_EXECUTORS`.
     """
-    asked, total = regions[of], int(cores.sum())
+    asked, total = regions[index], int(cores.sum())
     if sum(region.wanted for region in regions) > total:
-        # They take turns.
-        regions, of = [asked], 0
+        # Not all tasks can run at once, so the regions take turns, and each uses all cores.
+        regions, index = [asked], 0
     alone = len(regions) == 1 and asked.wanted >= len(cores)
     if asked.wanted > total or alone or not 1 < len(cores) <= MAX_EXECUTORS:
         return None
@@ -67,13 +69,13 @@ def divide(cores: Counts, regions: Sequence[RegionTasks], of: int) -> Counts | N
     _fit(now, cores, state)
     for column, region in zip(now.T, regions, strict=True):
         _give_back(column, region.wanted)
-    nothing = np.zeros(len(regions))
-    made = assign(now, cores, Demand(wanted, state, nothing, nothing.astype(np.int64)))
-    return made.cores[:, of].copy()
+    zeros = np.zeros(len(regions))
+    made = assign(now, cores, Demand(wanted, state, zeros, zeros.astype(np.int64)))
+    return made.cores[:, index].copy()
 
 
 def _now(region: RegionTasks) -> Counts:
-    """Give its tasks on each executor; where they were not divided, as its state is, by largest remainder."""
+    """Return the region's tasks on each executor; if not divided, in proportion to its state, by largest remainder."""
     if region.now.any():
         return region.now.astype(np.int64)
     total = float(region.state_bytes.sum())
@@ -87,7 +89,7 @@ def _now(region: RegionTasks) -> Counts:
 
 
 def _fit(now: Counts, cores: Counts, state: Floats) -> None:
-    """Take from regions with least state, for each of their tasks, what is more than an executor has."""
+    """Reduce tasks to the cores of each executor, taking first from regions with the least state per task."""
     for executor in np.flatnonzero(now.sum(axis=1) > cores):
         while now[executor].sum() > cores[executor]:
             share = np.where(now[executor] > 0, state / np.maximum(1, now.sum(axis=0)), np.inf)
@@ -95,10 +97,10 @@ def _fit(now: Counts, cores: Counts, state: Floats) -> None:
 
 
 def _give_back(now: Counts, wanted: int) -> None:
-    """Give back cores of one region, each where least state has to leave for it."""
+    """Give back cores of one region, each where the least state has to leave."""
     before = now / max(1, int(now.sum()))
     while (total := int(now.sum())) > wanted:
-        # Without a core of executor w: what is over there leaves, and so does what is over elsewhere.
+        # State that leaves if an executor gives up a core: from that executor, and from all others.
         left = np.maximum(0.0, before - now / (total - 1))
         own = np.maximum(0.0, before - (now - 1) / (total - 1))
         leaves = np.where(now > 0, left.sum() - left + own, np.inf)

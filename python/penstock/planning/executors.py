@@ -1,9 +1,9 @@
-"""Which executor has which shards: few moves, each worth what its state takes to travel.
+"""Plans which executor holds which shards, with few moves, each of which must be worth its cost.
 
-Inside an executor the binder spreads shards over tasks in every batch, and moves nothing. Between executors state
-travels, so that a plan weighs what a batch gains, over some batches, against that: the cost that Elasticutor's
-assignment of cores (section 4.2) and Fang et al.'s migration (section 2.2) minimise, in time instead of bytes. Neither
-paper says when a move is not worth it.
+Within an executor the binder spreads shards over tasks in every batch without moving state. Between executors, state
+has to travel. A plan therefore weighs the time that batches gain against the time that the moves take. Elasticutor's
+assignment of cores (section 4.2) and the migration of Fang et al. (section 2.2) minimise the same cost in bytes instead
+of time. Neither paper says when a move is not worth it.
 """
 
 from dataclasses import dataclass
@@ -15,28 +15,28 @@ from penstock.planning.compiled import compiled
 from penstock.planning.load import Loads, Placement, loads
 
 LOST = -1
-"""Executor of a shard whose executor is gone."""
+"""Executor number of a shard whose executor no longer exists."""
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Worth:
-    """What decides whether a move is worth its time.
+    """Parameters that decide whether a move is worth its cost.
 
     Parameters
     ----------
     bytes_per_ms
-        At which state travels, above 0.
+        Rate at which state travels, above 0.
     move_ms
-        What a move takes besides.
+        Fixed time of a move, in addition to the transfer of its bytes.
     horizon
-        Batches over which a gain counts.
+        Number of batches over which a gain counts.
     theta
-        Busiest executor over the mean that is left alone, above 1.
+        Largest imbalance of executors that is accepted, above 1.
     most
-        Moves in one plan.
+        Largest number of moves in one plan.
     window
-        Batches in a row in which the busiest executor must have been above theta.
+        Number of consecutive batches in which the imbalance must exceed theta before shards move.
     """
 
     bytes_per_ms: float = 100_000.0
@@ -49,25 +49,25 @@ class Worth:
 
 @dataclass(frozen=True)
 class ExecutorPlan:
-    """Where shards shall be.
+    """The executor that each shard should be on.
 
     Parameters
     ----------
     executor
-        Of each shard; shape ``(shards,)``.
+        Executor of each shard; shape ``(shards,)``.
     moves
-        Rows of shard, executor before and after, the heaviest shard first; shape ``(moves, 3)``. Shards of lost
-        executors are among them.
+        One row for each move: shard, executor before and executor after, the heaviest shard first; shape ``(moves,
+        3)``. Includes the shards of lost executors.
     delta_before, delta_after
-        Busiest executor over the mean, as it is and with the plan, lost executors' shards placed in both.
+        Imbalance of executors without and with the plan. In both, shards of lost executors are already placed.
     gain_ms
-        By how much a batch gets shorter.
+        Time by which the plan shortens a batch.
     cost_ms
-        What the moves take; shards of lost executors take nothing, since they are loaded in any case.
+        Time that the moves take. Shards of lost executors cost nothing, because they are loaded in any case.
     above
-        For how many batches in a row the busiest executor has been above theta.
+        Number of consecutive batches in which the imbalance exceeded theta.
     reason
-        Why the moves are what they are.
+        Why shards move, or why they do not.
     """
 
     executor: Placement
@@ -85,32 +85,33 @@ def place(
 ) -> ExecutorPlan:
     """Plan which shards move between executors after a batch.
 
-    A batch takes as long as the executor with most work for each of its cores. Each step makes the move from that
-    executor that is worth most by itself; of all steps as many are taken as are worth most together.
+    A batch takes as long as the executor with the most work per core. Each step chooses the move away from that
+    executor that is worth most by itself. The plan consists of as many of the first steps as are worth most together.
 
     Parameters
     ----------
     executor
-        Of each shard, `LOST` where it is gone; shape ``(shards,)``.
+        Executor of each shard, `LOST` where it no longer exists; shape ``(shards,)``.
     load
         Expected work of each shard in a batch, in ms, not negative; shape ``(shards,)``.
     state_bytes
-        Of each shard; shape ``(shards,)``.
+        Size of each shard's state; shape ``(shards,)``.
     cores
-        Of each executor, one above 0 at least; to its shards an executor without is lost. Shape ``(executors,)``.
+        Cores of each executor, at least one of them above 0; shape ``(executors,)``. An executor without cores is
+        treated as lost.
     worth
-        See there.
+        Parameters that decide whether a move is worth its cost.
     above
-        That of the plan before.
+        `ExecutorPlan.above` of the previous plan.
 
     Returns
     -------
     ExecutorPlan
-        Never worse than what was there: its gain over the horizon is at least its cost. Ties go to the lower shard and
-        the lower executor.
+        A plan that is never worse than the current placement: its gain over the horizon is at least its cost. Ties go
+        to the lower shard and the lower executor.
     """
     used = np.flatnonzero(cores)
-    # Among those that have any; the number behind the last is found by LOST.
+    # Position of each executor among those with cores. LOST indexes the last element, which is LOST as well.
     number = np.full(len(cores) + 1, LOST, dtype=np.int32)
     number[used] = np.arange(len(used))
     cores = cores[used]
@@ -139,7 +140,7 @@ def place(
 
 
 def _placed(executor: Placement, load: Loads, cores: Loads) -> Placement:
-    """Give shards of lost executors to others: the heaviest first, where the work for each core is least then."""
+    """Give shards of lost executors to others: heaviest first, each to the executor with the least resulting work."""
     placed = executor.astype(np.int32)
     lost = np.flatnonzero(placed == LOST)
     if len(lost):
@@ -168,11 +169,11 @@ def _weighed(start: Placement, load: Loads, cost_ms: Loads, cores: Loads, worth:
             best, best_worth = placed.copy(), net
     if best is start:
         return start, "cost exceeds gain"
-    return best, f"{best_worth:.0f} ms gained over {worth.horizon} batches, the moves counted"
+    return best, f"{best_worth:.0f} ms gained over {worth.horizon} batches, net of the cost of moving"
 
 
 def _why_nothing(start: Placement, load: Loads, cores: Loads, limit: float) -> str:
-    """Tell a shard that no executor has room for from moves that are not worth it: those would be made for nothing."""
+    """Explain why no move was made: no executor has room for a shard, or no move is worth its cost."""
     work = loads(start, load, len(cores))
     busiest = int(np.argmax(work / cores))
     if load.max() >= work[busiest] / cores[busiest]:
@@ -191,7 +192,7 @@ def _longest(placed: Placement, load: Loads, cores: Loads) -> float:
 
 
 def _batch(placed: Placement, load: Loads, cores: Loads) -> float:
-    """Give what a batch takes, which is never shorter than its heaviest shard, wherever that is."""
+    """Return the time of a batch, which is never shorter than its heaviest shard, wherever that shard is."""
     return max(_longest(placed, load, cores), float(load.max()))
 
 
@@ -206,7 +207,7 @@ def _steps(
     horizon: float,
     most: int,
 ) -> NDArray[np.int64]:
-    """Give the moves one after the other, as rows of shard and executor; `placed` and `work` are changed."""
+    """Return the moves in their order, as rows of shard and executor; changes `placed` and `work`."""
     made = np.empty((most, 2), dtype=np.int64)
     count = 0
     heaviest = load.max()

@@ -1,11 +1,11 @@
 """Least-Load Fit Decreasing with Adjust (LLFD; Fang et al., section 3.1), corrected, for a million keys.
 
-It works on records of keys that are alike (section 4.1 of the paper); a record may be of one key.
+It works on records of equal keys (section 4.1 of the paper). A record may have a single key.
 
-Two facts make it fast. Keys are placed by falling cost, and only cheaper ones are ever taken out for them: so what was
-placed stays, and what can be taken out was there from the beginning. And the destination with the least load is below
-the mean: so a key fits there unless it costs more than the tolerance, and of such keys there are no more than
-destinations over theta. Only for these is anything but the least load looked at.
+Two facts make it fast. First, keys are placed by decreasing cost, and only cheaper keys are ever taken out to make
+room, so placed keys stay, and all keys that can be taken out were there from the beginning. Second, the destination
+with the least load is below the mean, so a key fits there unless it costs more than the tolerance. There are at most
+destinations / theta such keys, and only for these other destinations are considered.
 """
 
 import heapq
@@ -21,26 +21,26 @@ from penstock.planning.sorting import Keys, heaviest_first, order_bits
 
 Counts = NDArray[np.int32]
 Taken = list[tuple[float, Any, Any]]
-"""Heap of keys that were taken out: minus their cost, record, number."""
+"""Heap of keys that were taken out: negative cost, record, number of keys."""
 
-# The upper bits of a weight: 8 classes for each power of two.
+# Keys are divided into classes by the upper bits of their weight: 8 classes for each power of two.
 _CLASS_SHIFT = np.uint32(20)
 _CLASSES = 1 << 12
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What was moved so that it fits.
+    """The moves that bring loads within the limit.
 
     Parameters
     ----------
     record, destination, keys
-        Of which record how many keys are now at which destination; shape ``(moves,)`` each. A record may occur several
-        times, and with the destination that it has.
+        Record, new destination and number of keys of each move; shape ``(moves,)`` each. A record may occur several
+        times, also with its current destination.
     load
-        Of each destination.
+        Load of each destination after the moves.
     fallbacks
-        How many keys fitted nowhere, and went where the load was least.
+        Number of keys that fitted nowhere and went to the least loaded destination.
     """
 
     record: Keys
@@ -58,24 +58,25 @@ def fit_decreasing(
     load: Loads,
     limit: float,
 ) -> Fit:
-    """Take keys from destinations above the limit, and place them by falling cost where they fit.
+    """Take keys from destinations above the limit, and place them by decreasing cost where they fit.
 
-    A key goes to the least loaded destination where it fits, perhaps after cheaper keys have been taken out (Adjust),
-    which are then placed in their turn. The paper says nothing of a key that fits nowhere, which happens also where a
-    perfect balance exists: it goes where the load is least.
+    A key goes to the least loaded destination where it fits, possibly after cheaper keys have been taken out (Adjust),
+    which are then placed in the same way. The paper does not say where a key goes that fits nowhere, which can happen
+    even if a perfect balance exists. Here it goes to the least loaded destination.
 
     Parameters
     ----------
     destination
-        Of the keys of each record; shape ``(records,)``.
+        Current destination of the keys of each record; shape ``(records,)``.
     cost
-        Of one key of the record, not negative.
+        Cost of one key of each record, not negative; shape ``(records,)``.
     priority
-        Of the record's keys (psi), not negative: those with the largest are taken out first, ties by their number.
+        Priority of the keys of each record (psi), not negative; shape ``(records,)``. Keys with the highest priority
+        are taken out first, ties by their number.
     count
-        Of the record's keys.
+        Number of keys of each record; shape ``(records,)``.
     load
-        Of each destination; shape ``(destinations,)``.
+        Load of each destination; shape ``(destinations,)``.
     limit
         Largest load that is accepted, at least the mean.
     """
@@ -88,7 +89,7 @@ def fit_decreasing(
     amount = count[waiting] - left[waiting]
     largest = float(cost[waiting[0]]) if len(waiting) else 0.0
     room = limit - float(load.sum()) / len(load)
-    # Members that cost as much as the largest key are enough as a rule; the rest is sorted when it is not.
+    # Members with a total cost of the largest key are usually enough. The others are sorted only when needed.
     ready = np.full(len(load), largest if largest > room else 0.0)
     members, start = _members(destination, bits, left, _first_classes(by_class, ready))
     large = np.flatnonzero(cost > room) if largest > room else waiting[:0]
@@ -101,7 +102,7 @@ def fit_decreasing(
 def _members(
     destination: Placement, bits: NDArray[np.uint32], left: Counts, first: NDArray[np.int64]
 ) -> tuple[Keys, NDArray[np.int64]]:
-    """Give the records of each destination from a class on, by falling weight, and where each destination's begin."""
+    """Return each destination's records from a class on, by decreasing weight, and where each destination starts."""
     records = _of_classes(destination, bits, left, first)
     records = heaviest_first(records, bits[records])
     owner = destination[records].astype(np.uint16)
@@ -111,7 +112,7 @@ def _members(
 
 
 def _first_classes(by_class: Loads, wanted: Loads) -> NDArray[np.int64]:
-    """Give the class from which on a destination's keys cost as much as is wanted: none where nothing is."""
+    """Return each destination's lowest class such that its keys from there on cost as much as wanted."""
     from_top = np.cumsum(by_class[:, ::-1], axis=1)
     needed = np.minimum((from_top < wanted[:, None]).sum(axis=1) + 1, _CLASSES)
     return np.where(wanted > 0, _CLASSES - needed, _CLASSES)
@@ -140,7 +141,7 @@ def _of_classes(destination: Placement, bits: NDArray[np.uint32], left: Counts, 
 
 @compiled
 def _take_out(members: Keys, start: NDArray[np.int64], cost: Loads, left: Counts, load: Loads, limit: float) -> Keys:
-    """Take keys out of each destination until it is within the limit; say of which records."""
+    """Take keys out of each destination until it is within the limit; return their records."""
     removed = np.empty(len(members), dtype=np.int64)
     found = 0
     for destination in range(len(load)):
@@ -158,7 +159,7 @@ def _take_out(members: Keys, start: NDArray[np.int64], cost: Loads, left: Counts
 
 @compiled
 def _enough(wanted: float, cost: float, left: int) -> int:
-    """Give the number of keys that cost as much as is wanted: all where it is not enough or they cost nothing."""
+    """Return the number of keys that cost as much as wanted, or all if they are not enough or cost nothing."""
     return left if cost * left <= wanted else min(left, int(np.ceil(wanted / cost)))
 
 
@@ -178,7 +179,7 @@ def _place(
 ) -> tuple[Keys, Placement, Counts, int]:
     at, end = start[:-1].copy(), start[1:].copy()
     complete = np.zeros(len(load), dtype=np.bool_)
-    # What was placed so far: it costs at least as much as what follows, and stays.
+    # Cost of the keys placed so far. They cost at least as much as all later keys, and stay.
     stays = np.zeros(len(load))
     taken: Taken = [(0.0, np.int64(0), np.int32(0))]
     taken.pop()
@@ -205,7 +206,7 @@ def _place(
                 placed = _run_length(load, chosen, price, keys, limit)
         else:
             for candidate in np.argsort(load, kind="mergesort"):
-                if stays[candidate] + _dearer(large, destination, cost, left, candidate, price) + price > limit:
+                if stays[candidate] + _fixed_cost(large, destination, cost, left, candidate, price) + price > limit:
                     continue
                 members = _make_room(
                     candidate, price, members, at, end, complete, destination, cost, priority, left, load, limit, taken
@@ -244,9 +245,9 @@ def _make_room(
     limit: float,
     taken: Taken,
 ) -> Keys:
-    """Take out what is cheaper until a key fits; give the members, which are more where they had to be completed.
+    """Take out cheaper keys until a key fits; return the members, completed if necessary.
 
-    Of what is cheaper there is enough: the caller has looked.
+    The caller has checked that there are enough cheaper keys.
     """
     while load[owner] + price > limit:
         if at[owner] == end[owner]:
@@ -258,7 +259,7 @@ def _make_room(
             complete[owner] = True
             continue
         record = members[at[owner]]
-        # Records that were skipped once stay too expensive: the keys that follow cost less.
+        # A skipped record stays too expensive, because later keys cost less.
         if left[record] == 0 or cost[record] >= price:
             at[owner] += 1
             continue
@@ -270,8 +271,8 @@ def _make_room(
 
 
 @compiled
-def _dearer(large: Keys, destination: Placement, cost: Loads, left: Counts, owner: int, price: float) -> float:
-    """Sum up what a destination had from the beginning, and has, that costs at least so much."""
+def _fixed_cost(large: Keys, destination: Placement, cost: Loads, left: Counts, owner: int, price: float) -> float:
+    """Sum the cost of the keys that a destination had from the beginning, still has, and that cost at least `price`."""
     total = 0.0
     for record in large:
         if destination[record] == owner and cost[record] >= price:
@@ -281,7 +282,7 @@ def _dearer(large: Keys, destination: Placement, cost: Loads, left: Counts, owne
 
 @compiled
 def _run_length(load: Loads, chosen: Any, price: float, keys: Any, limit: float) -> np.int32:
-    """Give how many keys in a row go to the least loaded destination, which has room for one."""
+    """Return how many keys in a row go to the least loaded destination, which has room for at least one."""
     if price == 0:
         return np.int32(keys)
     room = limit

@@ -1,7 +1,7 @@
-"""Loads of the next batch from those before: the last value, an average, or what was a period ago.
+"""Forecasts the loads of the next batch: by the last value, an average, or the value one period ago.
 
-The papers plan for the next interval with the statistics of the last one. Here the three forecasts are made beside each
-other, each is held against what came, and the one that was nearest lately is used.
+The papers plan for the next interval with the statistics of the last one. Here all three forecasts are made for every
+batch and compared with the measured load, and the one with the smallest recent error is used.
 """
 
 from copy import copy
@@ -18,19 +18,19 @@ LAST, AVERAGE, PERIODIC = "last", "average", "periodic"
 
 @dataclass(frozen=True)
 class Forecast:
-    """What is expected of the next batch.
+    """Forecast of the next batch.
 
     Parameters
     ----------
     load
-        Of each item, shape ``(items,)``.
+        Expected load of each item; shape ``(items,)``.
     method
-        Where it is from: ``last``, ``average`` or ``periodic``.
+        Method of the forecast: ``last``, ``average`` or ``periodic``.
     period
-        In batches, of a periodic forecast; else 0.
+        Period of a periodic forecast, in batches; 0 for other methods.
     error
-        By method: mean distance of its forecasts from what came, summed over items, over the load that came. Recent
-        batches weigh more. Methods that have made no forecast yet are left out.
+        Error by method: mean distance between forecast and measured load, summed over items, relative to the measured
+        load. Recent batches weigh more. Methods that have not made a forecast yet are absent.
     """
 
     load: Loads
@@ -45,13 +45,14 @@ class Forecaster:
     Parameters
     ----------
     items
-        Shards, tasks or keys: how many loads there are.
+        Number of loads: of shards, tasks or keys.
     smoothing
         Weight of the newest batch in the average, above 0 and at most 1.
     forgetting
-        Weight of the newest batch in errors.
+        Weight of the newest batch in the errors.
     longest_period
-        In batches; as many batches are remembered, and it is as many times the work of a batch.
+        Longest period, in batches. This many batches are remembered, and the time to learn a batch is proportional to
+        it.
     """
 
     def __init__(
@@ -63,22 +64,22 @@ class Forecaster:
         self._past: Loads = np.zeros((longest_period, items))
         self._average: Loads = np.zeros(items)
         self._errors: dict[str, float] = {}
-        # By period; that of one batch is the last value.
+        # Errors by period. Period 1 is the last value.
         self._periodic_error = np.zeros(longest_period + 1)
         self._scored = np.zeros(longest_period + 1, dtype=np.int64)
 
     @property
     def items(self) -> int:
-        """How many loads there are."""
+        """Number of loads."""
         return len(self._average)
 
     def rearranged(self, source: NDArray[np.int64]) -> "Forecaster":
-        """Give the same for other items.
+        """Return a copy for a different set of items.
 
         Parameters
         ----------
         source
-            Of each of them, whose past it has; -1 for one without a past, of which nothing came. Shape ``(items,)``.
+            Previous number of each item, -1 for a new item, whose loads so far were 0; shape ``(items,)``.
         """
         other = copy(self)
         other._errors = dict(self._errors)
@@ -95,15 +96,15 @@ class Forecaster:
         Parameters
         ----------
         load
-            Of each item, not negative; shape ``(items,)``.
+            Measured load of each item, not negative; shape ``(items,)``.
 
         Raises
         ------
         ValueError
-            Another number of items than before.
+            The number of items differs from before.
         """
         if load.shape != self._average.shape:
-            raise ValueError(f"{load.shape[0]} loads, and {self._average.shape[0]} before")
+            raise ValueError(f"expected {self._average.shape[0]} loads, as in earlier batches, found {load.shape[0]}")
         total = float(load.sum())
         if self._seen and total > 0:
             distance = float(np.abs(self._average - load).sum()) / total
@@ -115,10 +116,10 @@ class Forecaster:
         self._seen += 1
 
     def forecast(self) -> Forecast:
-        """Forecast the next batch; zero before the first.
+        """Forecast the next batch; all loads are 0 before the first batch.
 
-        A period counts once it was tried for as many batches as it has. Of methods that are equally near the simpler
-        one is taken.
+        A period is used only after it was tried for as many batches as it has. If errors are equal, the simpler method
+        is used.
         """
         errors = dict(self._errors)
         periods = np.flatnonzero(self._scored >= np.arange(len(self._scored)))
@@ -134,7 +135,7 @@ class Forecaster:
         return Forecast(load.copy(), method, 0, errors)
 
     def _before(self, batches: int) -> Loads:
-        """Give the loads that came so many batches before the next one."""
+        """Return the loads of the batch that many batches before the next one."""
         past: Loads = self._past[(self._seen - batches) % len(self._past)]
         return past
 

@@ -1,4 +1,4 @@
-"""Keys that a hash routes, and a table of exceptions (Fang et al., section 2): what planners get and answer."""
+"""Routing of keys by hash with a table of exceptions (Fang et al., section 2): input and output of the planners."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,18 +10,18 @@ from penstock.planning.load import Loads, Placement, deviation, loads
 
 @dataclass(frozen=True)
 class KeyStatistics:
-    """The last interval, key by key; all arrays have the shape ``(keys,)``.
+    """Statistics of the last interval by key; all arrays have the shape ``(keys,)``.
 
     Parameters
     ----------
     cost
-        What processing of the key took (c), not negative, in any unit.
+        Cost of processing the key (c), not negative, in any unit.
     memory
-        Size of its state over the window (S), above 0, in any unit.
+        Size of the key's state over the window (S), above 0, in any unit.
     default
-        Where the hash puts it.
+        Default destination, by the hash of the key.
     current
-        Where it is: elsewhere only if the routing table says so.
+        Current destination. It differs from the default only if the routing table names the key.
     destinations
         Number of instances.
     """
@@ -34,29 +34,29 @@ class KeyStatistics:
 
     @cached_property
     def load(self) -> Loads:
-        """Load of each destination as it is, shape ``(destinations,)``."""
+        """Current load of each destination, shape ``(destinations,)``."""
         return loads(self.current, self.cost, self.destinations)
 
     @property
     def table(self) -> np.typing.NDArray[np.int64]:
-        """Keys of which the routing table speaks."""
+        """Keys that are in the routing table."""
         return np.flatnonzero(self.current != self.default)
 
 
 @dataclass(frozen=True)
 class KeyPlan:
-    """Where keys shall go.
+    """The destination that each key should have.
 
     Parameters
     ----------
     destination
-        Of each key, shape ``(keys,)``.
+        Destination of each key; shape ``(keys,)``.
     load
-        Of each destination then, if costs stay what they are.
+        Load of each destination with the plan, if costs do not change.
     moved_back
-        How many entries of the table were given up before planning (n of Mixed).
+        Number of table entries that were given up before planning (n of Mixed).
     fallbacks
-        Keys that fitted nowhere.
+        Number of keys that fitted nowhere.
     """
 
     destination: Placement
@@ -70,9 +70,9 @@ class KeyPlan:
         return deviation(self.load)
 
     def table_size(self, keys: KeyStatistics) -> int:
-        """Count the entries that the routing table has then."""
+        """Count the entries of the routing table with the plan."""
         return int(np.count_nonzero(self.destination != keys.default))
 
     def migrated(self, keys: KeyStatistics) -> float:
-        """Sum up the state that must move."""
+        """Sum the state that must move."""
         return float(keys.memory[self.destination != keys.current].sum())

@@ -1,4 +1,4 @@
-"""Longest processing time first (Graham 1969): what bounds the imbalance of Fang et al.'s plans."""
+"""Longest processing time first (Graham 1969), which bounds the imbalance of the plans of Fang et al."""
 
 import numpy as np
 
@@ -8,28 +8,28 @@ from penstock.planning.sorting import Keys, heaviest_first, order_bits
 
 
 def longest_first(cost: Loads, destinations: int) -> Placement:
-    """Place items by falling cost, each where the load is least.
+    """Place items by decreasing cost, each at the least loaded destination.
 
     Parameters
     ----------
     cost
-        Of each item, not negative; shape ``(items,)``.
+        Cost of each item, not negative; shape ``(items,)``.
     destinations
-        Their number.
+        Number of destinations.
 
     Returns
     -------
     NDArray
-        Destination of each item. The largest load is at most ``4/3 - 1/(3 * destinations)`` of the least possible:
-        where a perfect balance exists, it is within `bound` of the mean. Costs are ordered in single precision, in
-        which those that differ less count as equal.
+        Destination of each item. The largest load is at most ``4/3 - 1/(3 * destinations)`` times the smallest possible
+        one. If a perfect balance exists, it exceeds the mean by at most `bound`. Costs are sorted in single precision,
+        so costs with smaller differences count as equal.
     """
     order = heaviest_first(np.arange(len(cost)), order_bits(np.asarray(cost, dtype=np.float32)))
     return _place(order, cost, destinations)
 
 
 def bound(destinations: int) -> float:
-    """Give Theorem 1 of Fang et al.: no load is further from the mean if a perfect balance exists."""
+    """Return the bound of Theorem 1 of Fang et al.: no load is further from the mean if a perfect balance exists."""
     return (1.0 - 1.0 / destinations) / 3.0
 
 

@@ -1,12 +1,12 @@
 """MinTable, MinMig and Mixed: plans for routing keys (Fang et al., section 3), corrected.
 
-A plan keeps every load below ``(1 + theta)`` times the mean, with a small routing table, or with little state that
-moves, or with little state that moves and a table that is small enough. Too small a load is left alone, as in the
-paper. Where one key alone costs more, no load needs to be below its cost: nothing is moved for it.
+A plan keeps every load below ``(1 + theta)`` times the mean, and minimises the routing table, or the state that moves,
+or the state that moves with a limit on the table. Loads that are too small are accepted, as in the paper. If a single
+key costs more than the limit, the limit is raised to its cost, and nothing is moved because of it.
 
-Where a perfect balance exists, no load is more than theta or `longest_first.bound` above the mean, whichever is more.
-The paper proves that (Theorem 1) of placing all keys by falling cost, not of its own algorithms: here that is done when
-the others did not reach it.
+If a perfect balance exists, no load exceeds the mean by more than theta or `longest_first.bound`, whichever is larger.
+The paper proves that (Theorem 1) for placing all keys by decreasing cost, not for its own algorithms. Here all keys are
+placed that way if the other algorithms did not reach the bound.
 """
 
 import numpy as np
@@ -19,42 +19,43 @@ from penstock.planning.load import Loads, imbalance, loads
 from penstock.planning.longest_first import bound, longest_first
 
 DEFAULT_BETA = 1.5
-# Sums of floating-point costs: a load that equals the limit must not count as above it.
+# Tolerance for rounding errors: a load that equals the limit must not count as above it.
 _ROUNDING = 1e-12
 
 
 def min_table(keys: KeyStatistics, theta: float) -> KeyPlan:
-    """Give up the whole table, then move the most expensive keys: the table stays small, more state moves."""
+    """Give up the whole table, then move the most expensive keys (MinTable): small table, more state moves."""
     return _guaranteed(keys, theta, _plan(keys, theta, keys.table, keys.cost.astype(np.float32)))
 
 
 def min_migration(keys: KeyStatistics, theta: float, beta: float = DEFAULT_BETA) -> KeyPlan:
-    """Keep the table, and move what is expensive for the size of its state (MinMig)."""
+    """Keep the table, and move keys that are expensive relative to the size of their state (MinMig)."""
     plan = _plan(keys, theta, np.empty(0, dtype=np.int64), value_of(keys.cost, keys.memory, beta))
     return _guaranteed(keys, theta, plan)
 
 
 def mixed(keys: KeyStatistics, theta: float, table: int, beta: float = DEFAULT_BETA) -> KeyPlan:
-    """Give up as few entries as make the new table small enough, those with the smallest state first.
+    """Give up as few table entries as make the new table small enough, those with the smallest state first.
 
-    Each trial gives up as many more as its table was too large. In the paper that number replaces the one before, need
-    not grow, and the algorithm may go on for ever; here it grows by half at least, and ends with the whole table.
+    Each trial gives up as many further entries as the table was too large by. In the paper that number replaces the one
+    before, need not grow, and the algorithm may not end. Here it grows by at least half, and ends with the whole table.
 
     Parameters
     ----------
     keys
-        The last interval.
+        Statistics of the last interval.
     theta
         Largest distance of a load from the mean, over the mean, that is accepted.
     table
-        Entries that the routing table may have (A_max).
+        Largest number of entries of the routing table (A_max).
     beta
-        How much cost counts against memory: the table is smaller with a larger one, and more state moves.
+        Weight of cost against memory. A larger beta makes the table smaller and moves more state.
 
     Returns
     -------
     KeyPlan
-        With a table that is too large where even giving up all entries did not help: that plan, then.
+        The first plan within the limits. If even giving up all entries is not enough, the plan for that, whose table
+        may be too large.
     """
     entries, value = _smallest_first(keys), value_of(keys.cost, keys.memory, beta)
     back = 0
@@ -69,7 +70,7 @@ def mixed(keys: KeyStatistics, theta: float, table: int, beta: float = DEFAULT_B
 
 
 def mixed_brute_force(keys: KeyStatistics, theta: float, table: int, beta: float = DEFAULT_BETA) -> KeyPlan:
-    """Try every number of entries to give up, and take the plan that moves least (Mixed-BF)."""
+    """Try every number of entries to give up, and return the plan that moves the least state (Mixed-BF)."""
     entries, value = _smallest_first(keys), value_of(keys.cost, keys.memory, beta)
     plans = [_plan(keys, theta, entries[:back], value) for back in range(len(entries) + 1)]
     plans[-1] = _guaranteed(keys, theta, plans[-1])
@@ -87,18 +88,18 @@ def _smallest_first(keys: KeyStatistics) -> NDArray[np.int64]:
 
 
 def value_of(cost: Loads, memory: Loads, beta: float) -> NDArray[np.float32]:
-    """Give gamma, the cost of keys to the power of beta over their memory (section 3.2), in single precision."""
-    # The default takes a fifth of the time of a power.
+    """Return gamma, the cost of keys to the power of beta over their memory (section 3.2), in single precision."""
+    # The special case for the default beta takes a fifth of the time of the power function.
     return _default_value(cost, memory) if beta == DEFAULT_BETA else _any_value(cost, memory, beta)
 
 
 def limit_of(load: Loads, theta: float, largest: float = 0.0) -> float:
-    """Give the largest load that is accepted (L_max): never less than the largest cost of a key."""
+    """Return the largest load that is accepted (L_max), which is at least the largest cost of a key."""
     return max((1.0 + theta) * float(load.mean()), largest) * (1.0 + _ROUNDING)
 
 
 def more_given_up(back: int, over: int, entries: int) -> int:
-    """Give the number of entries of the next trial, after one whose table was so much too large."""
+    """Return how many entries the next trial gives up, after a trial whose table was too large by `over`."""
     return min(back + max(1, over, back // 2), entries)
 
 
@@ -133,16 +134,16 @@ def _plan(keys: KeyStatistics, theta: float, moved_back: NDArray[np.int64], prio
 
 
 def within_bound(load: Loads, theta: float, largest: float) -> bool:
-    """Say whether placing all keys by falling cost could not be proved to be better; `largest` is a key's cost."""
+    """Check that loads are within theta, or within the bound proved for placing all keys by decreasing cost."""
     least = max(float(load.mean()), largest)
     return float(load.max()) <= (1.0 + max(theta, bound(len(load)))) * least * (1.0 + _ROUNDING)
 
 
 def _guaranteed(keys: KeyStatistics, theta: float, plan: KeyPlan) -> KeyPlan:
-    """Place all keys by falling cost where a plan is not as balanced as that is proved to be, and it is better."""
+    """Place all keys by decreasing cost if the plan exceeds the proved bound and that is more balanced."""
     if within_bound(plan.load, theta, float(keys.cost.max())):
         return plan
-    # It moves nearly everything, so it is the last resort.
+    # This moves nearly all state, so it is the last resort.
     destination = longest_first(keys.cost, keys.destinations)
     load = loads(destination, keys.cost, keys.destinations)
     if imbalance(load) >= imbalance(plan.load):

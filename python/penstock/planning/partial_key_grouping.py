@@ -1,7 +1,7 @@
-"""Partial key grouping (PKG; Nasir et al., ICDE 2015), a baseline of Fang et al.: rows go to the lighter of two places.
+"""Partial key grouping (PKG; Nasir et al., ICDE 2015), a baseline of Fang et al.: rows go to the lighter of two tasks.
 
-A key's state is in two places then, and an operator behind must merge it. Penstock does not do this; the loads show
-what it would be worth.
+The state of a key is then on two tasks, and a downstream operator must merge it. Penstock does not do this. The loads
+show how much balance it would gain.
 """
 
 import numpy as np
@@ -11,21 +11,21 @@ from penstock.planning.load import Loads, Placement
 
 
 def partial_key_grouping(first: Placement, second: Placement, cost: Loads, instances: int) -> Loads:
-    """Send every row to the one of its key's two instances that has had less, the first where they are equal.
+    """Send every row to the less loaded of its key's two instances, or to the first if their loads are equal.
 
     Parameters
     ----------
     first, second
         The two instances of each row's key, by two hashes; shape ``(rows,)``.
     cost
-        Of each row.
+        Cost of each row; shape ``(rows,)``.
     instances
-        Their number.
+        Number of instances.
 
     Returns
     -------
     NDArray
-        Load of each instance, as one sender sees it; shape ``(instances,)``. Merging is not in it.
+        Load of each instance as seen by one sender, without the cost of merging; shape ``(instances,)``.
     """
     return _send(first, second, cost, np.zeros(instances))
 

@@ -1,4 +1,4 @@
-"""Which keys get a shard of their own: the routing table of Fang et al., for what one shard cannot hold."""
+"""Decides which keys get a shard of their own: the routing table of Fang et al., for keys too heavy for their shard."""
 
 from dataclasses import dataclass
 
@@ -11,18 +11,19 @@ from penstock.planning.load import Loads, Placement
 
 @dataclass(frozen=True)
 class Pins:
-    """Which of the heavy keys have a shard of their own.
+    """The heavy keys that get a shard of their own.
 
     Parameters
     ----------
     pinned
-        Of each heavy key; shape ``(keys,)``.
+        Whether each heavy key is pinned; shape ``(keys,)``.
     left_out
-        How many more would be pinned if more were allowed.
+        Number of further keys that would be pinned if more were allowed.
     limiting
-        The dearest key that costs more than a task should have; None where there is none. Balance is out of reach then.
+        Most expensive key whose cost alone exceeds the load that a task should have, None if there is none. With such a
+        key, balance cannot be reached.
     too_dear
-        Whether a key stays in a shard that is too heavy because it would gain less than its price.
+        Whether a key stays in a shard that is too heavy because the gain is less than the price.
     """
 
     pinned: NDArray[np.bool_]
@@ -43,30 +44,30 @@ def pin(
     keep: float = 0.5,
     price: Loads | None = None,
 ) -> Pins:
-    """Take keys out of shards that are heavier than a task should be, as few as needed, the dearest first.
+    """Take keys out of shards that are too heavy for a task: as few as needed, the most expensive first.
 
-    A key is taken only if both parts become lighter by more than the tolerance, and than the price. It returns to its
-    base shard once its base shard would be well within the limit with it: a load near the limit does not move it to and
-    fro.
+    A key is pinned only if both parts become lighter by more than the tolerance and the price. It returns to its base
+    shard only if the base shard stays well below the limit with it, so that a load near the limit does not move it back
+    and forth.
 
     Parameters
     ----------
     shard_load
-        Expected of each shard, with all keys that hash to it; shape ``(shards,)``.
+        Expected load of each base shard, with all keys that hash to it; shape ``(shards,)``.
     key_shard, key_cost
-        Home shard and expected cost of each heavy key; shape ``(keys,)``.
+        Base shard and expected cost of each heavy key; shape ``(keys,)``.
     pinned
-        Which of them are pinned now.
+        Whether each heavy key is pinned now; shape ``(keys,)``.
     tasks
         Number of tasks.
     theta
-        Largest load of a task over the mean, above 1.
+        Largest imbalance of tasks that is accepted, above 1.
     most
-        Keys that may be pinned (A_max): the cheapest leave first.
+        Largest number of keys that may be pinned (A_max). If there are more, the cheapest return to their base shards.
     keep
-        Part of the limit; a pinned key returns to its base shard where its base shard would be below that with it.
+        Fraction of the limit. A pinned key returns if the load of its base shard with the key is at most this.
     price
-        What a batch must gain where a key is taken out of a shard; shape ``(shards,)``, nothing where left out.
+        Time that a batch must gain by taking a key out of a shard; shape ``(shards,)``, None if there is no price.
     """
     mean = float(shard_load.sum()) / tasks
     limit, tolerance = theta * mean, (theta - 1.0) * mean
@@ -95,7 +96,7 @@ def _choose(
     tolerance: float,
     least: Loads,
 ) -> bool:
-    """Let keys return to their base shards, then take others out; `chosen` and `rest` become what they are then."""
+    """Return keys to their base shards, then pin others; updates `chosen` and `rest`."""
     for key in by_cost[::-1]:
         if chosen[key] and rest[base_shard[key]] + cost[key] <= keep * limit:
             chosen[key] = False

@@ -1,4 +1,4 @@
-"""Policies side by side: each places the keys of a batch by what it knew before, and learns from what came."""
+"""Policies for comparison: each places the keys of a batch by what it knew before, and then learns from the batch."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,11 +30,11 @@ class Batch:
     key
         Number of each row's key; shape ``(rows,)``.
     cost
-        Of each row, in any unit.
+        Cost of each row, in any unit; shape ``(rows,)``.
     memory
-        Size of each key's state after the batch; shape ``(keys,)``, of all keys.
+        Size of each key's state after the batch; shape ``(keys,)``, with all keys of the trace.
     rows
-        How many rows each one stands for; 1 where there is none.
+        Number of real rows that each row stands for; shape ``(rows,)``. None means 1 each.
     """
 
     key: NDArray[np.int64]
@@ -55,24 +55,25 @@ class Batch:
 
 @dataclass(frozen=True)
 class Setting:
-    """What policies have in common.
+    """Parameters that policies share.
 
     Parameters
     ----------
     hashes
         Spark's hash of each key; shape ``(keys,)``.
     tasks, shards
-        Their numbers.
+        Number of tasks, and number of base shards.
     theta
-        Largest load over the mean that is accepted, above 1.
+        Largest imbalance that is accepted, above 1.
     table
-        Entries that a routing table may have.
+        Largest number of entries of a routing table.
     pinned
-        Keys that hybrid may pin.
+        Largest number of keys that hybrid may pin.
     beta
-        Of MinMig and Mixed.
+        Weight of cost against memory in MinMig and Mixed.
     executors
-        Among which hybrid divides the tasks: shards move between executors by plan only. A divisor of `tasks`.
+        Number of executors among which hybrid divides the tasks; shards move between executors only by plan. Must
+        divide `tasks`.
     total
         Cost of each key over all batches, which only `Hindsight` knows; shape ``(keys,)``.
     """
@@ -97,7 +98,7 @@ class Step:
     migrated
         Size of the state that moves.
     table
-        Entries of its routing table, or pinned keys.
+        Number of entries of its routing table, or of pinned keys.
     """
 
     migrated: float = 0.0
@@ -105,13 +106,13 @@ class Step:
 
 
 class Policy(Protocol):
-    """A way to place keys."""
+    """Places the keys of each batch on tasks."""
 
     def loads(self, batch: Batch) -> Loads:
-        """Give the load of each task in a batch that is placed by what was known before; shape ``(tasks,)``."""
+        """Return the load of each task in a batch, placed by what was known before; shape ``(tasks,)``."""
 
     def plan(self, batch: Batch) -> Step:
-        """Learn from a batch that has ended, and place for the next."""
+        """Learn from a batch that has ended, and place keys for the next one."""
 
 
 class Static:
@@ -126,14 +127,14 @@ class Static:
         return loads(self._task, batch.cost_by_key, self._tasks)
 
     def plan(self, _: Batch) -> Step:
-        """Nothing is ever moved."""
+        """Return an empty step: this policy never moves state."""
         return Step()
 
 
 class Hindsight:
-    """The keys placed once, longest processing time first, by what they cost over all batches, and never moved.
+    """Places keys once, longest processing time first, by their cost over all batches.
 
-    What is better than this, is better because it moves.
+    A policy can be better than this only because it moves keys.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -147,12 +148,12 @@ class Hindsight:
         return loads(self._task, batch.cost_by_key, self._tasks)
 
     def plan(self, _: Batch) -> Step:
-        """Nothing is ever moved."""
+        """Return an empty step: this policy never moves state."""
         return Step()
 
 
 class Shuffled:
-    """Rows to any task, whatever their key: perfect balance, without keyed state (Fang et al.'s Ideal)."""
+    """Sends rows to any task, whatever their key: perfect balance without keyed state (Ideal of Fang et al.)."""
 
     def __init__(self, setting: Setting) -> None:
         self._tasks = setting.tasks
@@ -162,12 +163,12 @@ class Shuffled:
         return np.full(self._tasks, float(batch.cost.sum()) / self._tasks)
 
     def plan(self, _: Batch) -> Step:
-        """There is nothing to plan."""
+        """Return an empty step: there is nothing to plan."""
         return Step()
 
 
 class TwoChoices:
-    """Partial key grouping."""
+    """Partial key grouping: each row goes to the lighter of its key's two tasks."""
 
     def __init__(self, setting: Setting) -> None:
         self._first = partition(setting.hashes, setting.tasks)
@@ -179,7 +180,7 @@ class TwoChoices:
         return partial_key_grouping(self._first[batch.key], self._second[batch.key], batch.cost, self._tasks)
 
     def plan(self, _: Batch) -> Step:
-        """Nothing is ever moved."""
+        """Return an empty step: this policy never moves state."""
         return Step()
 
 
@@ -212,7 +213,7 @@ ShardPlanner = Callable[[Placement, Loads, int, float], Placement]
 
 
 class PlacedShards:
-    """Shards on tasks, planned from the last batch's loads (Elasticutor, and the resource-centric approach)."""
+    """Shards placed on tasks by the last batch's loads (Elasticutor, and the resource-centric approach)."""
 
     def __init__(self, setting: Setting, planner: ShardPlanner) -> None:
         self._planner = planner
@@ -235,10 +236,11 @@ class PlacedShards:
 
 
 class Hybrid:
-    """Penstock: shards bound to tasks by this batch's rows and learnt costs, pinned keys, and shards between executors.
+    """Penstock's policy: binds shards to tasks by rows and learnt costs, pins keys, and moves shards between executors.
 
-    Binding moves no state: tasks of an executor share it. Pins do, from one shard to another on the same executor, and
-    so do plans for executors. Both are made whenever a batch gains by them: costs of a trace are in any unit.
+    Binding moves no state, because the tasks of an executor share it. Pinning moves state from one shard to another on
+    the same executor, and plans for executors move shards. Both happen whenever a batch gains by them: the costs of a
+    trace may be in any unit, so that they cannot be compared with the time that a move takes.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -267,12 +269,12 @@ class Hybrid:
         rows = batch.rows_by(self._shard, len(self._cost_per_row))
         cost = loads(self._shard, batch.cost_by_key, len(self._cost_per_row))
         self._cost_per_row = np.where(rows > 0, cost / np.maximum(rows, 1), np.nan)
-        parted = float(batch.memory[(before >= shards) != (self._shard >= shards)].sum())
+        repinned = float(batch.memory[(before >= shards) != (self._shard >= shards)].sum())
         travelled = self._travel(cost, loads(self._shard, batch.memory, len(cost)))
-        return Step(parted + travelled, len(self._pinned))
+        return Step(repinned + travelled, len(self._pinned))
 
     def _pin(self, batch: Batch) -> None:
-        """Plan which hashes have a shard of their own; a shard that is new is where its base shard is."""
+        """Plan which hashes have a shard of their own; a new shard starts on the executor of its base shard."""
         setting = self._setting
         used = setting.shards + len(self._pinned)
         amounts = [loads(self._shard, amount, used) for amount in (batch.cost_by_key, batch.memory)]
@@ -303,7 +305,7 @@ class Hybrid:
         return task
 
     def _travel(self, load: Loads, state: Loads) -> float:
-        """Move shards between executors; give the size of their state."""
+        """Move shards between executors, and return the size of their state."""
         worth = Worth(bytes_per_ms=float("inf"), move_ms=0.0, theta=self._setting.theta, window=1)
         plan = place(self._executor, load, state, self._cores, worth)
         self._executor = plan.executor
@@ -311,12 +313,12 @@ class Hybrid:
 
 
 def policy(name: str, setting: Setting) -> Policy:
-    """Make a policy by its name.
+    """Create a policy by name.
 
     Raises
     ------
     KeyError
-        There is none of that name; `POLICIES` lists them.
+        `POLICIES` has no policy of that name.
     """
     return POLICIES[name](setting)
 
@@ -333,7 +335,7 @@ POLICIES: dict[str, Callable[[Setting], Policy]] = {
     "static": Static,
     "hindsight": Hindsight,
     "hybrid": Hybrid,
-    "refine": _placed(lambda *of: refine(*of).task),
+    "refine": _placed(lambda *arguments: refine(*arguments).task),
     "resourceCentric": _placed(repartition),
     "mixed": _routed(lambda keys, s: mixed.mixed(keys, s.theta - 1.0, s.table, s.beta)),
     "minTable": _routed(lambda keys, s: mixed.min_table(keys, s.theta - 1.0)),
@@ -342,4 +344,4 @@ POLICIES: dict[str, Callable[[Setting], Policy]] = {
     "pkg": TwoChoices,
     "ideal": Shuffled,
 }
-"""What `penstock simulate` compares, by name."""
+"""Policies that `penstock simulate` compares, by name."""

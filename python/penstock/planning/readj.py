@@ -17,17 +17,17 @@ SIGMAS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 def readj(keys: KeyStatistics, theta: float, sigma: float) -> KeyPlan:
     """Move one tracked key, or swap two, as long as that lowers the larger of the two loads.
 
-    What lowers it most for the state that moves comes first. Entries of the table for keys that are no longer tracked
-    are given up before. Looks at all pairs of tracked keys in every step, which makes it slow where sigma is small.
+    Steps that lower it most per unit of moved state come first. Before that, table entries of keys that are no longer
+    tracked are given up. Every step looks at all pairs of tracked keys, which is slow if sigma is small.
 
     Parameters
     ----------
     keys
-        The last interval.
+        Statistics of the last interval.
     theta
-        Largest load above the mean, over the mean, that is left alone.
+        Largest load above the mean, over the mean, that is accepted.
     sigma
-        Keys that cost at least this part of the mean load are tracked.
+        Keys that cost at least this fraction of the mean load are tracked.
     """
     destination = keys.current.copy()
     tracked = keys.cost >= sigma * float(keys.load.mean())
@@ -39,7 +39,7 @@ def readj(keys: KeyStatistics, theta: float, sigma: float) -> KeyPlan:
 
 
 def readj_tuned(keys: KeyStatistics, theta: float, sigmas: Sequence[float] = SIGMAS) -> KeyPlan:
-    """Try several sigmas, the largest first, and take the first plan that is balanced, else the most balanced one."""
+    """Try several sigmas, the largest first; return the first balanced plan, or else the most balanced one."""
     plans = []
     for sigma in sorted(sigmas, reverse=True):
         plans.append(readj(keys, theta, sigma))
@@ -78,7 +78,7 @@ def _exchange(tracked: Keys, destination: Placement, cost: Loads, memory: Loads,
 
 @compiled
 def _gain(here: float, there: float, goes: float, comes: float) -> float:
-    """Give how much lower the larger of two loads is then; rounding is no gain."""
+    """Return how much a move or swap lowers the larger of two loads; 0 if only by rounding."""
     moved = goes - comes
     larger = max(here, there)
     gain = larger - max(here - moved, there + moved)

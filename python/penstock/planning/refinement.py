@@ -13,17 +13,17 @@ NONE = -1
 
 @dataclass(frozen=True)
 class Refinement:
-    """A placement that was refined.
+    """A refined placement.
 
     Parameters
     ----------
     task
-        Of each shard, shape ``(shards,)``.
+        Task of each shard; shape ``(shards,)``.
     moves
-        Rows of shard, task before and task after, in the order in which they were chosen; shape ``(moves, 3)``. A shard
-        may move more than once.
+        One row for each move, in the order in which they were chosen: shard, task before, task after; shape ``(moves,
+        3)``. A shard may move more than once.
     delta_before, delta_after
-        Largest load over the mean.
+        Imbalance before and after the moves.
     """
 
     task: Placement
@@ -33,29 +33,29 @@ class Refinement:
 
 
 def refine(task: Placement, load: Loads, tasks: int, theta: float = 1.2, moves: int | None = None) -> Refinement:
-    """Move shards from the most to the least loaded task until the largest load is near enough to the mean.
+    """Move shards from the most to the least loaded task until the imbalance is at most theta.
 
-    Each time the shard is moved that brings the larger of the two loads down most. Where several tasks are the most
-    loaded the imbalance does not change with the first of them; the paper would stop there, here the next one follows.
-    It ends because every move makes the sum of the squared loads smaller.
+    Each step moves the shard that most lowers the larger of the two loads. If several tasks have the largest load, the
+    first move does not reduce the imbalance, and the paper would stop there. This function continues with the next of
+    these tasks. It terminates because every move reduces the sum of the squared loads.
 
     Parameters
     ----------
     task
-        Of each shard, from 0; shape ``(shards,)``.
+        Task of each shard, from 0; shape ``(shards,)``.
     load
-        Of each shard; shape ``(shards,)``, not negative.
+        Load of each shard, not negative; shape ``(shards,)``.
     tasks
-        Their number.
+        Number of tasks.
     theta
-        Largest load over the mean that is left alone, at least 1.
+        Largest imbalance that is accepted, at least 1.
     moves
-        At most so many; ``None`` is no limit.
+        Largest number of moves, None for no limit.
 
     Returns
     -------
     Refinement
-        Never less balanced than what was there. Ties go to the lower task and the lower shard.
+        A placement with at most the imbalance before. Ties go to the lower task and the lower shard.
     """
     placed = np.array(task, dtype=np.int32)
     shard_load = np.ascontiguousarray(load, dtype=np.float64)
@@ -63,7 +63,7 @@ def refine(task: Placement, load: Loads, tasks: int, theta: float = 1.2, moves: 
     before = imbalance(task_load)
     limit = np.iinfo(np.int64).max if moves is None else moves
     made = _refine(placed, shard_load, task_load, theta, limit)
-    # Sums of differences drift; what is told is summed up anew.
+    # Loads updated by differences drift, so the reported imbalance is computed from scratch.
     return Refinement(placed, made, before, imbalance(loads(placed, shard_load, tasks)))
 
 
@@ -106,7 +106,7 @@ def _refine(task: Placement, load: Loads, task_load: Loads, theta: float, limit:
 
 @compiled
 def _chains(task: Placement, tasks: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Chain the shards of each task: the first of each task, and the one that follows each shard."""
+    """Link the shards of each task: return the first shard of each task, and the successor of each shard."""
     first = np.full(tasks, NONE, dtype=np.int32)
     following = np.full(len(task), NONE, dtype=np.int32)
     for shard in range(len(task) - 1, -1, -1):

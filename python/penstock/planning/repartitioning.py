@@ -1,33 +1,34 @@
-"""The resource-centric approach, which Elasticutor is compared with (section 5): all shards are dealt out."""
+"""The resource-centric approach that Elasticutor is compared with (section 5): it reassigns all shards."""
 
 from penstock.planning.load import Loads, Placement, imbalance, loads
 from penstock.planning.longest_first import longest_first
 
 
 def repartition(task: Placement, load: Loads, tasks: int, theta: float) -> Placement:
-    """Deal out all shards of an operator anew where they are out of balance, the heaviest first.
+    """Reassign all shards of an operator, heaviest first, if their imbalance is above theta.
 
-    The paper says that shards of an operator go to any of its single-core executors, and not which: here nothing is
-    kept of the placement before, wherever state is, which is the other extreme from `refine`.
+    The paper says that shards of an operator go to any of its single-core executors, but not to which. This function
+    ignores the previous placement and where state is, which makes it the opposite extreme of `refine`.
 
     Parameters
     ----------
     task
-        Of each shard, shape ``(shards,)``.
+        Task of each shard; shape ``(shards,)``.
     load
-        Of each shard, not negative, in any unit; shape ``(shards,)``.
+        Load of each shard, not negative, in any unit; shape ``(shards,)``.
     tasks
-        Their number.
+        Number of tasks.
     theta
-        Largest load over the mean that is accepted.
+        Largest imbalance that is accepted.
 
     Returns
     -------
     Placement
-        Task of each shard, shape ``(shards,)``; as it was where it is accepted, or anew is no better.
+        Task of each shard; shape ``(shards,)``. Equal to `task` if its imbalance is accepted or the new placement is
+        not better.
     """
     before = imbalance(loads(task, load, tasks))
     if before <= theta:
         return task
-    anew = longest_first(load, tasks)
-    return anew if imbalance(loads(anew, load, tasks)) < before else task
+    placed = longest_first(load, tasks)
+    return placed if imbalance(loads(placed, load, tasks)) < before else task

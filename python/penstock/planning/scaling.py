@@ -1,11 +1,11 @@
-"""How many executors a query needs so that rows are answered in time.
+"""Decides how many executors a query needs for a target latency of rows.
 
-Elasticutor (section 4.1) gives each operator as many cores as its M/M/k queue needs for the latency that is wanted.
-Rows of a micro-batch come together: a row waits for its batch to begin, and then for all of the batch. With work for
-``a`` cores at all times (Erlang: arrivals over the service rate of a core) and what a batch takes besides its work,
-batches that follow each other at once take ``rest / (1 - a / k)`` on k cores: the pole is the queue's own. Batches that
-are started by the clock take ``rest + a * interval / k``, as long as that is less than the interval. To that comes what
-a row waits for a core, Erlang's C as in the paper.
+Elasticutor (section 4.1) gives each operator as many cores as its M/M/k queue needs for the target latency. Rows of a
+micro-batch arrive together: a row waits for its batch to start, and then for the whole batch. Let ``a`` be the offered
+work in cores (Erlang: arrivals over the service rate of a core), and ``rest`` the time of a batch in addition to its
+work. Batches that follow each other immediately take ``rest / (1 - a / k)`` on k cores, with the same pole as the
+queue. Batches that are started by a trigger interval take ``rest + a * interval / k``, as long as that is less than the
+interval. The time that a row waits for a core is added, by Erlang's C as in the paper.
 """
 
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from math import inf
 from penstock.planning.allocation import erlang_c
 
 AT_ONCE = 1.1
-"""Batches follow each other at once where the time between two begins is no more than so many times what one takes."""
+"""Batches count as following each other immediately if their interval is at most this many times their duration."""
 NEARLY = 1.05
-"""Where the target is out of reach, so many times the best that can be had is good enough."""
+"""If the target is out of reach, this many times the best possible latency is accepted."""
 KEEP = 0.7
-"""Of what was known when another batch has come."""
+"""Weight of earlier batches when a new batch is learnt."""
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ class Load:
     Parameters
     ----------
     offered
-        Cores that its work keeps busy.
+        Number of cores that the query's work keeps busy.
     rest_ms
-        What a batch takes besides.
+        Time of a batch in addition to its work.
     row_ms
         Work of a row.
     interval_ms
-        Between the starts of two batches; 0 where they follow each other at once.
+        Time between the starts of two batches; 0 if they follow each other immediately.
     """
 
     offered: float
@@ -45,20 +45,20 @@ class Load:
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch, as it was.
+    """Measurements of a batch.
 
     Parameters
     ----------
     rows
-        That came in.
+        Number of input rows.
     batch_ms
-        What it took.
+        Duration of the batch.
     interval_ms
-        From the start of the batch before to its own, above 0.
+        Time from the start of the previous batch to the start of this one, above 0.
     work_ms
-        Time of its tasks, over all of them.
+        Sum of the times of all tasks.
     cores
-        Tasks that could run at once, at least 1.
+        Number of tasks that could run at once, at least 1.
     """
 
     rows: int
@@ -70,20 +70,20 @@ class Batch:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What may be asked for.
+    """Target and limits of a decision.
 
     Parameters
     ----------
     target_ms
-        Mean latency of a row that is wanted, above 0.
+        Target mean latency of a row, above 0.
     cores
-        Of an executor, at least 1.
+        Cores of an executor, at least 1.
     least, most
-        Executors.
+        Smallest and largest number of executors.
     margin
-        Share of the target that fewer executors must keep to.
+        Fraction of the target that fewer executors must keep to.
     window
-        Batches in a row in which fewer would have done, before there are fewer.
+        Number of consecutive batches that must need fewer executors before there are fewer.
     """
 
     target_ms: float
@@ -96,18 +96,19 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Scale:
-    """A number of executors that does not flutter.
+    """A number of executors that does not follow short fluctuations.
 
     Parameters
     ----------
     executors
-        That are wanted.
+        Number of executors that the query should have.
     reason
-        Why so many.
+        Why this number was chosen.
     load
-        As learnt; None before the first batch.
+        What was learnt from batches; None before the first batch.
     fewer
-        The numbers that would have done in the last batches, oldest first, as long as each was smaller.
+        Numbers of executors that would have been enough in the last batches, oldest first, if each was smaller than the
+        current number.
     """
 
     executors: int
@@ -117,7 +118,7 @@ class Scale:
 
 
 def learn(known: Load | None, batch: Batch) -> Load:
-    """Learn from a batch. More work is believed at once, less of it little by little."""
+    """Learn from a batch: an increase of the work applies at once, a decrease gradually."""
     offered = batch.work_ms / batch.interval_ms
     rest_ms = max(0.0, batch.batch_ms - batch.work_ms / batch.cores)
     row_ms = batch.work_ms / max(1, batch.rows)
@@ -137,38 +138,41 @@ def _blend(known: float, new: float) -> float:
 
 
 def latency_ms(load: Load, cores: int) -> float:
-    """Predict the mean time from a row's arrival to the end of its batch; infinite where the work is too much.
+    """Predict the mean time from a row's arrival to the end of its batch; infinite if there is too much work.
 
     Parameters
     ----------
+    load
+        What was learnt from batches.
     cores
-        Their number, at least 1.
+        Number of cores, at least 1.
     """
     if load.offered >= cores:
         return inf
-    by_clock = load.rest_ms + load.offered * load.interval_ms / cores
-    if 0 < by_clock <= load.interval_ms:
-        batch, interval = by_clock, load.interval_ms
+    triggered_ms = load.rest_ms + load.offered * load.interval_ms / cores
+    if 0 < triggered_ms <= load.interval_ms:
+        batch_ms, interval_ms = triggered_ms, load.interval_ms
     else:
-        batch = interval = load.rest_ms / (1 - load.offered / cores)
-    waits = erlang_c(cores, load.offered) * load.row_ms / (cores - load.offered) if load.offered else 0.0
-    return interval / 2 + batch + waits
+        batch_ms = interval_ms = load.rest_ms / (1 - load.offered / cores)
+    wait_ms = erlang_c(cores, load.offered) * load.row_ms / (cores - load.offered) if load.offered else 0.0
+    return interval_ms / 2 + batch_ms + wait_ms
 
 
 def follow(scale: Scale, batch: Batch, bounds: Bounds) -> Scale:
-    """Decide on the executors of the next batches.
+    """Decide the number of executors of the next batches.
 
-    More at once, as few as reach the target, or come near to what can be had where that is more. Fewer only when fewer
-    would have done for a window of batches, and then as many as the batch that needed most.
+    It increases at once, to the smallest number that reaches the target or, if the target is out of reach, comes close
+    to the best possible latency. It decreases only if fewer executors were enough in each batch of a window, and then
+    to the largest number that one of these batches needed.
 
     Parameters
     ----------
     scale
-        What was decided before; its executors are those that there are.
+        The previous decision, with the number of executors that currently exist.
     batch
-        The newest.
+        The newest batch.
     bounds
-        See there.
+        Target and limits.
     """
     load = learn(scale.load, batch)
     now = min(max(scale.executors, bounds.least), bounds.most)
@@ -178,22 +182,22 @@ def follow(scale: Scale, batch: Batch, bounds: Bounds) -> Scale:
 
     best = ms(bounds.most)
     if best == inf:
-        return Scale(bounds.most, f"the target is out of reach: {_words(inf)}, with {bounds.most} executors too", load)
+        return Scale(bounds.most, f"the target is out of reach: {_words(inf)}, even with {bounds.most} executors", load)
     reachable = best <= bounds.target_ms
     goal = bounds.target_ms if reachable else NEARLY * best
-    missed = "" if reachable else "the target is out of reach: "
+    prefix = "" if reachable else "the target is out of reach: "
     if ms(now) > goal:
         to = next(n for n in range(now + 1, bounds.most + 1) if n == bounds.most or ms(n) <= goal)
-        return Scale(to, f"{missed}{_words(ms(now))} with {now} executors, {_words(ms(to))} with {to}", load)
+        return Scale(to, f"{prefix}{_words(ms(now))} with {now} executors, {_words(ms(to))} with {to}", load)
     kept = bounds.margin * goal if reachable else goal
     enough = next(n for n in range(bounds.least, now + 1) if n == now or ms(n) <= kept)
     if enough == now:
-        return Scale(now, f"{missed}{_words(ms(now))} is expected", load)
+        return Scale(now, f"{prefix}{_words(ms(now))} is expected", load)
     fewer = (*scale.fewer, enough)[-bounds.window :]
     if len(fewer) < bounds.window:
-        return Scale(now, f"{missed}{enough} executors would do, within stabilisation window", load, fewer)
+        return Scale(now, f"{prefix}{enough} executors are enough, within stabilisation window", load, fewer)
     to = max(fewer)
-    return Scale(to, f"{missed}{_words(ms(to))} is expected with {to} executors", load)
+    return Scale(to, f"{prefix}{_words(ms(to))} is expected with {to} executors", load)
 
 
 def _words(ms: float) -> str:

@@ -1,7 +1,7 @@
-"""Which hashes of keys are pinned in the next batch, by what the last one has shown.
+"""Plans which hashes of keys are pinned in the next batch, from the loads of the last one.
 
-A hash is pinned as soon as a batch shows that it pays, and returns to its base shard when batches have shown for a
-while that nothing is lost by it: a key that is hot every other batch stays where it is.
+A hash is pinned as soon as a batch shows that it pays. It returns to its base shard only after several consecutive
+batches have shown that nothing is lost by that, so that a key that is heavy in every other batch stays pinned.
 """
 
 from dataclasses import dataclass
@@ -15,23 +15,23 @@ from penstock.planning.spark_hash import Hashes
 from penstock.state.layout import PinSlots
 
 WINDOW = 10
-"""Batches in a row that must have shown that a pinned key could return to its base shard."""
+"""Number of consecutive batches that must show that a pinned key could return to its base shard."""
 
 
 @dataclass(frozen=True)
 class ShardLoads:
-    """A batch by the layout that it had; arrays have the shape ``(base_shards + len(pin_slots),)``.
+    """Loads of a batch by the layout that it ran with; arrays have the shape ``(base_shards + len(pin_slots),)``.
 
     Parameters
     ----------
     base_shards
-        S, the number of base shards: a hash that is not pinned is in shard hash modulo S.
+        Number of base shards (S). A hash that is not pinned is in shard hash modulo S.
     pin_slots
-        Which hashes are pinned.
+        Pinned hash of each pin slot, None for a free one.
     load
-        Of each shard, in ms.
+        Load of each shard, in ms.
     state_bytes
-        Of each shard.
+        Size of each shard's state.
     """
 
     base_shards: int
@@ -40,24 +40,24 @@ class ShardLoads:
     state_bytes: Loads
 
     def at_home(self, amount: Loads) -> Loads:
-        """Sum what pinned shards have to that of their base shards; shape ``(base_shards,)``."""
-        whole = amount[: self.base_shards].astype(np.float64)
+        """Sum amounts by base shard, with pinned keys counted in their base shards; shape ``(base_shards,)``."""
+        total = amount[: self.base_shards].astype(np.float64)
         for slot, pinned in enumerate(self.pin_slots):
             if pinned is not None:
-                whole[pinned % self.base_shards] += amount[self.base_shards + slot]
-        return whole
+                total[pinned % self.base_shards] += amount[self.base_shards + slot]
+        return total
 
 
 @dataclass(frozen=True)
 class PinPlan:
-    """What shall be pinned.
+    """The hashes that should be pinned.
 
     Parameters
     ----------
     hashes
-        Ascending.
+        Hashes in ascending order.
     reason
-        Why no others; empty where there is nothing to say.
+        Why no other hashes are pinned or unpinned; empty if there is nothing to report.
     """
 
     hashes: list[int]
@@ -81,21 +81,23 @@ class PinPlanner:
         most: int,
         worth: Worth | None = None,
     ) -> PinPlan:
-        """Plan from a batch.
+        """Plan pins from the loads of a batch.
 
         Parameters
         ----------
+        batch
+            Loads of the batch's shards.
         heavy, cost
-            Hashes of keys that had much of the batch, and what they cost in ms; shape ``(keys,)``. What pinned ones
-            cost is known from their shards.
+            Hashes of heavy keys in the batch, and their costs in ms; shape ``(keys,)``. For pinned keys the cost of
+            their own shard is used instead.
         tasks
-            N.
+            Number of tasks (N).
         theta
-            Largest load of a task over the mean, above 1.
+            Largest imbalance of tasks that is accepted, above 1.
         most
-            Hashes that may be pinned.
+            Largest number of hashes that may be pinned.
         worth
-            What a copy of a shard's state takes, and over how many batches a gain counts.
+            Time that a copy of a shard's state takes, and number of batches over which a gain counts.
         """
         pinned = [h for h in batch.pin_slots if h is not None]
         if batch.load.sum() <= 0:
@@ -126,9 +128,9 @@ class PinPlanner:
 
 def _reason(plan: Pins, staying: int, most: int, worth: Worth) -> str:
     if plan.left_out:
-        return f"{plan.left_out} more keys would be pinned, and penstock.pinned.max={most} may be"
+        return f"{plan.left_out} more keys would be pinned, but penstock.pinned.max={most} is the limit"
     if plan.too_dear:
-        return f"cost exceeds gain: to pin a key takes longer than it saves in {worth.horizon} batches"
+        return f"cost exceeds gain: pinning a key takes longer than it saves in {worth.horizon} batches"
     if staying:
-        return f"within hysteresis: {staying} pinned keys are unpinned after {WINDOW} batches that do not need it"
+        return f"within hysteresis: {staying} pinned keys are unpinned after {WINDOW} batches that do not need them"
     return ""

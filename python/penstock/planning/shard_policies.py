@@ -1,7 +1,7 @@
-"""The papers' policies with shards for keys: each shard's task in the next batch, by what the last one has shown.
+"""The papers' policies applied to shards: they place shards on the tasks of the next batch by the last batch.
 
-Nothing of the next batch's rows is known to them. Penstock's own policy, `hybrid`, knows them all: it is the binder's,
-at the barrier, on the JVM. These are to compare it with.
+They do not know the rows of the next batch. Penstock's own policy, `hybrid`, knows them all, because the binder applies
+it at the barrier, on the JVM. The policies here serve for comparison.
 """
 
 from collections.abc import Callable
@@ -16,21 +16,21 @@ from penstock.planning.refinement import refine
 from penstock.planning.repartitioning import repartition
 
 TABLE = 3000
-"""Entries of Mixed's routing table (A_max), as in section 5 of Fang et al."""
+"""Largest number of entries of Mixed's routing table (A_max), as in section 5 of Fang et al."""
 
 
 @dataclass(frozen=True)
 class ShardStatistics:
-    """The last batch, shard by shard; all arrays have the shape ``(shards,)``.
+    """Statistics of the last batch by shard; all arrays have the shape ``(shards,)``.
 
     Parameters
     ----------
     task
-        Which ran it, from 0; there may have been more tasks than the next batch has.
+        Task that ran each shard, from 0. There may have been more tasks than the next batch has.
     load
-        What its rows took, not negative, in any unit.
+        Load of each shard's rows, not negative, in any unit.
     state_bytes
-        Size of its state.
+        Size of each shard's state.
     """
 
     task: Placement
@@ -44,22 +44,24 @@ def place(policy: str, last: ShardStatistics, tasks: int, theta: float) -> Place
     Parameters
     ----------
     policy
-        One of `POLICIES`: ``refine`` is Elasticutor's (section 3.1), ``resourceCentric`` what it is compared with; the
-        others are Fang et al.'s (section 3).
+        One of `POLICIES`. ``refine`` is Elasticutor's (section 3.1), ``resourceCentric`` is what Elasticutor is
+        compared with, and the others are those of Fang et al. (section 3).
+    last
+        Statistics of the last batch.
     tasks
-        Their number.
+        Number of tasks of the next batch.
     theta
-        Largest load over the mean that is accepted, above 1.
+        Largest imbalance that is accepted, above 1.
 
     Returns
     -------
     Placement
-        Task of each shard, shape ``(shards,)``. Shards whose task is gone start at their default task.
+        Task of each shard; shape ``(shards,)``. Shards whose task no longer exists start at their default task.
 
     Raises
     ------
     KeyError
-        There is no such policy.
+        The policy does not exist.
     """
     default = default_tasks(len(last.task), tasks)
     current = np.where(last.task < tasks, last.task, default).astype(np.int32)
@@ -67,7 +69,7 @@ def place(policy: str, last: ShardStatistics, tasks: int, theta: float) -> Place
 
 
 def default_tasks(shards: int, tasks: int) -> Placement:
-    """Place shards by their number alone, in runs of neighbours, as `static` does: what no table speaks of."""
+    """Place shards by their number alone, in runs of neighbours, as `static` does."""
     return (np.arange(shards, dtype=np.int64) * tasks // shards).astype(np.int32)
 
 
@@ -97,4 +99,4 @@ POLICIES: dict[str, _Policy] = {
     "minTable": _routed(min_table),
     "minMig": _routed(min_migration),
 }
-"""By the names that `spark.penstock.policy` has for them."""
+"""Policies by the names that `spark.penstock.policy` has for them."""

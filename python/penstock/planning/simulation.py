@@ -1,4 +1,4 @@
-"""What policies would have made of a trace, batch by batch."""
+"""Simulates policies on a trace, batch by batch."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from penstock.planning.policies import Batch, Policy
 
 @dataclass(frozen=True)
 class Simulated:
-    """A policy over all batches; the lists have an entry for each batch.
+    """Results of a policy; each list has an entry for each batch.
 
     Parameters
     ----------
     imbalance
-        Largest load of a task over the mean.
+        Imbalance of the tasks.
     longest, mean
-        Largest and mean load of a task: what the batch takes, and what it would take in perfect balance.
+        Largest and mean load of a task: the time of the batch, and its time in perfect balance.
     migrated
-        Part of all state that moves after the batch.
+        Fraction of all state that moves after the batch.
     table
-        Entries of the routing table, or pinned keys, after the batch.
+        Number of entries of the routing table, or of pinned keys, after the batch.
     planning_ms
         Time of planning.
     """
@@ -36,22 +36,26 @@ class Simulated:
 
     @property
     def of_perfect(self) -> float:
-        """Throughput, over that of perfect balance: no policy can have more than 1."""
+        """Throughput relative to perfect balance; 1 is the maximum."""
         longest = sum(self.longest)
         return sum(self.mean) / longest if longest > 0 else 1.0
 
 
 def simulate(
-    batches: Iterable[Batch], policy: Policy, clock_ns: Callable[[], int], told: Callable[[], None] = lambda: None
+    batches: Iterable[Batch], policy: Policy, clock_ns: Callable[[], int], on_batch: Callable[[], None] = lambda: None
 ) -> Simulated:
-    """Play batches to a policy.
+    """Run a policy on batches.
 
     Parameters
     ----------
+    batches
+        Batches in the order in which they run.
+    policy
+        Policy that places the keys of each batch.
     clock_ns
-        For the time of planning, such as `time.perf_counter_ns`; nothing else depends on it.
-    told
-        Is called after each batch.
+        Clock that measures the time of planning, such as `time.perf_counter_ns`. Nothing else depends on it.
+    on_batch
+        Called after each batch.
     """
     rows = []
     for batch in batches:
@@ -61,7 +65,7 @@ def simulate(
         planning_ms = (clock_ns() - begin) / 1e6
         memory = float(batch.memory.sum())
         migrated = step.migrated / memory if memory > 0 else 0.0
-        told()
+        on_batch()
         rows.append((imbalance(load), float(load.max()), float(np.mean(load)), migrated, step.table, planning_ms))
     columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(6)]
     return Simulated(*columns)

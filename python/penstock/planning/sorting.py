@@ -1,4 +1,4 @@
-"""Orders of keys by a weight, fast: weights in single precision, ties by the number of the key."""
+"""Fast sorting of keys by weight. Weights have single precision, and ties go to the lower key number."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,21 +10,22 @@ _HALF = np.uint64(32)
 
 
 def order_bits(weight: NDArray[np.float32]) -> NDArray[np.uint32]:
-    """Give numbers that are in the order of the weights, which must not be negative."""
+    """Return integers that sort like the weights, which must not be negative."""
     return weight.view(np.uint32)
 
 
 def heaviest_first(keys: Keys, bits: NDArray[np.uint32]) -> Keys:
-    """Sort keys by falling weight.
+    """Sort keys by decreasing weight.
 
-    Weight and key share a word, so that it is sorted with vector instructions; `argsort` is slower.
+    Weight and key are packed into one word, so that NumPy sorts with vector instructions, which is faster than
+    `argsort`.
 
     Parameters
     ----------
     keys
-        Below ``2 ** 32``.
+        Numbers of the keys, below ``2 ** 32``.
     bits
-        Of their weights, see `order_bits`; same shape.
+        `order_bits` of the keys' weights; same shape.
     """
     words = ((_LARGEST - bits.astype(np.uint64)) << _HALF) | keys.astype(np.uint64)
     words.sort()

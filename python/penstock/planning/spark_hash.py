@@ -1,4 +1,4 @@
-"""Where Spark puts a row: its Murmur3 of the key, modulo the number of partitions or shards."""
+"""Computes where Spark puts a row: its Murmur3 hash of the key, modulo the number of partitions or shards."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,9 @@ def hash_longs(values: NDArray[np.int64], seed: int = SEED) -> Hashes:
     Parameters
     ----------
     values
-        Shape ``(rows,)``.
+        Values to hash; shape ``(rows,)``.
     seed
-        The hash of the column before, where a key has several.
+        Hash of the previous column, if a key has several columns.
     """
     return _hash_longs(np.ascontiguousarray(values, dtype=np.int64), np.uint32(seed & 0xFFFFFFFF))
 
@@ -30,20 +30,22 @@ def hash_ints(values: NDArray[np.int32], seed: int = SEED) -> Hashes:
 
 
 def hash_strings(offsets: NDArray[np.int64], data: NDArray[np.uint8], seed: int = SEED) -> Hashes:
-    """Hash strings, which lie one after the other as UTF-8.
+    """Hash strings that are stored one after the other as UTF-8.
 
     Parameters
     ----------
     offsets
-        Where each begins, and where the last one ends; shape ``(rows + 1,)``.
+        Start of each string, and the end of the last one; shape ``(rows + 1,)``.
     data
-        The bytes of all.
+        Bytes of all strings.
+    seed
+        Hash of the previous column, if a key has several columns.
     """
     return _hash_strings(np.ascontiguousarray(offsets, dtype=np.int64), data, np.uint32(seed & 0xFFFFFFFF))
 
 
 def partition(hashes: Hashes, partitions: int) -> Placement:
-    """Give the partition or shard of each hash, as `HashPartitioning` does: the remainder that is not negative."""
+    """Return the partition or shard of each hash, as `HashPartitioning` does: the non-negative remainder."""
     return np.mod(hashes, np.int32(partitions)).astype(np.int32)
 
 
@@ -89,9 +91,9 @@ def _hash_strings(offsets: NDArray[np.int64], data: NDArray[np.uint8], seed: np.
     hashes = np.empty(len(offsets) - 1, dtype=np.int32)
     for row in range(len(hashes)):
         start, end = offsets[row], offsets[row + 1]
-        whole = start + (end - start) // 4 * 4
+        tail = start + (end - start) // 4 * 4
         h = seed
-        for at in range(start, whole, 4):
+        for at in range(start, tail, 4):
             word = (
                 np.uint32(data[at])
                 | (np.uint32(data[at + 1]) << np.uint32(8))
@@ -99,8 +101,8 @@ def _hash_strings(offsets: NDArray[np.int64], data: NDArray[np.uint8], seed: np.
                 | (np.uint32(data[at + 3]) << np.uint32(24))
             )
             h = _mixed(h, np.uint32(word))
-        # Spark mixes each byte of the tail by itself, with its sign; Murmur3 as published does not.
-        for at in range(whole, end):
+        # Unlike the published Murmur3, Spark mixes each byte of the tail separately, as a signed byte.
+        for at in range(tail, end):
             h = _mixed(h, np.uint32(np.int32(np.int8(data[at]))))
         hashes[row] = _ended(h, end - start)
     return hashes

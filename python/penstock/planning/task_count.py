@@ -1,8 +1,8 @@
-"""How many tasks a region should have: what a task costs, against what the busiest one does.
+"""Decides how many tasks a region should have: weighs the overhead of tasks against the work of the busiest one.
 
-A batch takes the longer the more tasks it has to start, and the longer the more its busiest task has to do. Both are
-learnt from the query's own batches: ``time(N) = fixed + per_task * N + max load(N)``. Neither the papers nor Spark
-choose this number; Elasticutor's allocation of cores is the nearest (section 4.1), with queues in place of batches.
+A batch takes longer with more tasks to start, and with more work in its busiest task. Both are learnt from the query's
+own batches: ``time(N) = fixed + per_task * N + max load(N)``. Neither the papers nor Spark choose this number.
+Elasticutor's allocation of cores (section 4.1) is the nearest, with queues in place of batches.
 """
 
 from dataclasses import dataclass
@@ -12,22 +12,22 @@ import numpy as np
 from penstock.planning.load import Loads
 
 PRIOR_PER_TASK_MS = 2.0
-# As many batches, with numbers of tasks that differ by this much, weigh as much as the prior.
+# Weight of the prior, as a sum of squared deviations of the number of tasks.
 _PRIOR_SPREAD = 4.0
 
 
 @dataclass(frozen=True)
 class TaskOverhead:
-    """What a batch takes besides the work of its busiest task: a line, learnt by least squares that forget.
+    """Time that a batch takes in addition to the work of its busiest task: a line, by least squares with forgetting.
 
     Parameters
     ----------
     per_task_ms
-        What each task adds.
+        Time that each task adds.
     fixed_ms
-        What there is without any.
+        Time that does not depend on the number of tasks.
     weight, tasks, overhead, squares, products
-        Sums over the batches so far: of 1, tasks, overhead, tasks squared, tasks times overhead.
+        Weighted sums over the batches so far: of 1, tasks, overhead, tasks squared, and tasks times overhead.
     """
 
     per_task_ms: float = PRIOR_PER_TASK_MS
@@ -39,7 +39,7 @@ class TaskOverhead:
     products: float = 0.0
 
     def ms(self, tasks: int) -> float:
-        """Predict what so many tasks add to the work of the busiest one."""
+        """Predict the time that a number of tasks adds to the work of the busiest one."""
         return self.fixed_ms + self.per_task_ms * tasks
 
 
@@ -48,46 +48,48 @@ def learn(
 ) -> TaskOverhead:
     """Learn from a batch.
 
-    As long as the number of tasks has not changed nothing is known of what one adds: then it is what was assumed.
+    While the number of tasks has not changed, nothing is known about the time that a task adds, and the prior is used.
 
     Parameters
     ----------
+    known
+        What was learnt before.
     tasks
-        Of the batch.
+        Number of tasks of the batch.
     batch_ms
         Time of the stage, or of the batch.
     busiest_ms
-        Time in which the busiest task worked.
+        Working time of the busiest task.
     forgetting
-        How much less a batch counts with each that follows, from 0 to 1.
+        Fraction by which the weight of a batch decreases with each later batch, from 0 to 1.
     """
     rest = max(0.0, batch_ms - busiest_ms)
     keep = 1.0 - forgetting
     weight, total, overhead = known.weight * keep + 1, known.tasks * keep + tasks, known.overhead * keep + rest
     squares, products = known.squares * keep + tasks * tasks, known.products * keep + tasks * rest
     spread = squares - total * total / weight
-    together = products - total * overhead / weight
-    per_task = max(0.0, (together + _PRIOR_SPREAD * PRIOR_PER_TASK_MS) / (spread + _PRIOR_SPREAD))
+    covariance = products - total * overhead / weight
+    per_task = max(0.0, (covariance + _PRIOR_SPREAD * PRIOR_PER_TASK_MS) / (spread + _PRIOR_SPREAD))
     fixed = max(0.0, (overhead - per_task * total) / weight)
     return TaskOverhead(per_task, fixed, weight, total, overhead, squares, products)
 
 
 def busiest(load: Loads, tasks: int) -> float:
-    """Give the least load that the busiest of so many tasks can have: the mean, or that of the heaviest shard."""
+    """Return the least possible load of the busiest task: the mean, or the load of the heaviest shard."""
     return max(float(load.sum()) / tasks, float(load.max(initial=0.0)))
 
 
 def best_count(overhead: TaskOverhead, load: Loads, most: int) -> int:
-    """Give the number of tasks with the shortest predicted batch, the smaller one of two that are equally good.
+    """Return the number of tasks with the shortest predicted batch; ties go to the smaller number.
 
     Parameters
     ----------
     overhead
-        As learnt.
+        Overhead of tasks, as learnt.
     load
         Expected work of each shard, in ms; shape ``(shards,)``.
     most
-        Largest number that can run at once: cores.
+        Largest number of tasks, which is the number that can run at once.
     """
     times = [overhead.ms(n) + busiest(load, n) for n in range(1, max(1, most) + 1)]
     return int(np.argmin(times)) + 1
@@ -95,16 +97,16 @@ def best_count(overhead: TaskOverhead, load: Loads, most: int) -> int:
 
 @dataclass(frozen=True)
 class TaskCount:
-    """A number of tasks that does not flutter.
+    """A number of tasks that changes only on lasting gains.
 
     Parameters
     ----------
     tasks
-        What is used.
+        Number of tasks that is used.
     wanted
-        The best numbers of the last batches, oldest first.
+        Best numbers of tasks of the last batches, oldest first.
     reason
-        Why it is what it is.
+        Why this number is used.
     """
 
     tasks: int
@@ -115,21 +117,22 @@ class TaskCount:
 def follow(
     count: TaskCount, overhead: TaskOverhead, load: Loads, most: int, *, margin: float = 0.05, window: int = 5
 ) -> TaskCount:
-    """Decide on the number of tasks of the next batch.
+    """Decide the number of tasks of the next batch.
 
-    More tasks at once, if the batch gets shorter by more than a margin. Fewer only after a window of batches in each of
-    which fewer would have done, and then as many as the one that wanted most: a load that comes back finds its tasks.
+    It increases at once if that shortens the batch by more than a margin. It decreases only if fewer tasks were enough
+    in each batch of a window, and then to the largest number that one of these batches needed, so that the tasks are
+    still there if the load returns.
 
     Parameters
     ----------
     count
-        What was decided before.
+        The previous decision.
     overhead, load, most
         See `best_count`.
     margin
-        Share of the predicted time that a change must gain.
+        Fraction of the predicted time that a change must save.
     window
-        Batches.
+        Number of batches that must need fewer tasks before there are fewer.
     """
     best = best_count(overhead, load, most)
     wanted = (*count.wanted, best)[-window:]

@@ -1,1 +1,1 @@
-"""What both sidecars need as processes."""
+"""Code that both sidecars need as processes."""

@@ -1,4 +1,4 @@
-"""A Unix socket in a folder of its own, for who started this process and nobody else."""
+"""A Unix socket in a folder of its own, which only the user that started this process can connect to."""
 
 import os
 import socket
@@ -6,12 +6,12 @@ from pathlib import Path
 
 
 def listen(name: Path, backlog: int) -> socket.socket:
-    """Make a socket that only this user may connect to.
+    """Create a socket that only this user may connect to.
 
     Raises
     ------
     OSError
-        It cannot be made.
+        The socket cannot be created.
     """
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before = os.umask(0o177)
@@ -24,10 +24,10 @@ def listen(name: Path, backlog: int) -> socket.socket:
 
 
 def remove(name: Path) -> None:
-    """Remove the socket's name and its folder, where they are still there."""
+    """Remove the socket and its folder, if they still exist."""
     name.unlink(missing_ok=True)
     try:
         name.parent.rmdir()
     except OSError:
-        # Already gone, or it holds what is not ours.
+        # The folder no longer exists, or it contains other files.
         return

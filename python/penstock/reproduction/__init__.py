@@ -1,1 +1,1 @@
-"""The experiments of the papers that counting or simulation can run again: ours beside theirs."""
+"""Reproduction of the papers' experiments that need only counting and simulation, compared with their figures."""

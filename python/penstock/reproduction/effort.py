@@ -1,24 +1,24 @@
-"""How much is run: the papers' sizes, or a fraction of them to see that everything works."""
+"""Sizes of the experiments: those of the papers, or small ones for a quick test."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Effort:
-    """Sizes that may be cut down.
+    """Sizes of the experiments.
 
     Parameters
     ----------
     intervals
-        Over which means are taken.
+        Number of intervals over which means are taken.
     keys
         Largest number of keys.
     adjustments
-        Plans one after the other, where a routing table is watched as it grows.
+        Number of consecutive plans in experiments about the growth of a routing table.
     checks
-        Random cases of an erratum.
+        Number of random cases for an erratum.
     seed
-        Of all generators.
+        Seed of all random generators.
     """
 
     intervals: int = 20
@@ -29,4 +29,4 @@ class Effort:
 
 
 BRIEF = Effort(intervals=3, keys=20_000, adjustments=60, checks=300)
-"""Some seconds; claims need not hold with it."""
+"""Small sizes that take some seconds. Claims may not hold with them."""

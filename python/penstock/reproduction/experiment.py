@@ -1,4 +1,4 @@
-"""What an experiment found: claims of the paper beside our figures, and curves."""
+"""Results of reproduced experiments: claims of a paper with our figures, charts and errata."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -10,16 +10,16 @@ from penstock.reproduction.effort import Effort
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper that a number decides.
+    """A statement of the paper that can be checked with a number.
 
     Parameters
     ----------
     statement
-        What the paper says.
+        Statement of the paper.
     paper, ours
-        Its figure and ours, with units.
+        Figures of the paper and of this reproduction, with units.
     holds
-        Whether ours agrees with the sentence.
+        Whether our figure agrees with the statement.
     """
 
     statement: str
@@ -30,22 +30,22 @@ class Claim:
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment that was run again.
+    """A reproduced experiment.
 
     Parameters
     ----------
     name
-        Of its picture's file.
+        Name of the experiment and of its picture's file.
     title
-        The figure or table of the paper, and what it shows.
+        Figure or table of the paper, and what it shows.
     method
-        What was run.
+        Description of what was run.
     claims
-        What the paper says of it.
+        Claims of the paper about the experiment.
     charts
-        Side by side in one picture; none where there is nothing to draw.
+        Charts, which are drawn side by side in one picture. May be empty.
     remark
-        Why ours differs, or what follows.
+        Explanation of differences, or a conclusion.
     """
 
     name: str
@@ -58,20 +58,20 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Erratum:
-    """A place of a paper that is wrong or silent, with a case that shows it.
+    """An error or omission of a paper, with a case that demonstrates it.
 
     Parameters
     ----------
     place
-        Where in the paper.
+        Section, theorem or algorithm of the paper.
     wrong
-        What is wrong or missing there.
+        What is wrong or missing.
     right
-        What holds instead, and what Penstock does.
+        What is correct, and what Penstock does.
     shown
-        The case, computed just now.
+        Description of the computed case.
     confirmed
-        Whether the case shows it.
+        Whether the case demonstrates the error.
     """
 
     place: str
@@ -83,16 +83,16 @@ class Erratum:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """All of a paper.
+    """The reproduction of a paper.
 
     Parameters
     ----------
     paper
-        Authors, title, and where it was published.
+        Authors, title and place of publication.
     experiments, errata
-        In the order of the paper.
+        Results, in the order of the paper.
     left_out
-        Figures and tables that were not run again, and why.
+        Figures and tables that were not reproduced, and why.
     """
 
     paper: str
@@ -102,24 +102,24 @@ class Reproduction:
 
     @property
     def claims(self) -> Sequence[Claim]:
-        """Of all experiments."""
+        """Claims of all experiments."""
         return [claim for experiment in self.experiments for claim in experiment.claims]
 
 
 @dataclass(frozen=True)
 class Paper:
-    """What of a paper can be run again.
+    """The parts of a paper that can be reproduced.
 
     Parameters
     ----------
     title
-        Authors, title, and where it was published.
+        Authors, title and place of publication.
     experiments
-        Functions that run them, in the order of the paper.
+        Functions that run the experiments, in the order of the paper.
     errata
-        Computes all of them.
+        Function that computes all errata.
     left_out
-        Figures and tables that are not run again, and why.
+        Figures and tables that are not reproduced, and why.
     """
 
     title: str
@@ -129,18 +129,20 @@ class Paper:
 
     @property
     def steps(self) -> Sequence[str]:
-        """Names of the parts that `reproduce` runs one after the other."""
+        """Names of the steps of `reproduce`, in order."""
         return [*(run.__name__.replace("_", " ") for run in self.experiments), "errata"]
 
     def reproduce(
         self, effort: Effort, step: Callable[[], AbstractContextManager[object]] = nullcontext
     ) -> Reproduction:
-        """Run everything again.
+        """Run all experiments and compute all errata.
 
         Parameters
         ----------
+        effort
+            Sizes of the experiments.
         step
-            Gives what is around each of `steps`.
+            Function that returns a context manager, which is entered for each of `steps`.
         """
         experiments = []
         for run in self.experiments:

@@ -1,4 +1,4 @@
-"""Consistent hashing (Karger et al. 1997): what Fang et al. route by where their table says nothing."""
+"""Consistent hashing (Karger et al. 1997), by which Fang et al. route keys that are not in their table."""
 
 import numpy as np
 
@@ -9,18 +9,18 @@ POINTS = 100
 
 
 def place(keys: int, instances: int, seed: int, points: int = POINTS) -> Placement:
-    """Give each key the instance whose point follows its own on the ring.
+    """Place each key at the instance whose point follows the key on the ring.
 
-    A further instance takes keys from the others and leaves all other keys where they are.
+    An additional instance takes keys from the others, and all other keys keep their place.
 
     Parameters
     ----------
     keys, instances
-        Their numbers.
+        Number of keys and of instances.
     seed
-        Of the hash.
+        Seed of the hash.
     points
-        Of each instance on the ring: more of them make the parts of the ring more equal.
+        Number of points of each instance on the ring. With more points, instances have more equal parts of the ring.
 
     Returns
     -------
@@ -30,6 +30,6 @@ def place(keys: int, instances: int, seed: int, points: int = POINTS) -> Placeme
     point = hash_ints(np.arange(instances * points, dtype=np.int32), seed)
     owner = np.repeat(np.arange(instances, dtype=np.int32), points)
     order = np.argsort(point, kind="stable")
-    # Keys and points are hashed by different seeds: else key n would lie on point n.
-    at = np.searchsorted(point[order], hash_ints(np.arange(keys, dtype=np.int32), ~seed))
-    return owner[order][at % len(order)]
+    # Keys and points are hashed with different seeds, because otherwise key n would have the position of point n.
+    position = np.searchsorted(point[order], hash_ints(np.arange(keys, dtype=np.int32), ~seed))
+    return owner[order][position % len(order)]

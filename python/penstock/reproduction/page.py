@@ -1,4 +1,4 @@
-"""The page of a reproduction, as Markdown."""
+"""Write the page of a reproduction, as Markdown."""
 
 from collections.abc import Sequence
 
@@ -8,16 +8,16 @@ HEADING = "| what the paper says | paper | ours | |\n|---|---|---|---|"
 
 
 def page(reproduction: Reproduction, command: str, machine: str) -> str:
-    """Write a reproduction.
+    """Return the page of a reproduction.
 
     Parameters
     ----------
     reproduction
-        What was found.
+        Results to write.
     command
-        What makes the page anew.
+        Command that generates the page.
     machine
-        Where times were measured.
+        Description of the machine on which times were measured.
     """
     agree = sum(claim.holds for claim in reproduction.claims)
     parts = [

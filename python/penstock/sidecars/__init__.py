@@ -1,1 +1,1 @@
-"""Processes beside Spark: the planner sidecar of the driver, and the transfer sidecar of an executor."""
+"""Processes that run beside Spark: the driver's planner sidecar, and the executors' transfer sidecars."""

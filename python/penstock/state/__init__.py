@@ -1,6 +1,6 @@
-"""Reads what Penstock keeps in a checkpoint: `docs/PROTOCOL.md`, written a second time from that text, in Python.
+"""Reads the files that Penstock keeps in a checkpoint; an independent implementation of `docs/PROTOCOL.md` in Python.
 
-Nothing here writes. `framing`, `manifest`, `change_set` and `routing_version` know bytes, `storage` knows where files
-are, `checkpoint` reads a query's files and names the one that is wrong, `inspection` and `verification` tell what they
-say together.
+Nothing here writes. `framing`, `manifest`, `change_set` and `routing_version` decode bytes, `storage` finds files,
+`checkpoint` reads a query's files and names a damaged one, and `inspection` and `verification` report on all files
+together.
 """

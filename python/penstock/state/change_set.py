@@ -10,12 +10,12 @@ _PUT, _REMOVE, _APPEND = 0, 1, 2
 
 
 class Family(dict[bytes, bytes]):
-    """A column family of a shard: keys to values.
+    """A column family of a shard: maps keys to values.
 
     Parameters
     ----------
     flags
-        Whether its keys are in order, and whether a value is a sequence of values.
+        Bits that say whether keys are ordered, and whether a value is a sequence of values.
     """
 
     def __init__(self, flags: int) -> None:
@@ -24,7 +24,7 @@ class Family(dict[bytes, bytes]):
 
     @property
     def ordered(self) -> bool:
-        """Whether its keys are in order."""
+        """Whether keys are stored in order."""
         return bool(self.flags & ORDERED)
 
 
@@ -38,14 +38,14 @@ def apply(section: bytes, content: Content) -> None:
     Parameters
     ----------
     section
-        The change set.
+        Bytes of the change set.
     content
-        Changed in place; incomplete where the bytes turn out to be wrong.
+        Content to change in place. It is left incomplete if the bytes turn out to be malformed.
 
     Raises
     ------
     MalformedDataError
-        Where the bytes do not follow the format.
+        The bytes do not follow the format.
     """
     cursor = Cursor(section)
     families: list[Family] = []
@@ -58,7 +58,7 @@ def apply(section: bytes, content: Content) -> None:
         elif content.setdefault(declared.name, Family(declared.traits)).flags == declared.traits:
             families.append(content[declared.name])
         else:
-            what = f"family {declared.name} had other flags than {declared.traits} before"
+            what = f"family {declared.name} has flags {declared.traits}, but had others before"
             raise MalformedDataError(what, declared.at)
     for index, operation, key, value in _changes(cursor, traits):
         family = families[index]
@@ -70,14 +70,14 @@ def apply(section: bytes, content: Content) -> None:
 
 @dataclass
 class Moves:
-    """What a change set takes out of a shard and into it, because a hash was pinned or is so no more.
+    """Keys that a change set moves out of a shard and into it, because a hash was pinned or unpinned.
 
     Parameters
     ----------
     came
-        Keys and values by the family's name.
+        Keys and values that moved in, by the family's name.
     left
-        Keys by the family's name.
+        Keys that moved out, by the family's name.
     removed
         Families that were removed.
     """
@@ -88,7 +88,7 @@ class Moves:
 
 
 def moves(section: bytes) -> Moves:
-    """Read what a change set moves; raises `MalformedDataError`."""
+    """Read the keys that a change set moves; raises `MalformedDataError`."""
     cursor, found = Cursor(section), Moves()
     declared = list(_families(cursor))
     found.removed = {family.name for family in declared if family.traits is None}
@@ -110,7 +110,7 @@ class _Declared:
 
     @property
     def traits(self) -> int | None:
-        """None where the family is removed."""
+        """Flags that describe the family; None if the family is removed."""
         return None if self.flags & _REMOVED else self.flags & ~_MOVED
 
 
@@ -122,7 +122,7 @@ def _families(cursor: Cursor) -> Iterator[_Declared]:
 
 
 def read_flags(cursor: Cursor, more: int = 0) -> int:
-    """Read a family's flags: its traits, or one of `more`."""
+    """Read a family's flags: its traits, and additionally the bits of `more`."""
     at = cursor.position
     flags = cursor.byte()
     if flags & ~(ORDERED | _MULTI_VALUED | more):
@@ -131,25 +131,25 @@ def read_flags(cursor: Cursor, more: int = 0) -> int:
 
 
 def _changes(cursor: Cursor, traits: list[int | None]) -> Iterator[tuple[int, int, bytes, bytes]]:
-    """Read changes: index of the family, operation, key, value; a removal has none."""
+    """Read changes as index of the family, operation, key, and value, which is empty for a removal."""
     while cursor.remaining:
         at = cursor.position
         tag = cursor.varint()
         index, operation = tag >> 2, tag & 3
         flags = traits[index] if index < len(traits) else None
         if flags is None:
-            raise MalformedDataError(f"a change of family {index}, which is not declared", at)
+            raise MalformedDataError(f"change of family {index}, which is not declared", at)
         key = cursor.take(cursor.count("length of a key"))
         if operation == _REMOVE:
             yield index, operation, key, b""
         elif operation == _PUT or (operation == _APPEND and flags & _MULTI_VALUED):
             yield index, operation, key, read_value(cursor, cursor.count("length of a value"), flags)
         else:
-            raise MalformedDataError(f"a change of kind {operation} in a family with flags {flags}", at)
+            raise MalformedDataError(f"change of kind {operation} is not allowed in a family with flags {flags}", at)
 
 
 def read_value(cursor: Cursor, length: int, flags: int) -> bytes:
-    """Read a value, and check that the values of a multi-valued family fill their room."""
+    """Read a value, and check that the values of a multi-valued family fill exactly its length."""
     start = cursor.position
     value = cursor.take(length)
     if flags & _MULTI_VALUED:
@@ -159,5 +159,5 @@ def read_value(cursor: Cursor, length: int, flags: int) -> bytes:
             try:
                 values.take(values.u32())
             except MalformedDataError as error:
-                raise MalformedDataError("one of many values does not fit", at) from error
+                raise MalformedDataError("a value of a multi-valued family does not fit", at) from error
     return value

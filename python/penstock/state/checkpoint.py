@@ -1,4 +1,4 @@
-"""The files of one query's state: finds them, reads them, and names the one that is wrong."""
+"""Finds and reads the files of one query's state, and names the file that is damaged."""
 
 import json
 import re
@@ -27,22 +27,22 @@ _NAMES = {
     "changelogs": _NUMBERED,
     "snapshots": _NUMBERED,
 }
-"""Names of files by folder."""
+"""Patterns of file names by folder."""
 
 
 class DamagedFileError(PenstockError):
-    """A file of a checkpoint that cannot be used: PENSTOCK_CORRUPT_FILE, PENSTOCK_MISSING_FILE, PENSTOCK_NEWER_FORMAT.
+    """A file of a checkpoint cannot be used: PENSTOCK_CORRUPT_FILE, PENSTOCK_MISSING_FILE, PENSTOCK_NEWER_FORMAT.
 
     Parameters
     ----------
     error_class
-        One of these.
+        One of these codes.
     path
-        The file, relative to the query's Penstock directory.
+        Path of the file, relative to the query's Penstock directory.
     what
-        What is wrong with it.
+        What is wrong with the file.
     at_byte
-        Where, from the start of the file; None where that says nothing.
+        Position from the start of the file; None if a position is not meaningful.
     """
 
     def __init__(self, error_class: str, path: str, what: str, at_byte: int | None) -> None:
@@ -58,33 +58,33 @@ class Checkpoint:
     Parameters
     ----------
     location
-        Path or URI of what the query was given as `checkpointLocation`.
+        Path or URI that the query was given as `checkpointLocation`.
 
     Raises
     ------
     PenstockError
-        PENSTOCK_NO_STATE where Penstock has written nothing there.
+        PENSTOCK_NO_STATE if Penstock has written nothing there.
     """
 
     def __init__(self, location: str) -> None:
         self._storage: Storage = storage_of(location)
         self.location = self._storage.root
         if not any(file.name == "FORMAT" for file in self._storage.files(PLACE)):
-            raise PenstockError("PENSTOCK_NO_STATE", f"{self.location} {self._instead()}")
+            raise PenstockError("PENSTOCK_NO_STATE", f"{self.location} {self._found_instead()}")
 
-    def _instead(self) -> str:
+    def _found_instead(self) -> str:
         if self._storage.folders("state"):
-            return "is the checkpoint of a query whose state another store keeps; Penstock has none in it."
+            return "is the checkpoint of a query whose state is kept by another store provider, not by Penstock."
         if "offsets" in self._storage.folders(""):
-            return "is the checkpoint of a query without state, so far."
-        return "is no checkpoint of a streaming query: give the query's own checkpointLocation."
+            return "is the checkpoint of a query without state, at least so far."
+        return "is not the checkpoint of a streaming query: give the checkpointLocation of the query."
 
     def description(self) -> Description:
         """Read the file FORMAT."""
         return self._decoded("FORMAT", Kind.FORMAT, decode_description)
 
     def routing_version_numbers(self) -> list[int]:
-        """List the numbers of the routing versions on record, in ascending order."""
+        """List the numbers of the stored routing versions, in ascending order."""
         return sorted(_numbers(f.name for f in self._storage.files(f"{PLACE}/epochs")))
 
     def routing_version(self, number: int) -> RoutingVersion:
@@ -92,7 +92,7 @@ class Checkpoint:
         path = f"epochs/{number}"
         routing_version = self._decoded_as(path, Kind.ROUTING_VERSION, decode_routing_version)
         if routing_version.number != number:
-            raise _corrupt(path, f"it is the routing version of number {routing_version.number}", HEADER_BYTES)
+            raise _corrupt(path, f"the file has routing version {routing_version.number}", HEADER_BYTES)
         return routing_version
 
     def manifests(self) -> dict[int, list[int]]:
@@ -106,7 +106,7 @@ class Checkpoint:
         return {batch: sorted(found[batch]) for batch in sorted(found)}
 
     def retained_from(self) -> int:
-        """Return the oldest batch of which everything is kept, as the newest manifest that can be read says."""
+        """Return the oldest batch that is kept completely, according to the newest readable manifest."""
         for batch, generations in reversed(self.manifests().items()):
             found = []
             for generation in generations:
@@ -119,12 +119,12 @@ class Checkpoint:
     def kept(self) -> list[Manifest]:
         """Read the manifests that count, by batch and generation in ascending order.
 
-        These are the newest ones of every retained batch, and those that they go on from.
+        These are the newest manifests of every retained batch, and the manifests that they build on.
 
         Raises
         ------
         DamagedFileError
-            Where one of them cannot be used.
+            One of them cannot be used.
         """
         kept: list[Manifest] = []
         oldest = self.retained_from()
@@ -140,7 +140,9 @@ class Checkpoint:
         path = manifest_path(batch, generation)
         manifest = self._decoded(path, Kind.MANIFEST, decode)
         if (manifest.batch, manifest.generation) != (batch, generation):
-            raise _corrupt(path, f"it is generation {manifest.generation} of batch {manifest.batch}", HEADER_BYTES)
+            raise _corrupt(
+                path, f"the file has generation {manifest.generation} of batch {manifest.batch}", HEADER_BYTES
+            )
         if overlap := manifest.overlap():
             one, other = (f"shard {e.shard} of operator {e.store.operator_id}" for e in overlap)
             raise _corrupt(path, f"{one} and {other} share bytes of {overlap[0].section.path}", HEADER_BYTES)
@@ -152,14 +154,14 @@ class Checkpoint:
         return self._decoded(path, kind, lambda body: decode_table(body, path))
 
     def section(self, section: Section) -> bytes:
-        """Read and check a section."""
+        """Read a section and check its checksum."""
         try:
             data = self._storage.read(f"{PLACE}/{section.path}", section.offset, section.length)
         except FileNotFoundError as error:
             raise _missing(section.path) from error
         if len(data) < section.length:
             missing = section.length - len(data)
-            raise _corrupt(section.path, f"it ends {missing} bytes too early", section.offset + len(data))
+            raise _corrupt(section.path, f"the file ends {missing} bytes too early", section.offset + len(data))
         return _located(section.path, 0, lambda: check(data, section.crc, "section", section.offset))
 
     def content(self, parts: Iterable[Change]) -> Content:
@@ -170,21 +172,21 @@ class Checkpoint:
         return content
 
     def apply(self, section: Section, content: Content) -> None:
-        """Apply a section to a shard's content: changes, or an image, which takes the place of what is there."""
+        """Apply a section to a shard's content: changes, or an image, which replaces the content."""
         data = self.section(section)
 
         def applied() -> None:
             if section.is_image:
-                whole = image.decode(data)
+                decoded = image.decode(data)
                 content.clear()
-                content.update(whole)
+                content.update(decoded)
             else:
                 change_set.apply(data, content)
 
         _located(section.path, section.offset, applied)
 
     def moves(self, section: Section) -> change_set.Moves:
-        """Read what a section moves from shard to shard."""
+        """Read the keys that a section moves between shards."""
         data = self.section(section)
         return _located(section.path, section.offset, lambda: change_set.moves(data))
 
@@ -193,7 +195,7 @@ class Checkpoint:
         return max(_numbers(f.name for f in self._storage.files("commits")), default=None)
 
     def query_id(self) -> str:
-        """Return Spark's id of the query; empty where the checkpoint does not tell."""
+        """Return Spark's id of the query; empty if the checkpoint does not have it."""
         try:
             return str(json.loads(self._storage.read("metadata"))["id"])
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
@@ -214,11 +216,11 @@ class Checkpoint:
         return names
 
     def partitions(self, operator_id: int) -> set[int]:
-        """List the numbers of the folders of state partitions of an operator."""
+        """List the numbers of an operator's state partition folders."""
         return set(_numbers(self._storage.folders(f"state/{operator_id}")))
 
     def all_files(self) -> dict[str, int]:
-        """Map the paths of all files of Penstock to their sizes in bytes; those of other programs are left out."""
+        """Map the paths of all files of Penstock to their sizes in bytes; files of other programs are excluded."""
         return {
             f"{folder}/{file.name}".lstrip("/"): file.size_bytes
             for folder, name in _NAMES.items()
@@ -237,16 +239,16 @@ class Checkpoint:
         except FileNotFoundError as error:
             raise _missing(path) from error
         if len(body) < length:
-            what = f"body of {length} bytes announced, {len(body)} bytes there"
+            what = f"body has {len(body)} bytes, expected {length}"
             raise _corrupt(path, what, HEADER_BYTES + len(body))
         if len(body) > length:
-            raise _corrupt(path, "more follows where it should end", HEADER_BYTES + length)
+            raise _corrupt(path, "bytes follow where the file should end", HEADER_BYTES + length)
         _located(path, 0, lambda: check(body, crc, "body", HEADER_BYTES))
         return _located(path, HEADER_BYTES, lambda: decode_body(body, version))
 
 
 def _numbers(names: Iterable[str]) -> Iterator[int]:
-    """Of the names those that are numbers, as Spark and Penstock write them: decimal, of 64 bits at most."""
+    """Return the names that are numbers as Spark and Penstock write them: decimal, of at most 64 bits."""
     return (int(name) for name in names if _NUMBER.fullmatch(name))
 
 
@@ -254,7 +256,7 @@ def _located(path: str, base: int, read: Callable[[], _T]) -> _T:
     try:
         return read()
     except NewerFormatError as error:
-        what = f"{error.what}; use the Penstock that wrote the checkpoint, or a newer one"
+        what = f"{error.what}; use the Penstock version that wrote the checkpoint, or a newer one"
         raise DamagedFileError("PENSTOCK_NEWER_FORMAT", path, what, None) from error
     except MalformedDataError as error:
         raise _corrupt(path, error.what, base + error.at_byte) from error
@@ -265,4 +267,4 @@ def _corrupt(path: str, what: str, at_byte: int | None) -> DamagedFileError:
 
 
 def _missing(path: str) -> DamagedFileError:
-    return DamagedFileError("PENSTOCK_MISSING_FILE", path, "it does not exist, but the state needs it", None)
+    return DamagedFileError("PENSTOCK_MISSING_FILE", path, "the file does not exist, but the state needs it", None)

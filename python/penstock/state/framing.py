@@ -1,4 +1,4 @@
-"""The frame that every file has, and the numbers and strings in it: `docs/PROTOCOL.md`, section 2."""
+"""The frame that all files share, and the numbers and strings in them: `docs/PROTOCOL.md`, section 2."""
 
 import struct
 from enum import IntEnum
@@ -8,10 +8,10 @@ import google_crc32c
 
 MAGIC = b"PENSTOCK"
 OLDEST_VERSION = 2
-"""Of the first release."""
+"""Format version of the first release."""
 HEADER_BYTES = 20
 MAX_BYTES = (1 << 31) - 17
-"""No longer body or section is written."""
+"""Largest length of a body or section that is written."""
 MAX_SHARDS = 1 << 24
 
 _MORE = 0x80
@@ -19,7 +19,7 @@ _LONGEST_VARINT = 9
 
 
 class Kind(IntEnum):
-    """What a file is."""
+    """Kind of a file."""
 
     CHANGELOG = 1
     SNAPSHOTS = 2
@@ -29,24 +29,24 @@ class Kind(IntEnum):
 
     @property
     def has_payload(self) -> bool:
-        """Whether anything may follow the body."""
+        """Whether bytes may follow the body."""
         return self not in (Kind.ROUTING_VERSION, Kind.FORMAT)
 
     @property
     def version(self) -> int:
-        """Newest version of its format that can be read."""
+        """Newest version of the format that can be read."""
         return 3 if self is Kind.ROUTING_VERSION else OLDEST_VERSION
 
 
 class MalformedDataError(Exception):
-    """Bytes that do not follow the format.
+    """Bytes do not follow the format.
 
     Parameters
     ----------
     what
-        What was found instead.
+        Description of what was found instead.
     at_byte
-        Where, from the start of the bytes that were read.
+        Position from the start of the bytes that were read.
     """
 
     def __init__(self, what: str, at_byte: int = 0) -> None:
@@ -56,7 +56,7 @@ class MalformedDataError(Exception):
 
 
 class NewerFormatError(MalformedDataError):
-    """A file of a later format version than this reader's."""
+    """A file has a later format version than this reader supports."""
 
 
 def crc32c(data: bytes) -> int:
@@ -70,7 +70,7 @@ class Cursor:
     Parameters
     ----------
     data
-        What is read.
+        Bytes to read.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -79,7 +79,7 @@ class Cursor:
 
     @property
     def remaining(self) -> int:
-        """Bytes that are left."""
+        """Number of bytes that have not been read."""
         return len(self._data) - self.position
 
     def take(self, count: int) -> bytes:
@@ -87,7 +87,7 @@ class Cursor:
         start = self.position
         end = start + count
         if end > len(self._data):
-            raise MalformedDataError(f"{count} bytes wanted, {self.remaining} left", start)
+            raise MalformedDataError(f"{count} bytes expected, {self.remaining} left", start)
         self.position = end
         return self._data[start:end]
 
@@ -95,7 +95,7 @@ class Cursor:
         """Return a `u8`."""
         position = self.position
         if position >= len(self._data):
-            raise MalformedDataError("1 byte wanted, none left", position)
+            raise MalformedDataError("1 byte expected, none left", position)
         self.position = position + 1
         return self._data[position]
 
@@ -121,23 +121,23 @@ class Cursor:
                 value |= (byte & ~_MORE) << shift
                 shift += 7
                 if self.position - start == _LONGEST_VARINT:
-                    raise MalformedDataError("a number of more than 63 bits", start)
+                    raise MalformedDataError("number has more than 63 bits", start)
                 byte = self.byte()
             value |= byte << shift
             if not byte:
-                raise MalformedDataError("a number that is not in its shortest form", start)
+                raise MalformedDataError("number is not in its shortest form", start)
         return value
 
     def number(self, what: str, least: int, most: int) -> int:
-        """Return a varint between two bounds, both included."""
+        """Return a varint between two bounds, inclusive."""
         start = self.position
         value = self.varint()
         if not least <= value <= most:
-            raise MalformedDataError(f"{what} is {value}, only {least} to {most} is possible", start)
+            raise MalformedDataError(f"{what} is {value}, allowed are {least} to {most}", start)
         return value
 
     def count(self, what: str, limit: int | None = None) -> int:
-        """Return a varint that counts things of which each takes a byte or more, or is bounded by `limit`."""
+        """Return a varint that counts items of at least one byte each, or that is bounded by `limit`."""
         return self.number(what, 0, self.remaining if limit is None else limit)
 
     def string(self) -> str:
@@ -146,12 +146,12 @@ class Cursor:
         try:
             return self.take(self.count("length of a name")).decode()
         except UnicodeDecodeError as error:
-            raise MalformedDataError("a name that is not UTF-8", start) from error
+            raise MalformedDataError("name is not UTF-8", start) from error
 
     def end(self, what: str) -> None:
-        """Check that nothing is left behind `what`."""
+        """Check that no bytes follow the last `what`."""
         if self.remaining:
-            raise MalformedDataError(f"{self.remaining} bytes behind the last {what}", self.position)
+            raise MalformedDataError(f"{self.remaining} bytes follow the last {what}", self.position)
 
 
 def read_header(header: bytes, kind: Kind) -> tuple[int, int, int]:
@@ -160,9 +160,9 @@ def read_header(header: bytes, kind: Kind) -> tuple[int, int, int]:
     Parameters
     ----------
     header
-        The first 20 bytes of a file, or fewer where it is shorter.
+        The first 20 bytes of a file, or fewer if the file is shorter.
     kind
-        What the file should be.
+        Expected kind of the file.
 
     Returns
     -------
@@ -172,30 +172,30 @@ def read_header(header: bytes, kind: Kind) -> tuple[int, int, int]:
     Raises
     ------
     MalformedDataError
-        Where the header is wrong, :class:`NewerFormatError` where it is of a later version.
+        The header is malformed; :class:`NewerFormatError` if it has a later version.
     """
     if len(header) < HEADER_BYTES:
-        raise MalformedDataError("it ends within the header", len(header))
+        raise MalformedDataError("the file ends within the header", len(header))
     cursor = Cursor(header)
     if cursor.take(len(MAGIC)) != MAGIC:
-        raise MalformedDataError("it does not begin with PENSTOCK")
+        raise MalformedDataError("the file does not begin with PENSTOCK")
     version = cursor.byte() | cursor.byte() << 8
     if version > kind.version:
-        raise NewerFormatError(f"format version {version}, this Penstock reads {kind.version}", 8)
+        raise NewerFormatError(f"format version {version}, this Penstock reads up to {kind.version}", 8)
     if version < OLDEST_VERSION:
-        what = f"format version {version}, of before the first release; this Penstock reads {OLDEST_VERSION}"
+        what = f"format version {version} is from before the first release; this Penstock reads {OLDEST_VERSION}"
         raise MalformedDataError(what, 8)
     if (found := cursor.byte()) != kind:
-        raise MalformedDataError(f"kind of file {found}, {kind.value} was expected", 10)
+        raise MalformedDataError(f"kind of file {found}, expected {kind.value}", 10)
     if codec := cursor.byte():
         raise MalformedDataError(f"unknown codec {codec}", 11)
     if (length := cursor.u32()) > MAX_BYTES:
-        raise MalformedDataError(f"body of {length} bytes announced, {MAX_BYTES} is the most", 12)
+        raise MalformedDataError(f"body has {length} bytes, at most {MAX_BYTES} are allowed", 12)
     return version, length, cursor.u32()
 
 
 def check(data: bytes, expected: int, what: str, at_byte: int) -> bytes:
-    """Return the bytes if their CRC32C is the expected one; else raise :class:`MalformedDataError`."""
+    """Return the bytes if their CRC32C is the expected one; raise :class:`MalformedDataError` otherwise."""
     if (found := crc32c(data)) != expected:
-        raise MalformedDataError(f"checksum of the {what} is {found:08x}, {expected:08x} was expected", at_byte)
+        raise MalformedDataError(f"checksum of the {what} is {found:08x}, expected {expected:08x}", at_byte)
     return data

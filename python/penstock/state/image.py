@@ -1,4 +1,4 @@
-"""Images, the whole content of a shard as snapshots hold it: `docs/PROTOCOL.md`, section 5."""
+"""Images, the whole content of a shard as stored in snapshots: `docs/PROTOCOL.md`, section 5."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ _SLOT = np.dtype([("place", "<u4"), ("hash", "<u4")])
 _UNITS_PER_PAGE = 1 << 13
 _MOST_SLOT_BITS = 27
 _PAGE_BYTES = 1 << 16
-"""A page that is longer has one record."""
+"""A longer page holds exactly one record."""
 
 
 def decode(section: bytes) -> Content:
@@ -22,7 +22,7 @@ def decode(section: bytes) -> Content:
     Parameters
     ----------
     section
-        The image.
+        Bytes of the image.
 
     Returns
     -------
@@ -32,7 +32,7 @@ def decode(section: bytes) -> Content:
     Raises
     ------
     MalformedDataError
-        Where the bytes do not follow the format.
+        The bytes do not follow the format.
     """
     cursor = Cursor(section)
     header_bytes = cursor.u32()
@@ -47,7 +47,7 @@ def decode(section: bytes) -> Content:
     for name, flags, records, pages, slot_bits in described:
         at = cursor.position
         if name in content:
-            raise MalformedDataError(f"family {name} is there twice", at)
+            raise MalformedDataError(f"family {name} occurs twice", at)
         family = content[name] = Family(flags)
         slots = cursor.take(_SLOT.itemsize << slot_bits) if slot_bits is not None else b""
         if slot_bits is None and not family.ordered:
@@ -58,7 +58,7 @@ def decode(section: bytes) -> Content:
             for start in _page(cursor, length, family)
         ]
         if len(family) != records:
-            raise MalformedDataError(f"family {name} has {len(family)} records, {records} were announced", at)
+            raise MalformedDataError(f"family {name} has {len(family)} records, expected {records}", at)
         if slot_bits is not None:
             _check_slots(np.frombuffer(slots, _SLOT), np.array(starts), at)
     cursor.end("page")
@@ -72,7 +72,9 @@ def _described(header: Cursor) -> tuple[str, int, int, list[int], int | None]:
         at = header.position
         length = header.varint()
         if not length or length % _UNIT_BYTES:
-            raise MalformedDataError(f"a page of {length} bytes", at)
+            raise MalformedDataError(
+                f"length of a page is {length} bytes, not a positive multiple of {_UNIT_BYTES}", at
+            )
         pages.append(length)
     if not flags & _HAS_SLOTS:
         return name, flags, records, pages, None
@@ -84,7 +86,7 @@ def _described(header: Cursor) -> tuple[str, int, int, list[int], int | None]:
 
 
 def _check_slots(slots: NDArray[np.void], starts: NDArray[np.int64], at: int) -> None:
-    """Check that each record is in one slot, and that none is free between where it belongs and where it is."""
+    """Check that each record is in one slot, with no free slot between its preferred slot and its actual one."""
     mask = len(slots) - 1
     index = np.flatnonzero(slots["place"])
     if not np.array_equal(np.sort(slots["place"][index].astype(np.int64) - 1), starts) or len(index) > mask:
@@ -92,14 +94,14 @@ def _check_slots(slots: NDArray[np.void], starts: NDArray[np.int64], at: int) ->
     hashes = slots["hash"][index]
     distance = (index - (hashes ^ (hashes >> 16))) & mask
     free = np.flatnonzero(slots["place"] == 0)
-    # The free slot before each, which may be behind it, around the end.
+    # The nearest free slot before each used slot, wrapping around at the start of the table.
     before = free[np.searchsorted(free, index) - 1]
     if np.any(distance >= ((index - before) & mask)):
         raise MalformedDataError("a record is in a slot in which it is not found", at)
 
 
 def _page(cursor: Cursor, length: int, family: Family) -> list[int]:
-    """Read a page; gives where its records start."""
+    """Read a page, and return where its records start."""
     starts = []
     start = cursor.position
     page = Cursor(cursor.take(length))
@@ -116,7 +118,7 @@ def _page(cursor: Cursor, length: int, family: Family) -> list[int]:
         if length > _PAGE_BYTES and page.position < length:
             raise MalformedDataError(f"a page of {length} bytes has more than one record", start + at)
         if key in family or (last is not None and key < last):
-            raise MalformedDataError("a key is there twice, or not in order", start + at)
+            raise MalformedDataError("a key occurs twice or is not in order", start + at)
         family[key] = value
         last = key if family.ordered else None
     return starts

@@ -1,4 +1,4 @@
-"""What a checkpoint holds, in numbers."""
+"""Summarizes in numbers what a checkpoint holds."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -10,7 +10,7 @@ from penstock.state.routing_version import Description, RoutingVersion
 
 @dataclass(frozen=True)
 class ShardSummary:
-    """A shard after the newest batch; `bytes` are those of its keys and values."""
+    """A shard after the newest batch. `bytes` is the size of its keys and values."""
 
     shard: int
     keys: int
@@ -23,7 +23,7 @@ class ShardSummary:
 
 @dataclass(frozen=True)
 class StoreSummary:
-    """A store of an operator."""
+    """A state store of an operator."""
 
     operator_id: int
     operator: str | None
@@ -33,7 +33,7 @@ class StoreSummary:
 
 @dataclass(frozen=True)
 class FileSummary:
-    """A file; `needed` where the state of a batch that is kept cannot be had without it."""
+    """A file. `needed` says whether the state of a kept batch cannot be read without it."""
 
     path: str
     bytes: int
@@ -42,7 +42,7 @@ class FileSummary:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What a checkpoint holds; no manifest where no batch of the query has ended."""
+    """Contents of a checkpoint. `manifest` is None if no batch of the query has ended."""
 
     location: str
     description: Description
@@ -55,17 +55,17 @@ class Inspection:
 
     @property
     def orphans(self) -> list[FileSummary]:
-        """Files that no batch that is kept needs."""
+        """Files that no kept batch needs."""
         return [file for file in self.files if not file.needed]
 
 
 def inspect(checkpoint: Checkpoint) -> Inspection:
-    """Read the newest state, and which files the batches that are kept need.
+    """Read the newest state, and determine which files the kept batches need.
 
     Raises
     ------
     DamagedFileError
-        Where a file that is needed for that cannot be used.
+        A file that is needed for that cannot be used.
     """
     kept = checkpoint.kept()
     newest = kept[-1] if kept else None
@@ -82,14 +82,14 @@ def inspect(checkpoint: Checkpoint) -> Inspection:
 
 
 def needs(files: dict[str, int], kept: list[Manifest]) -> list[FileSummary]:
-    """Tell which files are needed.
+    """Determine which files are needed.
 
     Parameters
     ----------
     files
-        Everything there is: paths and sizes in bytes.
+        Sizes in bytes of all files, by path.
     kept
-        The manifests that count.
+        Manifests of the kept batches that count.
     """
     needed = {manifest_path(manifest.batch, manifest.generation) for manifest in kept}
     needed.update(path for manifest in kept for path in manifest.paths())

@@ -5,11 +5,11 @@ from penstock.state.framing import Cursor, MalformedDataError
 MAX_PIN_SLOTS = 1024
 
 PinSlots = tuple[int | None, ...]
-"""The pinned hash of each shard behind the base shards; None for a pin slot that is free."""
+"""Pinned hash of each shard after the base shards; None for a free pin slot."""
 
 
 def read_pin_slots(cursor: Cursor) -> PinSlots:
-    """Read the pin slots of pinned hashes; raises `MalformedDataError`."""
+    """Read the pin slots of a layout; raises `MalformedDataError`."""
     at = cursor.position
     pin_slots: list[int | None] = []
     for _ in range(cursor.count("number of pin slots", min(MAX_PIN_SLOTS, cursor.remaining))):

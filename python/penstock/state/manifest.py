@@ -21,11 +21,11 @@ class Section:
     Parameters
     ----------
     path
-        The file, relative to the query's Penstock directory.
+        Path of the file, relative to the query's Penstock directory.
     offset
-        Bytes from the start of the file.
+        Position in bytes from the start of the file.
     length
-        Bytes.
+        Length in bytes.
     crc
         CRC32C of the bytes.
     """
@@ -37,22 +37,22 @@ class Section:
 
     @property
     def is_image(self) -> bool:
-        """Whether it is the whole content of a shard."""
+        """Whether the section holds the whole content of a shard."""
         return self.path.startswith(_SNAPSHOTS_FOLDER)
 
 
 @dataclass(frozen=True)
 class Change:
-    """Content of a shard, or what led from one content to the next.
+    """A snapshot of a shard, or the delta from one version to the next.
 
     Parameters
     ----------
     version
-        Version of the store that it makes, or holds.
+        Version of the shard that the snapshot holds, or that the delta leads to.
     lineage
-        Names the content.
+        Lineage of that content.
     section
-        Where it is.
+        Location of the bytes.
     """
 
     version: int
@@ -62,30 +62,30 @@ class Change:
 
 @dataclass(frozen=True)
 class Shard:
-    """All that rebuilds one shard: a snapshot, if there is one, and the changes since, oldest first."""
+    """The parts from which a shard is rebuilt: a snapshot, if there is one, and the later deltas, oldest first."""
 
     snapshot: Change | None
     deltas: tuple[Change, ...]
 
     @property
     def parts(self) -> tuple[Change, ...]:
-        """Snapshot and deltas in the order in which they apply."""
+        """Snapshot and deltas in the order in which they are applied."""
         return self.deltas if self.snapshot is None else (self.snapshot, *self.deltas)
 
     @property
     def version(self) -> int:
-        """Version that last changed the shard; 0 where none did."""
+        """Version that last changed the shard; 0 if none did."""
         return self.parts[-1].version if self.parts else 0
 
     @property
     def lineage(self) -> UUID:
-        """Name of the content."""
+        """Lineage of the content."""
         return self.parts[-1].lineage if self.parts else NEVER_WRITTEN
 
 
 @dataclass(frozen=True)
 class StoreKey:
-    """A store of a query."""
+    """Identifies a state store of a query."""
 
     operator_id: int
     store_name: str
@@ -93,7 +93,7 @@ class StoreKey:
 
 @dataclass(frozen=True)
 class TableEntry:
-    """A section, and the shard that it is of."""
+    """A section, and the shard that it belongs to."""
 
     store: StoreKey
     shard: int
@@ -104,10 +104,9 @@ class TableEntry:
 class Manifest:
     """The state of a query after a batch.
 
-    `base_generation` is that of the manifest of the batch before that it goes on from; None in the first batch.
-    `retained_from` is the oldest batch of which everything is kept: older manifests are there for their payloads only.
-    `pin_slots` has the pinned hashes of those stores that have any; their shards are behind the `shard_count` base
-    shards.
+    `base_generation` is the generation of the previous batch's manifest that this one builds on; None in the first
+    batch. `retained_from` is the oldest batch that is kept completely; older manifests exist only for their payloads.
+    `pin_slots` has the pin slots of stores that have any; their shards follow the `shard_count` base shards.
     """
 
     batch: int
@@ -121,16 +120,16 @@ class Manifest:
     pin_slots: dict[StoreKey, PinSlots]
 
     def entries(self) -> Iterator[TableEntry]:
-        """Go through all sections that the manifest names."""
+        """Iterate over all sections that the manifest names."""
         for key, shards in self.stores.items():
             for number, shard in enumerate(shards):
                 for part in shard.parts:
                     yield TableEntry(key, number, part.section)
 
     def overlap(self) -> tuple[TableEntry, TableEntry] | None:
-        """Two sections that share bytes, which no writer makes; None where there are none.
+        """Return two sections that share bytes, which no writer produces; None if there are none.
 
-        A reader would take the same bytes again and again, for as many shards as a manifest can name.
+        Otherwise a reader could be made to read the same bytes for as many shards as a manifest can name.
         """
         before: TableEntry | None = None
         for entry in sorted(self.entries(), key=lambda e: (e.section.path, e.section.offset)):
@@ -141,19 +140,19 @@ class Manifest:
         return None
 
     def paths(self) -> set[str]:
-        """All files that the manifest names."""
+        """Return the paths of all files that the manifest names."""
         return {entry.section.path for entry in self.entries()}
 
 
 def counting(generations: list[int], after: Iterable[Manifest]) -> set[int]:
-    """Tell which generations of a batch's manifest count: the newest, and those that later batches go on from.
+    """Return which generations of a batch's manifest count: the newest, and those that later batches build on.
 
     Parameters
     ----------
     generations
-        Those that there are, in ascending order.
+        Existing generations, in ascending order.
     after
-        The manifests of the batch after that count.
+        Manifests of the next batch that count.
     """
     bases = {manifest.base_generation for manifest in after}
     return {g for g in generations if g == generations[-1] or g in bases}
@@ -170,7 +169,7 @@ def decode(body: bytes) -> Manifest:
     Raises
     ------
     MalformedDataError
-        Where the bytes do not follow the format.
+        The bytes do not follow the format.
     """
     cursor = Cursor(body)
     batch, generation, base = cursor.varint(), cursor.varint(), cursor.varint()
@@ -181,27 +180,27 @@ def decode(body: bytes) -> Manifest:
     paths = [_container(cursor) for _ in range(cursor.count("number of containers"))]
     lineages = [cursor.uuid() for _ in range(cursor.count("number of lineages"))]
 
-    def section(of_snapshot: bool) -> Section:
+    def section(is_snapshot: bool) -> Section:
         at = cursor.position
         path = paths[_index(cursor, len(paths), "container")]
-        if path.startswith(_SNAPSHOTS_FOLDER) != of_snapshot:
-            raise MalformedDataError(f"{path} does not hold {'snapshots' if of_snapshot else 'changes'}", at)
+        if path.startswith(_SNAPSHOTS_FOLDER) != is_snapshot:
+            raise MalformedDataError(f"{path} does not hold {'snapshots' if is_snapshot else 'changes'}", at)
         if path == own:
             offset = payload_at + cursor.number("offset of a section", 0, (1 << 63) - 1 - payload_at)
         else:
             offset = cursor.number("offset of a section", HEADER_BYTES, (1 << 63) - 1)
         return Section(path, offset, cursor.count("length of a section", MAX_BYTES), cursor.u32())
 
-    def change(of_snapshot: bool) -> Change:
-        return Change(cursor.varint(), lineages[_index(cursor, len(lineages), "lineage")], section(of_snapshot))
+    def change(is_snapshot: bool) -> Change:
+        return Change(cursor.varint(), lineages[_index(cursor, len(lineages), "lineage")], section(is_snapshot))
 
     def shard() -> Shard:
         at = cursor.position
         flag = cursor.byte()
         if flag > 1:
             raise MalformedDataError(f"unknown flag {flag} of a shard", at)
-        snapshot = change(of_snapshot=True) if flag else None
-        return Shard(snapshot, tuple(change(of_snapshot=False) for _ in range(cursor.count("number of deltas"))))
+        snapshot = change(is_snapshot=True) if flag else None
+        return Shard(snapshot, tuple(change(is_snapshot=False) for _ in range(cursor.count("number of deltas"))))
 
     stores: dict[StoreKey, tuple[Shard, ...]] = {}
     pin_slots: dict[StoreKey, PinSlots] = {}
@@ -209,13 +208,13 @@ def decode(body: bytes) -> Manifest:
         at = cursor.position
         key = StoreKey(cursor.varint(), cursor.string())
         if key in stores:
-            raise MalformedDataError(f"{key} is there twice", at)
+            raise MalformedDataError(f"{key} occurs twice", at)
         if pinned := read_pin_slots(cursor):
             pin_slots[key] = pinned
         at = cursor.position
-        every = shard_count + len(pinned)
-        if (count := cursor.count("number of shards of a store")) != every and (count != 1 or pinned):
-            raise MalformedDataError(f"{key} has {count} of {every} shards", at)
+        expected = shard_count + len(pinned)
+        if (count := cursor.count("number of shards of a store")) != expected and (count != 1 or pinned):
+            raise MalformedDataError(f"{key} has {count} shards, expected {expected}", at)
         stores[key] = tuple(shard() for _ in range(count))
     cursor.end("store")
     return Manifest(
@@ -224,12 +223,12 @@ def decode(body: bytes) -> Manifest:
 
 
 def decode_table(body: bytes, path: str) -> list[TableEntry]:
-    """Decode the body of a changelog or snapshot file; offsets become those in the file.
+    """Decode the section table of a changelog or snapshot file; offsets are converted to offsets in the file.
 
     Raises
     ------
     MalformedDataError
-        Where the bytes do not follow the format.
+        The bytes do not follow the format.
     """
     cursor = Cursor(body)
     entries = []
@@ -258,5 +257,5 @@ def _index(cursor: Cursor, size: int, what: str) -> int:
     at = cursor.position
     index = cursor.varint()
     if index >= size:
-        raise MalformedDataError(f"{what} {index} of {size}", at)
+        raise MalformedDataError(f"{what} {index} does not exist, there are {size}", at)
     return index

@@ -6,14 +6,14 @@ from penstock.state.framing import MAX_SHARDS, Cursor, Kind
 from penstock.state.layout import PinSlots, read_pin_slots
 
 WITH_PER_CORE = 3
-"""Version of the format from which on it says which regions have a task per core."""
+"""First format version that records which regions have one task per core."""
 
 
 @dataclass(frozen=True)
 class RoutingVersion:
-    """What a query routes by from its first batch on.
+    """The routing of a query from `first_batch` on.
 
-    `tasks` maps each region to its number of tasks, `pin_slots` to its pinned hashes. `per_core` are the regions that
+    `tasks` maps each region to its number of tasks, and `pin_slots` to its pin slots. `per_core` has the regions that
     have as many tasks as the application's cores allowed.
     """
 
@@ -27,7 +27,7 @@ class RoutingVersion:
 
 @dataclass(frozen=True)
 class Description:
-    """What is fixed for a query's life; `query_id` is Spark's, empty where there was none."""
+    """What is fixed for a query's lifetime. `query_id` is Spark's, or empty if the query had none."""
 
     shard_count: int
     written_by: str
@@ -35,7 +35,7 @@ class Description:
 
 
 def decode_routing_version(body: bytes, version: int = Kind.ROUTING_VERSION.version) -> RoutingVersion:
-    """Decode a routing version's body, of a version of the format; raises `MalformedDataError`."""
+    """Decode the body of a routing version of the given format version; raises `MalformedDataError`."""
     cursor = Cursor(body)
     number, first_batch = cursor.varint(), cursor.varint()
     shard_count = cursor.number("number of shards", 1, MAX_SHARDS)

@@ -1,4 +1,4 @@
-"""Where a checkpoint's files are: a local folder, or any file system that pyarrow knows."""
+"""Access to a checkpoint's files: in a local folder, or in any file system that pyarrow supports."""
 
 import errno
 import os
@@ -13,19 +13,19 @@ from penstock.api.errors import PenstockError
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file as a listing shows it."""
+    """A file as listed in its folder."""
 
     name: str
     size_bytes: int
 
 
 class Storage(Protocol):
-    """Reads the files below one folder; paths are relative to it, with `/` between names."""
+    """Reads the files below one folder. Paths are relative to it, with `/` as separator."""
 
     root: str
 
     def files(self, folder: str) -> list[StoredFile]:
-        """List the files of a folder by name, hidden ones left out; none where there is no such folder."""
+        """List the files of a folder by name, without hidden ones; empty if the folder does not exist."""
         ...
 
     def folders(self, folder: str) -> list[str]:
@@ -33,7 +33,7 @@ class Storage(Protocol):
         ...
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        """Read a range, to the end without a length; shorter where the file ends before. Raises `FileNotFoundError`."""
+        """Read a range, to the end if no length is given, and less if the file ends; may raise `FileNotFoundError`."""
         ...
 
 
@@ -51,8 +51,8 @@ class LocalStorage:
             try:
                 status = entry.stat()
             except OSError:
-                continue  # deleted by the running query since it was listed, or a link to nowhere
-            # Pipes and devices are no files of a checkpoint, and who opens one may wait for ever.
+                continue  # the running query has deleted it since it was listed, or it is a dangling link
+            # Opening a pipe or a device could block for ever, and they are not files of a checkpoint.
             if stat.S_ISREG(status.st_mode):
                 found.append(StoredFile(entry.name, status.st_size))
         return found
@@ -65,7 +65,7 @@ class LocalStorage:
         """Read a range."""
         at = self._root / path
         if not at.is_file():
-            raise FileNotFoundError(errno.ENOENT, "there is no regular file", str(at))
+            raise FileNotFoundError(errno.ENOENT, "not a regular file", str(at))
         with at.open("rb") as file:
             size = max(os.fstat(file.fileno()).st_size - offset, 0)
             file.seek(offset if size else 0)
@@ -80,10 +80,10 @@ class LocalStorage:
 
 
 class ArrowStorage:
-    """A folder of a file system that pyarrow knows, such as `s3://bucket/folder` or `hdfs://host/folder`."""
+    """A folder of a file system that pyarrow supports, such as `s3://bucket/folder` or `hdfs://host/folder`."""
 
     def __init__(self, uri: str) -> None:
-        from pyarrow import fs  # noqa: PLC0415, a local checkpoint does not need it
+        from pyarrow import fs  # noqa: PLC0415, not needed for a local checkpoint
 
         self._fs = fs
         self._system, path = fs.FileSystem.from_uri(uri)
@@ -132,8 +132,8 @@ def storage_of(location: str) -> Storage:
     except ModuleNotFoundError as error:
         raise PenstockError(
             "PENSTOCK_MISSING_PACKAGE",
-            f"{location} is read with the package {error.name}, which is not installed. pip install pyarrow, or copy "
-            "the checkpoint to this machine and name its path.",
+            f"Reading {location} needs the package {error.name}, which is not installed. Run pip install pyarrow, or "
+            "copy the checkpoint to this machine and give its path.",
         ) from error
     except (ValueError, OSError) as error:
         raise PenstockError(

@@ -1,4 +1,4 @@
-"""Reads every file of a checkpoint and tells what is wrong."""
+"""Reads every file of a checkpoint and reports what is wrong."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,21 +12,20 @@ PARTITION_FOLDERS = "PENSTOCK_PARTITION_FOLDERS"
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that is wrong.
+    """A problem with a file.
 
     Parameters
     ----------
     error_class
-        What the query would fail with.
+        Error that the query would fail with.
     file
-        Relative to the query's Penstock directory.
+        Path of the file, relative to the query's Penstock directory.
     at_byte
-        Where in the file, if that says anything.
+        Position in the file, None if a position is not meaningful.
     what
-        What was found, and what it means for which state.
+        What was found, and which state it affects.
     needed
-        Whether the state of a batch that is kept is lost or wrong, or hidden from readers; else the file is of no use
-        to anyone.
+        True if the state of a kept batch is lost, wrong, or hidden from readers. False if nothing needs the file.
     """
 
     error_class: str
@@ -43,30 +42,31 @@ class Problem:
 
 @dataclass
 class Verification:
-    """What was read, and what is wrong with it."""
+    """What was read, and the problems that were found."""
 
     files: int = 0
     sections: int = 0
     problems: list[Problem] = field(default_factory=list)
 
-    def failed(self, error: DamagedFileError, needed: bool = True, of: str = "") -> None:
-        """Note a file that cannot be used."""
-        problem = Problem(error.error_class, error.path, error.at_byte, error.what + (of and f"; {of}"), needed)
+    def failed(self, error: DamagedFileError, needed: bool = True, consequence: str = "") -> None:
+        """Record a file that cannot be used; `consequence` says what follows from that."""
+        what = f"{error.what}; {consequence}" if consequence else error.what
+        problem = Problem(error.error_class, error.path, error.at_byte, what, needed)
         if problem not in self.problems:
             self.problems.append(problem)
 
     def wrong(self, file: str, what: str) -> None:
-        """Note a file that can be read, and says what cannot be."""
+        """Record a file that can be read but has contradictory content."""
         self.problems.append(Problem("PENSTOCK_CORRUPT_FILE", file, None, what))
 
 
 def verify(checkpoint: Checkpoint) -> Verification:
-    """Read every file and check all checksums, and that files and batches agree with each other.
+    """Read every file, check all checksums, and check that files and batches agree with each other.
 
-    A query that runs meanwhile may delete what it no longer needs; that is not taken for damage.
+    A running query may delete files that it no longer needs. That is not reported as damage.
     """
     found = Verification()
-    # First: a query that runs meanwhile commits further batches.
+    # This comes first, because a running query commits further batches meanwhile.
     committed = checkpoint.committed_batch()
     shard_count = _shard_count(checkpoint, found)
     _routing_versions(checkpoint, found, shard_count)
@@ -81,19 +81,19 @@ def verify(checkpoint: Checkpoint) -> Verification:
 
 
 def _committed(found: Verification, batches: list[int], committed: int) -> None:
-    """Check that the batch that Spark has committed last, from which a query goes on, has its state."""
+    """Check that the state of the batch that Spark committed last exists, because the query continues from it."""
     if committed in batches:
         return
     if max(batches, default=-1) < committed:
         what = (
-            "no manifest of it is there: the query cannot go on. "
+            "it has no manifest, so the query cannot continue. "
             "Restore the file, or delete the entries of offsets and commits later than the newest manifest"
         )
     else:
         what = (
-            f"the state that is there is of later batches, from {min(batches)} on: the query cannot go on. "
+            f"there is state only of later batches, from {min(batches)} on, so the query cannot continue. "
             "The checkpoint was copied while it was written, or rewound by more batches than are kept. "
-            "Copy it again while the query stands still"
+            "Copy it again while the query is stopped"
         )
     found.problems.append(
         Problem(
@@ -115,7 +115,8 @@ def _shard_count(checkpoint: Checkpoint, found: Verification) -> int | None:
     query_id = checkpoint.query_id()
     if description.query_id and query_id and description.query_id != query_id:
         what = (
-            f"the state is of query {description.query_id}, the checkpoint of {query_id}: put it back where it belongs"
+            f"the state belongs to query {description.query_id}, the checkpoint to another query, {query_id}. "
+            "Put the state back into its own checkpoint"
         )
         found.problems.append(Problem("PENSTOCK_OTHER_QUERY", "FORMAT", None, what))
     return description.shard_count
@@ -130,13 +131,15 @@ def _routing_versions(checkpoint: Checkpoint, found: Verification, shard_count: 
             found.failed(error)
             continue
         if shard_count not in (None, routing_version.shard_count):
-            found.wrong(f"epochs/{number}", f"it has {routing_version.shard_count} shards, the query {shard_count}")
+            found.wrong(
+                f"epochs/{number}", f"it has {routing_version.shard_count} shards, but the query has {shard_count}"
+            )
 
 
 def _manifests(
     checkpoint: Checkpoint, found: Verification, shard_count: int | None, oldest: int
 ) -> tuple[dict[tuple[int, int], Manifest], list[Manifest]]:
-    """Read all manifests and return those that count, by batch and generation, newest first, and the others."""
+    """Read all manifests; return those that count by batch and generation, newest first, and the others."""
     kept: dict[tuple[int, int], Manifest] = {}
     superseded = []
     for batch, generations in reversed(checkpoint.manifests().items()):
@@ -161,14 +164,14 @@ def _manifests(
 
 def _contradictions(manifest: Manifest, shard_count: int | None) -> Iterator[str]:
     if shard_count not in (None, manifest.shard_count):
-        yield f"it has {manifest.shard_count} shards, the query {shard_count}"
+        yield f"it has {manifest.shard_count} shards, but the query has {shard_count}"
     for key, shards in manifest.stores.items():
         for number, shard in enumerate(shards):
             versions = [part.version for part in shard.parts]
             if versions != sorted(set(versions)):
                 yield f"{_store(key)}, shard {number}: versions {versions} are not in order"
             if shard.version > manifest.batch + 1:
-                yield f"{_store(key)}, shard {number}: version {shard.version} is younger than the batch"
+                yield f"{_store(key)}, shard {number}: version {shard.version} is later than the batch"
 
 
 def _sections(checkpoint: Checkpoint, found: Verification, kept: list[Manifest], superseded: list[Manifest]) -> None:
@@ -186,7 +189,7 @@ def _sections(checkpoint: Checkpoint, found: Verification, kept: list[Manifest],
             if problem is not None and not _deleted_since(checkpoint, problem, batch):
                 found.failed(problem, True, f"{_store(entry.store)}, shard {entry.shard} of batch {batch} is lost")
         _unneeded(checkpoint, found, [entry for entry in table if entry not in entries])
-    # Others may need some of a payload's sections, and not others.
+    # Other manifests may need only some of the sections in a manifest's payload.
     for manifest in superseded:
         path = manifest_path(manifest.batch, manifest.generation)
         own = [entry for entry in manifest.entries() if entry.section.path == path]
@@ -199,9 +202,9 @@ def _sections(checkpoint: Checkpoint, found: Verification, kept: list[Manifest],
 def _table(
     checkpoint: Checkpoint, found: Verification, path: str, needed: dict[TableEntry, int]
 ) -> list[TableEntry] | None:
-    """Read a file's section table; None where there is no such file.
+    """Read a file's section table; return None if the file does not exist.
 
-    Sections are found without it, so that those of a file whose table is damaged are looked at all the same.
+    Sections are found without the table, so they are checked even if the table is damaged.
     """
     found.files += 1
     newest = max(needed.values(), default=-1)
@@ -215,7 +218,9 @@ def _table(
             found.failed(error, needed=False)
         return None if missing else []
     for entry in needed.keys() - set(table):
-        found.wrong(path, f"it has no section of {_store(entry.store)}, shard {entry.shard} where the manifest says so")
+        found.wrong(
+            path, f"it has no section of {_store(entry.store)}, shard {entry.shard} where the manifest expects it"
+        )
     return table
 
 
@@ -242,7 +247,9 @@ def _unneeded(checkpoint: Checkpoint, found: Verification, entries: list[TableEn
 def _steps(checkpoint: Checkpoint, found: Verification, kept: dict[tuple[int, int], Manifest], oldest: int) -> None:
     for (batch, generation), after in kept.items():
         if (after.base_generation is None) != (batch == 0):
-            found.wrong(manifest_path(batch, generation), f"it goes on from generation {after.base_generation}")
+            found.wrong(
+                manifest_path(batch, generation), f"batch {batch} cannot build on generation {after.base_generation}"
+            )
         elif after.base_generation is not None and batch > oldest:
             before = kept.get((batch - 1, after.base_generation))
             if before is not None:
@@ -252,116 +259,120 @@ def _steps(checkpoint: Checkpoint, found: Verification, kept: dict[tuple[int, in
                 and batch > checkpoint.retained_from()
             ):
                 base = manifest_path(batch - 1, after.base_generation)
-                found.wrong(manifest_path(batch, generation), f"it goes on from {base}, which is not there")
+                found.wrong(manifest_path(batch, generation), f"it builds on {base}, which does not exist")
 
 
 def _partitions(checkpoint: Checkpoint, found: Verification, kept: dict[tuple[int, int], Manifest]) -> None:
-    """Check that Spark's reader of state, which counts folders, sees every state partition."""
+    """Check that Spark's state reader, which counts folders, sees every state partition."""
     if not kept:
         return
     newest = kept[max(kept)]
     for operator in sorted({key.operator_id for key in newest.stores}):
         single = all(len(shards) == 1 for key, shards in newest.stores.items() if key.operator_id == operator)
         count = 1 if single else newest.shard_count
-        there = checkpoint.partitions(operator)
-        if there != set(range(count)):
-            others = len([number for number in there if number >= count])
+        existing = checkpoint.partitions(operator)
+        if existing != set(range(count)):
+            others = len([number for number in existing if number >= count])
             what = (
-                f"{len(there) - others} of {count} folders of state partitions"
-                + (f" and {others} others" if others else "")
-                + " are there: Spark's reader of state would not read the state as it is. None of it is lost. "
-                + ("Remove the others" if others else "Start the query with this checkpoint, which makes them sure")
+                f"{len(existing) - others} of {count} folders of state partitions exist"
+                + (f", and {others} others" if others else "")
+                + ": Spark's state reader would not read the state correctly. No state is lost. "
+                + ("Remove the others" if others else "Start the query with this checkpoint, which recreates them")
             )
             found.problems.append(Problem(PARTITION_FOLDERS, f"../{operator}", None, what))
 
 
 def _step(checkpoint: Checkpoint, found: Verification, before: Manifest, after: Manifest) -> None:
-    """Check that a batch begins where the one before ended: no change lost, none twice."""
+    """Check that a batch begins where the previous one ended, so that no change is lost or applied twice."""
     path = manifest_path(after.batch, after.generation)
     for key, shards in after.stores.items():
         if key not in before.stores:
             continue
         if before.pin_slots.get(key) != after.pin_slots.get(key):
             _moved(checkpoint, found, before, after, key)
-        for number, now in enumerate(shards):
-            was = _was(before, after, key, number)
-            kept = Shard(now.snapshot, tuple(d for d in now.deltas if d.version <= after.batch))
-            if kept.lineage != was.lineage:
+        for number, current in enumerate(shards):
+            previous = _previous(before, after, key, number)
+            kept = Shard(current.snapshot, tuple(d for d in current.deltas if d.version <= after.batch))
+            if kept.lineage != previous.lineage:
                 found.wrong(
                     path,
-                    f"{_store(key)}, shard {number}: it begins with version {kept.version} ({kept.lineage}), but batch "
-                    f"{before.batch} ended with version {was.version} ({was.lineage})",
+                    f"{_store(key)}, shard {number} begins with version {kept.version} ({kept.lineage}), but batch "
+                    f"{before.batch} ended with version {previous.version} ({previous.lineage})",
                 )
-            elif now.snapshot is not None and now.snapshot != was.snapshot:
-                _snapshot(checkpoint, found, _store(key) + f", shard {number}", was, now.snapshot)
+            elif current.snapshot is not None and current.snapshot != previous.snapshot:
+                _snapshot(checkpoint, found, _store(key) + f", shard {number}", previous, current.snapshot)
 
 
-def _was(before: Manifest, after: Manifest, key: StoreKey, number: int) -> Shard:
-    """Give what a shard goes on from: nothing where its pin slot is for another hash than before."""
+def _previous(before: Manifest, after: Manifest, key: StoreKey, number: int) -> Shard:
+    """Return the shard that a shard builds on, which is empty if its pin slot had a different hash before."""
     slot = number - after.shard_count
     if slot >= 0:
-        was, now = before.pin_slots.get(key, ()), after.pin_slots.get(key, ())
-        if now[slot] is None or was[slot : slot + 1] != now[slot : slot + 1]:
+        previous, current = before.pin_slots.get(key, ()), after.pin_slots.get(key, ())
+        if current[slot] is None or previous[slot : slot + 1] != current[slot : slot + 1]:
             return Shard(None, ())
     return before.stores[key][number]
 
 
 def _moved(checkpoint: Checkpoint, found: Verification, before: Manifest, after: Manifest, key: StoreKey) -> None:
-    """Check that all that left shards, because hashes were pinned or are so no more, came to others, and once."""
-    came: dict[tuple[str, bytes], bytes] = {}
+    """Check that every key that was moved by pinning or unpinning left one shard and arrived in exactly one other."""
+    received: dict[tuple[str, bytes], bytes] = {}
     left: dict[tuple[str, bytes], bytes] = {}
     removed: set[str] = set()
-    twice = 0
+    duplicates = 0
     try:
-        for number, now in enumerate(after.stores[key]):
-            if now.version != after.batch + 1:
+        for number, current in enumerate(after.stores[key]):
+            if current.version != after.batch + 1:
                 continue
-            moves = checkpoint.moves(now.parts[-1].section)
+            moves = checkpoint.moves(current.parts[-1].section)
             removed |= moves.removed
             arrived = {(name, k): value for name, values in moves.came.items() for k, value in values.items()}
-            twice += len(came.keys() & arrived.keys())
-            came |= arrived
+            duplicates += len(received.keys() & arrived.keys())
+            received |= arrived
             if moves.left:
-                content = checkpoint.content(_was(before, after, key, number).parts)
+                content = checkpoint.content(_previous(before, after, key, number).parts)
                 left |= {(name, k): content[name][k] for name, keys in moves.left.items() for k in keys}
-        for number, was in enumerate(before.stores[key][after.shard_count :], after.shard_count):
-            if number >= len(after.stores[key]) or _was(before, after, key, number) is not was:
-                content = checkpoint.content(was.parts)
+        for number, previous in enumerate(before.stores[key][after.shard_count :], after.shard_count):
+            if number >= len(after.stores[key]) or _previous(before, after, key, number) is not previous:
+                content = checkpoint.content(previous.parts)
                 left |= {(name, k): value for name, values in content.items() for k, value in values.items()}
     except DamagedFileError:
-        return  # a section that cannot be read is on the list already
+        return  # an unreadable section is already reported
     except KeyError as error:
         found.wrong(
-            manifest_path(after.batch, after.generation), f"{_store(key)}: a key left that was not there, {error}"
+            manifest_path(after.batch, after.generation),
+            f"{_store(key)}: a key was moved out of a shard that did not have it, {error}",
         )
         return
-    lost = sum(1 for at, value in left.items() if at[0] not in removed and came.get(at) != value)
-    made = sum(1 for at in came if at not in left)
-    if lost or made or twice:
+    lost = sum(1 for at, value in left.items() if at[0] not in removed and received.get(at) != value)
+    invented = sum(1 for at in received if at not in left)
+    if lost or invented or duplicates:
         found.wrong(
             manifest_path(after.batch, after.generation),
-            f"{_store(key)}: of {len(left)} keys that left their shards {lost} did not come to another as they were, "
-            f"{made} came that had not left, {twice} came twice",
+            f"{_store(key)}: of {len(left)} keys moved out of shards {lost} were lost or changed, "
+            f"{invented} were added without having moved, {duplicates} were added twice",
         )
 
 
-def _snapshot(checkpoint: Checkpoint, found: Verification, of: str, was: Shard, snapshot: Change) -> None:
-    """Check that a new snapshot is what the changes that it replaces make."""
-    lineages = [part.lineage for part in was.parts]
+def _snapshot(checkpoint: Checkpoint, found: Verification, shard: str, previous: Shard, snapshot: Change) -> None:
+    """Check that a new snapshot equals the result of the changes that it replaces."""
+    lineages = [part.lineage for part in previous.parts]
     if snapshot.lineage not in lineages:
-        found.wrong(snapshot.section.path, f"{of}: it is of no version that the batch before had")
+        found.wrong(snapshot.section.path, f"{shard}: its lineage is not among those of the previous batch")
         return
     try:
-        held = _filled(checkpoint.content((snapshot,)))
-        made = _filled(checkpoint.content(was.parts[: lineages.index(snapshot.lineage) + 1]))
+        stored = _filled(checkpoint.content((snapshot,)))
+        rebuilt = _filled(checkpoint.content(previous.parts[: lineages.index(snapshot.lineage) + 1]))
     except DamagedFileError:
-        return  # a section that cannot be read is on the list already
-    if held != made:
-        found.wrong(snapshot.section.path, f"{of}: it is not what the changes up to version {snapshot.version} make")
+        return  # an unreadable section is already reported
+    if stored != rebuilt:
+        found.wrong(
+            snapshot.section.path,
+            f"{shard}: it differs from the result of the changes up to version {snapshot.version}",
+        )
 
 
 def _filled(content: Content) -> Content:
-    """Leave out families that are empty: a snapshot does not mention them."""
+    """Leave out empty families, which snapshots do not contain."""
     return {name: family for name, family in content.items() if family}
 
 

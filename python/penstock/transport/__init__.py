@@ -1,1 +1,1 @@
-"""Bytes between the sidecars of an application."""
+"""Transports that carry bytes between the transfer sidecars of an application."""

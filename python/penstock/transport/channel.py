@@ -1,6 +1,6 @@
-"""Messages between two peers, in order, over anything that carries slices.
+"""Messages between two peers, in order, over any carrier of slices.
 
-A transport knows bytes, peers and deadlines. It does not know what messages are about.
+A transport handles bytes, peers and deadlines. It does not interpret messages.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from penstock.transport.deadline import Deadline
 from penstock.transport.errors import PeerBrokenError, TransportError
 
 MAX_BYTES = 1 << 30
-"""Of a message."""
+"""Largest length of a message."""
 Message = bytes | bytearray | memoryview
 
 
 class SliceSender(Protocol):
-    """The way out. Waits where the peer does not keep up."""
+    """Outgoing direction of a channel. Waits if the peer does not keep up."""
 
     def send(self, header: bytes, data: memoryview, deadline: Deadline) -> None:
-        """Send a slice; `data` is free again when this returns."""
+        """Send a slice; `data` may be reused when this returns."""
 
 
 class SliceReceiver(Protocol):
-    """The way in."""
+    """Incoming direction of a channel."""
 
     def header(self, deadline: Deadline) -> bytes:
-        """Wait for a slice; gives its header."""
+        """Wait for a slice, and return its header."""
 
     def data(self, into: memoryview, deadline: Deadline) -> None:
-        """Fetch the slice's data."""
+        """Read the slice's data."""
 
 
 class ReceiveBuffer(Protocol):
-    """Takes a message slice by slice."""
+    """Receives a message slice by slice."""
 
     def part(self, length: int, deadline: Deadline) -> memoryview:
-        """Give memory for the data of the next slice; may wait for room."""
+        """Return memory for the data of the next slice; may wait for space."""
 
     def landed(self, length: int) -> None:
-        """Take note that the slice is there, as the peer sent it."""
+        """Accept the slice, whose data are complete and checked."""
 
 
 class Channel:
@@ -52,14 +52,16 @@ class Channel:
     Parameters
     ----------
     peer
-        Who it is, in words.
+        Description of the peer.
+    sender, receiver
+        The two directions of the connection.
     close
-        Ends the connection, and wakes threads that wait for the peer; called once.
+        Ends the connection, and wakes threads that wait for the peer. Called once.
     release
-        Frees its descriptors. Called when no thread uses the channel any more: until then their numbers must not be
-        another's.
+        Frees the connection's descriptors. Called when no thread uses the channel any more, because a closed
+        descriptor's number may be reused at once.
     sealed
-        Whether sender and receiver encrypt the data, and find out where they were changed.
+        Whether sender and receiver encrypt the data, and detect changes.
     """
 
     def __init__(
@@ -84,50 +86,52 @@ class Channel:
         weakref.finalize(self, release).atexit = False
 
     def send(self, message: Message, deadline: Deadline) -> None:
-        """Send a message, of 0 bytes to `MAX_BYTES`.
+        """Send a message of 0 to `MAX_BYTES` bytes.
 
         Raises
         ------
         ValueError
-            It is longer.
+            The message is too long.
         TransportError
-            It did not get through, or an earlier one did not.
+            The message, or an earlier one, did not get through.
         """
         data = memoryview(message).cast("B")
         self.send_parts(len(data), _parts(data), deadline)
 
     def send_parts(self, size: int, parts: Iterable[memoryview], deadline: Deadline) -> None:
-        """Send a message that is made while it is sent.
+        """Send a message that is produced while it is sent.
 
         Parameters
         ----------
         size
-            Of the whole message, in bytes.
+            Length of the whole message, in bytes.
         parts
-            As `slices.cut` cuts it. A part is no longer used when the next one is asked for. What goes wrong in making
-            one ends the channel: the peer waits for the rest.
+            Parts of the lengths that `slices.cut` returns. A part is not used any more when the next one is requested.
+            An error in producing a part closes the channel, because the peer waits for the rest.
+        deadline
+            Deadline for the whole message.
 
         Raises
         ------
         ValueError
-            It is longer than `MAX_BYTES`, or the parts are others.
+            The message is longer than `MAX_BYTES`, or the parts have other lengths.
         TransportError
-            It did not get through, or an earlier one did not.
+            The message, or an earlier one, did not get through.
         """
         if size > MAX_BYTES:
-            raise ValueError(f"a message of {size} bytes, and {MAX_BYTES} is the most")
+            raise ValueError(f"a message has {size} bytes, at most {MAX_BYTES} are allowed")
         self._check()
         try:
             for part, length in zip(parts, slices.cut(size), strict=True):
                 if len(part) != length:
-                    raise ValueError(f"a part of {len(part)} bytes, and {length} were due")
+                    raise ValueError(f"a part has {len(part)} bytes, expected {length}")
                 self._sender.send(slices.encode(self._sent, size, part, sealed=self._sealed), part, deadline)
                 self._sent += 1
         except TransportError as error:
             self._failed = error
             raise
         except BaseException as error:
-            self._failed = PeerBrokenError(f"a message to {self.peer} was not finished: {error}")
+            self._failed = PeerBrokenError(f"a message to {self.peer} was not completely sent: {error}")
             self.close()
             raise
 
@@ -138,35 +142,39 @@ class Channel:
 
         Parameters
         ----------
-        most
-            Bytes that it may have: who sends more breaks off the connection.
+        deadline
+            Deadline for the whole message.
         into
-            Gives the memory for a message of so many bytes; new memory where there is no such function.
+            Returns memory for a message of the given size. By default, new memory is allocated.
+        most
+            Largest length of the message in bytes. A longer message breaks the connection.
 
         Raises
         ------
         TransportError
-            None came, or an earlier one did not. Where nothing of it had come by the deadline, the channel can be used
-            further.
+            No message was received, or an earlier one failed. If no part of it had arrived by the deadline, the channel
+            remains usable.
         """
-        whole = _Whole(into or _memory)
-        self.receive_parts(deadline, whole.begin, most)
-        return whole.message
+        received = _WholeMessage(into or _memory)
+        self.receive_parts(deadline, received.begin, most)
+        return received.message
 
     def receive_parts(self, deadline: Deadline, begin: Callable[[int], ReceiveBuffer], most: int = MAX_BYTES) -> None:
-        """Wait for a message, and hand it over while it comes.
+        """Wait for a message, and pass it on while it arrives.
 
         Parameters
         ----------
+        deadline
+            Deadline for the whole message.
         begin
-            Takes the size of the message in bytes; gives what takes its slices.
+            Takes the size of the message in bytes, and returns the buffer that receives its slices.
         most
             As in `receive`.
 
         Raises
         ------
         TransportError
-            As with `receive`.
+            As in `receive`.
         """
         self._check()
         first = self._receiver.header(deadline)
@@ -176,17 +184,17 @@ class Channel:
             self._failed = error
             raise
         except BaseException as error:
-            self._failed = PeerBrokenError(f"a message from {self.peer} was not taken: {error}")
+            self._failed = PeerBrokenError(f"a message from {self.peer} was not completely received: {error}")
             self.close()
             raise
 
     @property
     def usable(self) -> bool:
-        """Whether a message may be sent or waited for: not after one that was not finished."""
+        """Whether messages may still be sent and received: not after an incomplete message."""
         return self._failed is None and not self._closed
 
     def close(self) -> None:
-        """End the connection; may be called again, and by any thread."""
+        """End the connection. May be called several times, and by any thread."""
         if not self._closed:
             self._closed = True
             self._close()
@@ -206,14 +214,14 @@ class Channel:
 
     def _rest(self, first: slices.Slice, deadline: Deadline, begin: Callable[[int], ReceiveBuffer], most: int) -> None:
         if first.message_bytes > most:
-            raise PeerBrokenError(f"a message of {first.message_bytes} bytes, and {most} is the most")
+            raise PeerBrokenError(f"a message has {first.message_bytes} bytes, at most {most} are allowed")
         receive_buffer = begin(first.message_bytes)
         found = first
         for index, length in enumerate(slices.cut(first.message_bytes)):
             if index > 0:
                 found = self._decoded(self._receiver.header(deadline))
             if (found.message_bytes, found.data_bytes) != (first.message_bytes, length):
-                raise PeerBrokenError(f"slice {found.number} is of another message")
+                raise PeerBrokenError(f"slice {found.number} belongs to another message")
             part = receive_buffer.part(length, deadline)
             self._receiver.data(part, deadline)
             found.check(part)
@@ -222,38 +230,38 @@ class Channel:
 
 
 class Listener(ABC):
-    """Where peers connect to."""
+    """An address that peers connect to."""
 
     @property
     @abstractmethod
     def address(self) -> str:
-        """What a peer needs to know to connect."""
+        """Address that a peer needs to connect."""
 
     @abstractmethod
     def accept(self, deadline: Deadline) -> Channel:
-        """Wait for a peer that proves itself; those that do not are turned away.
+        """Wait for a peer that completes the handshake; others are rejected.
 
         Raises
         ------
         PeerTimeoutError
-            None came.
+            No such peer connected before the deadline.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Take no more peers; channels stay."""
+        """Stop accepting peers; existing channels stay open."""
 
 
 class Transport(ABC):
-    """A way to reach peers."""
+    """A technique to reach peers."""
 
     name: str
     encrypts: bool
-    """Whether it can."""
+    """Whether the transport supports encryption."""
 
     @abstractmethod
     def listen(self) -> Listener:
-        """Make a place that peers connect to."""
+        """Create a listener."""
 
     @abstractmethod
     def connect(self, address: str, deadline: Deadline) -> Channel:
@@ -262,12 +270,12 @@ class Transport(ABC):
         Raises
         ------
         TransportError
-            There is none, it does not answer, or it is of another application.
+            The peer does not exist, does not respond, or belongs to another application.
         """
 
 
-class _Whole:
-    """A message in one piece of memory."""
+class _WholeMessage:
+    """Receives a message into one piece of memory."""
 
     message: memoryview
 

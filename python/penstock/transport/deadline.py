@@ -1,4 +1,4 @@
-"""Points in time that whole operations end at, however many steps they have."""
+"""Deadlines of whole operations, independent of their number of steps."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
-        """So many seconds from now."""
+        """Return the deadline that many seconds from now."""
         return cls(time.monotonic() + seconds)
 
     def or_after(self, seconds: float) -> Deadline:
-        """Whichever comes first, this one or so many seconds from now."""
+        """Return the earlier of this deadline and the one that many seconds from now."""
         return Deadline(min(self.at_s, time.monotonic() + seconds))
 
     def left_s(self, waiting_for: str) -> float:
-        """Time that is left, in seconds, above 0.
+        """Return the remaining time in seconds, above 0.
 
         Raises
         ------
         PeerTimeoutError
-            There is none.
+            The deadline has passed.
         """
         left = self.at_s - time.monotonic()
         if left <= 0:
-            raise PeerTimeoutError(f"waited for {waiting_for}, and the time is over")
+            raise PeerTimeoutError(f"timed out waiting for {waiting_for}")
         return left

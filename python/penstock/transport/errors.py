@@ -1,10 +1,10 @@
-"""What goes wrong between two peers. After any of these but a late start a channel is of no use, and is closed."""
+"""Errors between two peers. After any of them a channel is closed, except after a timeout before a message begins."""
 
 from penstock.api.errors import PenstockError
 
 
 class TransportError(PenstockError):
-    """A message did not get through: who wanted it takes another way."""
+    """A message did not get through; the caller uses another way to get its data."""
 
 
 class PeerLostError(TransportError):
@@ -15,21 +15,21 @@ class PeerLostError(TransportError):
 
 
 class PeerTimeoutError(TransportError):
-    """The peer took longer than it may."""
+    """The peer missed a deadline."""
 
     def __init__(self, detail: str) -> None:
         super().__init__("PENSTOCK_PEER_LATE", detail)
 
 
 class PeerRefusedError(TransportError):
-    """The peer is another application's, of another version, or wants what this side does not have."""
+    """The peer belongs to another application, has another version, or requires what this side does not have."""
 
     def __init__(self, detail: str) -> None:
         super().__init__("PENSTOCK_PEER_REFUSED", detail)
 
 
 class PeerBrokenError(TransportError):
-    """What came is nothing that a peer sends."""
+    """The peer sent invalid data."""
 
     def __init__(self, detail: str) -> None:
         super().__init__("PENSTOCK_PEER_BROKEN", detail)

@@ -1,6 +1,6 @@
-"""How two peers find out that they are of one application: `docs/PROTOCOL.md`, section 11. Bytes in, bytes out.
+"""Handshake by which two peers verify that they belong to one application: `docs/PROTOCOL.md`, section 11.
 
-Either side proves that it knows the application's secret, and neither sends it.
+Each side proves that it knows the application's secret without sending it. Encodes and decodes bytes, without I/O.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Agreed:
     Parameters
     ----------
     transcript
-        All that was said, the same on both sides and never twice.
+        All bytes of the handshake: equal on both sides, and different for each connection.
     encrypted
-        Whether what follows is.
+        Whether the following data are encrypted.
     """
 
     transcript: bytes
@@ -48,35 +48,35 @@ class Connecting:
         self._transcript = self.hello
 
     def proof(self, answer: bytes) -> bytes:
-        """Check the peer's answer, and make the proof that it waits for.
+        """Check the peer's answer, and create the proof that the peer expects.
 
         Raises
         ------
         PeerBrokenError, PeerRefusedError
-            It is no answer, or that of a peer with which there is nothing to talk about.
+            The answer is invalid, or comes from an incompatible peer.
         """
         _check_start(answer, self._encrypted)
-        said = self._transcript + answer[:HELLO_BYTES]
-        _check(self._secret, b"answer", said, answer[HELLO_BYTES:])
+        transcript = self._transcript + answer[:HELLO_BYTES]
+        _check(self._secret, b"answer", transcript, answer[HELLO_BYTES:])
         self._transcript += answer
         made = _prove(self._secret, b"proof", self._transcript)
         self._transcript += made
         return made
 
     def agree(self, ready: bytes) -> Agreed:
-        """Check the peer's last word.
+        """Check the peer's last message.
 
         Raises
         ------
         PeerRefusedError
-            It is another.
+            The message is wrong.
         """
         _check(self._secret, b"ready", self._transcript, ready)
         return Agreed(self._transcript, self._encrypted)
 
 
 class Accepting:
-    """The side that is connected to: answers `hello`, then checks the proof and says `ready`."""
+    """The side that is connected to: answers `hello`, then checks the proof and sends `ready`."""
 
     def __init__(self, secret: bytes, *, encrypted: bool) -> None:
         self._secret = secret
@@ -89,7 +89,7 @@ class Accepting:
         Raises
         ------
         PeerBrokenError, PeerRefusedError
-            It is no hello, or that of a peer with which there is nothing to talk about.
+            The hello is invalid, or comes from an incompatible peer.
         """
         _check_start(hello, self._encrypted)
         own = _start(self._encrypted) + os.urandom(NONCE_BYTES)
@@ -98,7 +98,7 @@ class Accepting:
         return made
 
     def ready(self, proof: bytes) -> tuple[bytes, Agreed]:
-        """Check the peer's proof; gives the last word, and what was agreed.
+        """Check the peer's proof; return the last message, and the result of the handshake.
 
         Raises
         ------
@@ -117,18 +117,20 @@ def _start(encrypted: bool) -> bytes:
 def _check_start(data: bytes, encrypted: bool) -> None:
     magic, version, flags, zero = START.unpack(data[: START.size])
     if magic != MAGIC or zero != 0 or flags & ~ENCRYPTED:
-        raise PeerBrokenError(f"no peer begins with {data[: START.size].hex()}")
+        raise PeerBrokenError(f"bytes {data[: START.size].hex()} are not the beginning of a handshake")
     if version != VERSION:
-        raise PeerRefusedError(f"the peer speaks version {version}, this one {VERSION}: use one Penstock everywhere")
+        raise PeerRefusedError(
+            f"the peer has protocol version {version}, this process {VERSION}: use the same Penstock everywhere"
+        )
     if bool(flags & ENCRYPTED) != encrypted:
-        mine, its = ("encrypted", "not") if encrypted else ("not encrypted", "encrypted")
-        raise PeerRefusedError(f"connections are {mine} here, and {its} where the peer is: give both the same settings")
+        own, peer = ("encrypted", "not") if encrypted else ("not encrypted", "encrypted")
+        raise PeerRefusedError(f"connections are {own} here, but {peer} at the peer: use the same settings for both")
 
 
-def _prove(secret: bytes, what: bytes, said: bytes) -> bytes:
-    return hmac.digest(secret, b"penstock " + what + b" " + said, "sha256")
+def _prove(secret: bytes, what: bytes, transcript: bytes) -> bytes:
+    return hmac.digest(secret, b"penstock " + what + b" " + transcript, "sha256")
 
 
-def _check(secret: bytes, what: bytes, said: bytes, proof: bytes) -> None:
-    if not hmac.compare_digest(_prove(secret, what, said), proof):
+def _check(secret: bytes, what: bytes, transcript: bytes, proof: bytes) -> None:
+    if not hmac.compare_digest(_prove(secret, what, transcript), proof):
         raise PeerRefusedError("the peer does not know this application's secret")

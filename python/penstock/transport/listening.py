@@ -1,4 +1,4 @@
-"""Listeners on stream sockets: peers prove themselves side by side, so that none waits for one that does not."""
+"""Listeners on stream sockets. Handshakes run concurrently, so that a stalled peer does not delay others."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from penstock.transport.deadline import Deadline
 from penstock.transport.errors import PeerLostError, PeerTimeoutError, TransportError
 
 HANDSHAKE_S = 5.0
-"""After which a peer that has connected and does not prove itself is turned away."""
+"""Time limit for a peer's handshake, in seconds. After it the peer is rejected."""
 MAX_AT_ONCE = 64
-"""Peers that prove themselves at a time, and that wait to be taken: the oldest gives way to the next."""
+"""Largest number of handshakes, and of channels waiting to be accepted. The oldest handshake gives way to a new one."""
 MAX_OF_ONE_HOST = 32
-"""Of those that prove themselves: a host that floods this one leaves room for others."""
+"""Largest number of handshakes with one host, so that a host that floods this one leaves room for others."""
 PAUSE_S = 0.05
-"""After a connection could not be taken, for want of descriptors or threads say."""
+"""Pause after a connection could not be accepted, for example for lack of descriptors or threads."""
 
 MakeChannel = Callable[[socket.socket, Deadline], Channel]
 
 
 class SocketListener(Listener):
-    """Takes connections of a listening socket.
+    """Accepts connections of a listening socket.
 
     Parameters
     ----------
     server
-        Which it closes at its end.
+        Listening socket, which the listener closes at its end.
     address
-        For peers.
+        Address for peers.
     make
-        Makes a channel of a connection, or closes it and raises a `TransportError`.
+        Makes a channel from a connection, or closes the connection and raises a `TransportError`.
     """
 
     def __init__(self, server: socket.socket, address: str, make: MakeChannel) -> None:
@@ -59,9 +59,9 @@ class SocketListener(Listener):
         try:
             channel = None if self._closed else self._ready.get(timeout=deadline.left_s("a peer"))
         except queue.Empty:
-            raise PeerTimeoutError("waited for a peer, and the time is over") from None
+            raise PeerTimeoutError("timed out waiting for a peer") from None
         if channel is None:
-            raise PeerLostError(f"nobody can connect to {self._address} any more")
+            raise PeerLostError(f"the listener at {self._address} is closed")
         return channel
 
     def close(self) -> None:
@@ -78,7 +78,7 @@ class SocketListener(Listener):
         self._ready.put(None)
 
     def _listen(self) -> None:
-        # Its descriptor is this thread's alone, so that its number is not another's while it waits.
+        # Only this thread closes the descriptor, so that its number cannot be reused while accept() waits on it.
         with self._server:
             while not self._closed:
                 try:
@@ -90,7 +90,7 @@ class SocketListener(Listener):
                 try:
                     threading.Thread(target=self._greet, args=(connection,), daemon=True).start()
                 except RuntimeError:
-                    # No more threads: the peer finds another way, and others may come when there are some again.
+                    # No thread can be started. The peer uses another transport; later peers may be accepted again.
                     self._unproven.remove(connection)
                     connection.close()
                     time.sleep(PAUSE_S)
@@ -102,7 +102,7 @@ class SocketListener(Listener):
             return
         finally:
             self._unproven.remove(connection)
-        # Nobody takes them any more, or not as fast as they come.
+        # Channels are no longer accepted, or more slowly than peers connect.
         if self._closed or self._ready.qsize() >= MAX_AT_ONCE:
             channel.close()
         else:
@@ -110,16 +110,16 @@ class SocketListener(Listener):
 
 
 class _Unproven:
-    """Connections whose peers have not proved themselves, the oldest first."""
+    """Connections whose handshake is not complete, the oldest first."""
 
     def __init__(self) -> None:
         self._hosts: dict[socket.socket, str] = {}
         self._lock = threading.Lock()
 
     def add(self, connection: socket.socket, host: str) -> None:
-        """Take one more; the oldest of its host, or of all, are ended where there are too many."""
+        """Add a connection. If there are too many, the oldest of its host, or of all, is ended."""
         with self._lock:
-            same = [c for c, of in self._hosts.items() if of == host]
+            same = [c for c, other in self._hosts.items() if other == host]
             if host and len(same) >= MAX_OF_ONE_HOST:
                 self._end(same[0])
             elif len(self._hosts) >= MAX_AT_ONCE:
@@ -127,16 +127,16 @@ class _Unproven:
             self._hosts[connection] = host
 
     def remove(self, connection: socket.socket) -> None:
-        """Forget one that has proved itself, or was turned away."""
+        """Remove a connection whose handshake has succeeded or failed."""
         with self._lock:
             self._hosts.pop(connection, None)
 
     def _end(self, connection: socket.socket) -> None:
-        # Its own thread closes it.
+        # The thread of its handshake closes it.
         del self._hosts[connection]
         sockets.end(connection)
 
 
 def _host(peer: object) -> str:
-    """Of an address as the system tells it; nothing of a socket of this host."""
+    """Return the host of a socket address; empty for a Unix socket."""
     return str(peer[0]) if isinstance(peer, tuple) else ""

@@ -1,8 +1,8 @@
-"""Peers of one host: data go through shared memory, and a Unix socket says what is there.
+"""Transport between processes on one host: data go through shared memory, and Unix sockets announce slices.
 
-Neither has a name in any folder, so that nothing is left behind however processes end: the memory (`memfd_create`) is
-handed over on the socket, and is gone with the last process that has it; the socket's name is abstract, and known to
-processes of one network namespace.
+Neither has a name in the file system, so that nothing remains in whatever way processes end. The memory
+(`memfd_create`) is passed over the socket, and is freed with the last process that has it open. The socket's name is
+abstract, and visible only in one network namespace.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from penstock.transport.errors import PeerBrokenError, PeerLostError, PeerRefuse
 from penstock.transport.listening import SocketListener
 
 SLOTS = 16
-"""Slices that may be on their way."""
+"""Largest number of slices on their way in each direction."""
 RING_BYTES = SLOTS * slices.SLICE_BYTES
 CREDIT = struct.Struct("<Q")
-"""What a receiver says: how many slices it has taken."""
+"""Message of a receiver: the number of slices that it has taken."""
 _RINGS = b"R"
 _CREDENTIALS = struct.Struct("3i")
-"""Process, user and group, as the kernel tells them."""
-# A peer that made it smaller would end this process at its next touch.
+"""Process, user and group, as reported by the kernel."""
+# If a peer could truncate the memory, the next access would kill this process.
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
 
@@ -40,7 +40,7 @@ class Local(Transport):
     Parameters
     ----------
     secret
-        Of the application.
+        Secret of the application.
     """
 
     secret: bytes = field(repr=False)
@@ -63,7 +63,7 @@ class Local(Transport):
             connection.connect(_abstract(address))
         except OSError as error:
             connection.close()
-            raise PeerLostError(f"nobody is at {address}: {error}") from None
+            raise PeerLostError(f"cannot connect to {address}: {error}") from None
         return self._channel(connection, deadline, connects=True)
 
     def _channel(self, connection: socket.socket, deadline: Deadline, *, connects: bool) -> Channel:
@@ -71,16 +71,18 @@ class Local(Transport):
             _check_user(connection)
             shake = sockets.shake_connecting if connects else sockets.shake_accepting
             shake(connection, self.secret, deadline, encrypted=False)
-            ways = _make_ways(connection, deadline) if connects else _take_ways(connection, deadline)
-        # All that follows goes over the ways; this one tells that the peer lives, to nobody.
-        out, back = ways if connects else reversed(ways)
-        all_of_it = (connection, *(way.doorbell for way in ways))
+            directions = (
+                _make_directions(connection, deadline) if connects else _receive_directions(connection, deadline)
+            )
+        # All further data go over the directions' own sockets. This connection only has to stay open.
+        out, back = directions if connects else reversed(directions)
+        connections = (connection, *(direction.doorbell for direction in directions))
         return Channel(
             "the same host",
             _Sender(out),
             _Receiver(back),
-            partial(sockets.end, *all_of_it),
-            partial(sockets.close, *all_of_it),
+            partial(sockets.end, *connections),
+            partial(sockets.close, *connections),
         )
 
 
@@ -89,19 +91,19 @@ def _abstract(address: str) -> bytes:
 
 
 def _check_user(connection: socket.socket) -> None:
-    """Refuse other users: no folder keeps them away."""
+    """Refuse other users, because no folder permissions protect an abstract socket."""
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     _, user, _ = _CREDENTIALS.unpack(credentials)
     if user != os.getuid():
-        raise PeerRefusedError(f"the peer is of user {user}, this process of {os.getuid()}")
+        raise PeerRefusedError(f"the peer runs as user {user}, this process as {os.getuid()}")
 
 
-class _Way:
-    """One direction: a ring of slots, and a socket on which slices are announced, and credit comes back."""
+class _Direction:
+    """One direction: a ring of slots, and a socket that announces slices and returns credit."""
 
     def __init__(self, doorbell: socket.socket, ring: mmap.mmap) -> None:
         self.doorbell = doorbell
-        # Unmapped with the last view of it.
+        # The ring is unmapped when its last view is freed.
         self.slots = memoryview(ring)
 
     def slot(self, number: int, size: int) -> memoryview:
@@ -109,8 +111,8 @@ class _Way:
         return self.slots[at : at + size]
 
 
-def _make_ways(connection: socket.socket, deadline: Deadline) -> list[_Way]:
-    """Make the ways out and back, and hand the peer its ends: of two rings, and of two sockets."""
+def _make_directions(connection: socket.socket, deadline: Deadline) -> list[_Direction]:
+    """Create both directions, and pass the peer its ends of the two rings and two sockets."""
     rings = [os.memfd_create("penstock", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING) for _ in range(2)]
     pairs = [socket.socketpair() for _ in range(2)]
     try:
@@ -120,7 +122,7 @@ def _make_ways(connection: socket.socket, deadline: Deadline) -> list[_Way]:
         theirs = [*rings, *(pair[1].fileno() for pair in pairs)]
         connection.settimeout(deadline.left_s("the peer to take part in the handshake"))
         socket.send_fds(connection, [_RINGS], theirs)
-        return [_Way(pair[0], mmap.mmap(ring, RING_BYTES)) for pair, ring in zip(pairs, rings, strict=True)]
+        return [_Direction(pair[0], mmap.mmap(ring, RING_BYTES)) for pair, ring in zip(pairs, rings, strict=True)]
     finally:
         for ring in rings:
             os.close(ring)
@@ -128,19 +130,21 @@ def _make_ways(connection: socket.socket, deadline: Deadline) -> list[_Way]:
             pair[1].close()
 
 
-def _take_ways(connection: socket.socket, deadline: Deadline) -> list[_Way]:
-    """Take the ends that the peer has made."""
+def _receive_directions(connection: socket.socket, deadline: Deadline) -> list[_Direction]:
+    """Receive the directions that the peer has created."""
     connection.settimeout(deadline.left_s("the handshake"))
-    said, files, _, _ = socket.recv_fds(connection, 1, 4)
+    received, files, _, _ = socket.recv_fds(connection, 1, 4)
     try:
-        if said != _RINGS or len(files) != 4:  # noqa: PLR2004
-            raise PeerBrokenError("the peer did not hand over its memory")
+        if received != _RINGS or len(files) != 4:  # noqa: PLR2004
+            raise PeerBrokenError("the peer did not pass its memory and sockets")
         rings, doorbells = files[:2], files[2:]
         if not all(map(_is_ring, rings)):
-            raise PeerBrokenError(f"the peer's memory is not of {RING_BYTES} bytes for ever")
-        ways = [_Way(socket.socket(fileno=b), mmap.mmap(r, RING_BYTES)) for r, b in zip(rings, doorbells, strict=True)]
+            raise PeerBrokenError(f"the peer's memory does not have a fixed size of {RING_BYTES} bytes")
+        directions = [
+            _Direction(socket.socket(fileno=b), mmap.mmap(r, RING_BYTES)) for r, b in zip(rings, doorbells, strict=True)
+        ]
         files = rings
-        return ways
+        return directions
     finally:
         for file in files:
             os.close(file)
@@ -154,38 +158,40 @@ def _is_ring(file: int) -> bool:
 
 
 class _Sender:
-    def __init__(self, way: _Way) -> None:
-        self._way = way
+    def __init__(self, direction: _Direction) -> None:
+        self._direction = direction
         self._sent = 0
         self._taken = 0
-        self._credits = sockets.Collecting(way.doorbell, CREDIT.size)
+        self._credits = sockets.Collecting(direction.doorbell, CREDIT.size)
 
     def send(self, header: bytes, data: memoryview, deadline: Deadline) -> None:
         while self._sent - self._taken >= SLOTS:
             self._take_credit(deadline)
-        self._way.slot(self._sent, len(data))[:] = data
+        self._direction.slot(self._sent, len(data))[:] = data
         self._sent += 1
-        sockets.write(self._way.doorbell, [memoryview(header)], deadline, "the peer to read")
+        sockets.write(self._direction.doorbell, [memoryview(header)], deadline, "the peer to read")
 
     def _take_credit(self, deadline: Deadline) -> None:
         (taken,) = CREDIT.unpack(self._credits.next(deadline, "the peer to read"))
         if not self._taken < taken <= self._sent:
-            raise PeerBrokenError(f"the peer says that it has taken {taken} slices of {self._sent}")
+            raise PeerBrokenError(f"the peer reports {taken} slices as taken, but {self._sent} were sent")
         self._taken = taken
 
 
 class _Receiver:
-    def __init__(self, way: _Way) -> None:
-        self._way = way
+    def __init__(self, direction: _Direction) -> None:
+        self._direction = direction
         self._taken = 0
-        self._headers = sockets.Collecting(way.doorbell, slices.HEADER.size)
+        self._headers = sockets.Collecting(direction.doorbell, slices.HEADER.size)
 
     def header(self, deadline: Deadline) -> bytes:
         return self._headers.next(deadline, "a message")
 
     def data(self, into: memoryview, deadline: Deadline) -> None:
-        into[:] = self._way.slot(self._taken, len(into))
+        into[:] = self._direction.slot(self._taken, len(into))
         self._taken += 1
-        # Every few: each costs a call of the kernel on both sides.
+        # Credit is returned only for every few slices, because it costs a system call on both sides.
         if self._taken % (SLOTS // 4) == 0:
-            sockets.write(self._way.doorbell, [memoryview(CREDIT.pack(self._taken))], deadline, "the peer to read")
+            sockets.write(
+                self._direction.doorbell, [memoryview(CREDIT.pack(self._taken))], deadline, "the peer to read"
+            )

@@ -1,4 +1,4 @@
-"""Encryption of slices: AES-256-GCM with a key for each way that no other connection has."""
+"""Encryption of slices with AES-256-GCM. Each direction of each connection has a key of its own."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ SEAL_BYTES = 16
 
 
 class Seal:
-    """One way of a connection.
+    """Encryption of one direction of a connection.
 
     Parameters
     ----------
-    way
-        `CONNECTING` for what the side that connected sends, else `ACCEPTING`.
+    secret
+        Secret of the application.
+    agreed
+        Result of the handshake.
+    direction
+        `CONNECTING` for data from the side that connected, `ACCEPTING` for data from the other side.
 
     Raises
     ------
@@ -26,11 +30,11 @@ class Seal:
         ``PENSTOCK_NO_ENCRYPTION``: the package ``cryptography`` is missing.
     """
 
-    def __init__(self, secret: bytes, agreed: Agreed, way: bytes) -> None:
-        self._cipher = _aes_gcm()(_key(secret, agreed, way))
+    def __init__(self, secret: bytes, agreed: Agreed, direction: bytes) -> None:
+        self._cipher = _aes_gcm()(_key(secret, agreed, direction))
 
     def close(self, number: int, header: bytes, data: memoryview) -> bytes:
-        """Encrypt the data of a slice; the header can be read, and not changed."""
+        """Encrypt the data of a slice, and authenticate its header, which stays readable."""
         sealed: bytes = self._cipher.encrypt(_nonce(number), data, header)
         return sealed
 
@@ -40,14 +44,14 @@ class Seal:
         Raises
         ------
         PeerBrokenError
-            They, or the header, are not what the peer sent.
+            Data or header differ from what the peer sent.
         """
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415
 
         try:
             data: bytes = self._cipher.decrypt(_nonce(number), sealed, header)
         except InvalidTag:
-            raise PeerBrokenError(f"slice {number} is not as the peer sent it") from None
+            raise PeerBrokenError(f"slice {number} was changed on its way from the peer") from None
         return data
 
 
@@ -56,7 +60,7 @@ ACCEPTING = b"accepting"
 
 
 def check_available() -> None:
-    """Find out whether slices can be encrypted here.
+    """Check that slices can be encrypted here.
 
     Raises
     ------
@@ -72,17 +76,17 @@ def _aes_gcm() -> Any:
     except ImportError:
         raise TransportError(
             "PENSTOCK_NO_ENCRYPTION",
-            "connections must be encrypted, and the Python package cryptography is missing: pip install "
+            "connections must be encrypted, but the Python package cryptography is missing: run pip install "
             "'penstock[encryption]' where executors run",
         ) from None
     return AESGCM
 
 
-def _key(secret: bytes, agreed: Agreed, way: bytes) -> bytes:
+def _key(secret: bytes, agreed: Agreed, direction: bytes) -> bytes:
     # HKDF (RFC 5869) with SHA-256, one block.
     salt = hashlib.sha256(agreed.transcript).digest()
     extracted = hmac.digest(salt, secret, "sha256")
-    return hmac.digest(extracted, b"penstock " + way + b"\x01", "sha256")
+    return hmac.digest(extracted, b"penstock " + direction + b"\x01", "sha256")
 
 
 def _nonce(number: int) -> bytes:

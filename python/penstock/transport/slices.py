@@ -1,4 +1,4 @@
-"""Slices of messages as they are sent: `docs/PROTOCOL.md`, section 11. Bytes in, bytes out."""
+"""Slices of messages as they are sent: `docs/PROTOCOL.md`, section 11. Encodes and decodes bytes, without I/O."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ SLICE_BYTES = 256 << 10
 
 @dataclass(frozen=True)
 class Slice:
-    """What a header tells.
+    """Content of a slice's header.
 
     Parameters
     ----------
     number
-        Of the slice on its way, from 0.
+        Number of the slice in its direction, from 0.
     message_bytes
-        Of the whole message.
+        Length of the whole message.
     data_bytes
-        Of the slice.
+        Length of the slice.
     header
-        The bytes that are checked with the data.
+        Bytes of the header that are checked together with the data.
     checksum
-        Of these, and of the data; None where a seal checks them.
+        Checksum of header and data; None if a seal protects them.
     """
 
     number: int
@@ -47,26 +47,32 @@ class Slice:
         Raises
         ------
         PeerBrokenError
-            They are of something else.
+            The checksum does not match.
         """
         if self.checksum is not None and _checksum(self.header, data) != self.checksum:
             raise PeerBrokenError(f"the checksum of slice {self.number} is wrong")
 
 
 def cut(message_bytes: int) -> list[int]:
-    """Lengths of a message's slices; one where it is empty."""
-    whole, rest = divmod(message_bytes, SLICE_BYTES)
-    return [SLICE_BYTES] * whole + ([rest] if rest or not whole else [])
+    """Return the lengths of a message's slices; an empty message has one slice."""
+    full, rest = divmod(message_bytes, SLICE_BYTES)
+    return [SLICE_BYTES] * full + ([rest] if rest or not full else [])
 
 
 def encode(number: int, message_bytes: int, data: memoryview, *, sealed: bool = False) -> bytes:
-    """Write the header of a slice.
+    """Encode the header of a slice.
 
     Parameters
     ----------
+    number
+        Number of the slice in its direction.
+    message_bytes
+        Length of the whole message.
+    data
+        Data of the slice.
     sealed
-        Whether the data are encrypted on their way. The header is not, and must tell nothing of them: a checksum would
-        confirm what somebody guesses.
+        Whether the data are sent encrypted. The header is not encrypted, and must then have no checksum, which would
+        confirm a guess of the data.
     """
     if sealed:
         return HEADER.pack(MAGIC, VERSION, 0, 0, number, message_bytes, len(data), 0)
@@ -75,33 +81,35 @@ def encode(number: int, message_bytes: int, data: memoryview, *, sealed: bool = 
 
 
 def decode(header: bytes, number: int, *, sealed: bool = False) -> Slice:
-    """Read a header.
+    """Decode a header.
 
     Parameters
     ----------
+    header
+        Bytes of the header.
     number
-        That the slice must have.
+        Expected number of the slice.
     sealed
         As in `encode`.
 
     Raises
     ------
     PeerBrokenError
-        It is none, or that of another slice.
+        The header is invalid, or belongs to another slice.
     """
     magic, version, flags, zero, found, message_bytes, data_bytes, checksum = HEADER.unpack(header)
     if (magic, version, flags, zero) != (MAGIC, VERSION, 0, 0):
-        raise PeerBrokenError(f"no slice begins with {header[:8].hex()}")
+        raise PeerBrokenError(f"bytes {header[:8].hex()} are not the beginning of a slice")
     if found != number:
-        raise PeerBrokenError(f"slice {found} came, and {number} was due")
+        raise PeerBrokenError(f"expected slice {number}, found {found}")
     if data_bytes > SLICE_BYTES:
-        raise PeerBrokenError(f"a slice of {data_bytes} bytes, and {SLICE_BYTES} is the most")
+        raise PeerBrokenError(f"a slice has {data_bytes} bytes, at most {SLICE_BYTES} are allowed")
     if sealed and checksum != 0:
-        raise PeerBrokenError(f"slice {found} is sealed, and has a checksum")
+        raise PeerBrokenError(f"slice {found} is sealed, but has a checksum")
     return Slice(found, message_bytes, data_bytes, header[:_CHECKED_BYTES], None if sealed else checksum)
 
 
 def _checksum(header: bytes, data: memoryview) -> int:
-    of_header = int(google_crc32c.value(header))
-    # Not of the view itself, which the library would only take if nobody could write to it.
-    return int(google_crc32c.extend(of_header, np.frombuffer(data, dtype=np.uint8))) if len(data) else of_header
+    header_crc = int(google_crc32c.value(header))
+    # The library only accepts read-only views, so the data are passed as an array.
+    return int(google_crc32c.extend(header_crc, np.frombuffer(data, dtype=np.uint8))) if len(data) else header_crc

@@ -1,4 +1,4 @@
-"""Plain TCP: works everywhere, and encrypts where it must."""
+"""Plain TCP: works everywhere, and encrypts if required."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.transport.handshake import Agreed
 from penstock.transport.listening import SocketListener
 
 BUFFER_BYTES = 4 << 20
-"""Of the kernel, in each direction."""
+"""Size of the kernel's buffer in each direction."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class Tcp(Transport):
     Parameters
     ----------
     secret
-        Of the application.
+        Secret of the application.
     host
         Name or address that listeners are bound to, and that peers use.
     encrypted
-        Whether what is sent is encrypted; both sides must say the same.
+        Whether data are encrypted. Must be equal on both sides.
     """
 
     secret: bytes = field(repr=False)
@@ -53,7 +53,7 @@ class Tcp(Transport):
             shake = sockets.shake_connecting if connects else sockets.shake_accepting
             agreed = shake(connection, self.secret, deadline, encrypted=self.encrypted)
             out, back = self._seals(agreed, connects=connects)
-            # Deadlines are a socket's: each direction has its own.
+            # Timeouts belong to a socket object, so each direction has its own.
             reading = connection.dup()
         return Channel(
             peer,
@@ -67,8 +67,8 @@ class Tcp(Transport):
     def _seals(self, agreed: Agreed, *, connects: bool) -> tuple[sealing.Seal | None, sealing.Seal | None]:
         if not agreed.encrypted:
             return None, None
-        ways = (sealing.CONNECTING, sealing.ACCEPTING)
-        out, back = ways if connects else reversed(ways)
+        directions = (sealing.CONNECTING, sealing.ACCEPTING)
+        out, back = directions if connects else reversed(directions)
         return sealing.Seal(self.secret, agreed, out), sealing.Seal(self.secret, agreed, back)
 
 

@@ -1,1 +1,1 @@
-"""Streaming queries on real data, for demonstrations and benchmarks."""
+"""Streaming queries, recorded data and generated keys, for demonstrations, simulations and benchmarks."""

@@ -1,4 +1,4 @@
-"""Keys of skewed cost that fluctuates, as Fang et al. generate them (section 5): Zipf, and swaps between instances."""
+"""Generate keys with skewed and fluctuating costs as Fang et al. do (section 5): Zipf's law, and swaps of costs."""
 
 from dataclasses import dataclass
 
@@ -12,16 +12,16 @@ _ROUNDS = 20
 
 @dataclass(frozen=True)
 class KeyCosts:
-    """Keys and where a hash puts them.
+    """Keys, their costs and the instances that the hash selects.
 
     Parameters
     ----------
     cost
-        Of each key in an interval, its mean is 1; shape ``(keys,)``.
+        Cost of each key in an interval, with mean 1; shape ``(keys,)``.
     default
-        Instance of each key.
+        Instance that the hash of each key selects.
     instances
-        Their number.
+        Number of instances.
     """
 
     cost: Loads
@@ -29,22 +29,22 @@ class KeyCosts:
     instances: int
 
     def statistics(self, current: Placement | None = None) -> KeyStatistics:
-        """Make the statistics of an interval in which a key's state is as large as its cost."""
+        """Return the statistics of an interval in which the state of each key is as large as its cost."""
         place = self.default if current is None else current
         return KeyStatistics(self.cost, np.maximum(self.cost, 1e-6), self.default, place, self.instances)
 
 
 def zipf(keys: int, skew: float, instances: int, seed: int) -> KeyCosts:
-    """Draw keys whose costs follow Zipf's law, each at an instance by chance.
+    """Draw keys whose costs follow Zipf's law, each at a random instance.
 
     Parameters
     ----------
     keys, instances
-        Their numbers.
+        Number of keys and of instances.
     skew
-        Exponent z: the i-th key costs as much as ``i ** -z``.
+        Exponent z of Zipf's law: the cost of the i-th key is proportional to ``i ** -z``.
     seed
-        Of the generator.
+        Seed of the random generator.
     """
     random = np.random.default_rng(seed)
     cost = np.arange(1, keys + 1, dtype=np.float64) ** -skew
@@ -53,27 +53,28 @@ def zipf(keys: int, skew: float, instances: int, seed: int) -> KeyCosts:
 
 
 def fluctuate(costs: KeyCosts, current: Placement, change: float, seed: int) -> KeyCosts:
-    """Swap costs of keys of different instances until the load of one has grown by so much.
+    """Swap costs between keys of a random instance and keys of others, until the instance's load has grown enough.
 
-    Of a pair that is drawn, the key at the growing instance gets the larger cost. Loads that a random swap moves up and
-    down never come far from where they were: with a million keys the paper's default of 1 would not be reached.
+    In each drawn pair, the key at the growing instance gets the larger cost. Swaps in random directions would nearly
+    cancel each other: with a million keys, the load would never grow by the paper's default of 1.
 
     Parameters
     ----------
     costs
-        Of the interval before.
+        Costs in the interval before.
     current
-        Where keys are.
+        Instance of each key.
     change
-        f: how much the load grows, over the mean load. Where it cannot, the result is as near as swaps come.
+        Growth of the load over the mean load, f in the paper. If swaps cannot reach it, the result is as close as
+        possible.
     seed
-        Of the generator.
+        Seed of the random generator.
     """
     random = np.random.default_rng(seed)
     cost = costs.cost.copy()
-    grows = int(random.integers(costs.instances))
+    growing = int(random.integers(costs.instances))
     mean = cost.sum() / costs.instances
-    inside, outside = np.flatnonzero(current == grows), np.flatnonzero(current != grows)
+    inside, outside = np.flatnonzero(current == growing), np.flatnonzero(current != growing)
     pairs, missing = min(len(inside), len(outside)), change * mean
     for _ in range(_ROUNDS):
         one, two = random.permutation(inside)[:pairs], random.permutation(outside)[:pairs]
@@ -88,6 +89,6 @@ def fluctuate(costs: KeyCosts, current: Placement, change: float, seed: int) -> 
 
 
 def grown(before: KeyCosts, after: KeyCosts, current: Placement) -> float:
-    """Give the largest change of an instance's load, over the mean load (f of the paper)."""
+    """Return the largest change of an instance's load over the mean load (f in the paper)."""
     change = loads(current, after.cost, after.instances) - loads(current, before.cost, before.instances)
     return float(np.abs(change).max() / (before.cost.sum() / before.instances))

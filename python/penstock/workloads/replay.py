@@ -1,4 +1,4 @@
-"""Recorded streams, replayed by event time: as many rows a second as there were at that time of day."""
+"""Replay recorded streams by event time, so that their rate of rows changes as it did when they were recorded."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from penstock.workloads.questions.question import TIME
 
 @dataclass(frozen=True)
 class Delivery:
-    """A piece of all streams that a query can now see.
+    """The delivery of a piece of all streams to a query.
 
     Parameters
     ----------
     piece
-        Its number, from 0.
+        Number of the piece, from 0.
     at_s
-        When, in seconds since the epoch.
+        Time of the delivery, in seconds since the epoch.
     rows
-        Of each stream.
+        Number of rows, by stream.
     """
 
     piece: int
@@ -37,18 +37,18 @@ class Delivery:
 
 
 def cut(streams: Mapping[str, pa.Table], span: timedelta, pieces: int, folder: Path) -> None:
-    """Write streams as pieces of equal event time: ``folder/STREAM/NNNNN.parquet``.
+    """Cut streams into pieces of equal event time, and write them as ``folder/STREAM/NNNNN.parquet``.
 
     Parameters
     ----------
     streams
-        Tables in the order of their column `TIME`.
+        Tables, each sorted by its column `TIME`.
     span
-        How much event time, from the first row of all streams on; what comes later is left out.
+        Event time to cut, from the first row of all streams. Later rows are dropped.
     pieces
-        How many.
+        Number of pieces.
     folder
-        Made if need be.
+        Folder for the pieces. It is created if it does not exist.
     """
     times = {name: table[TIME].cast(pa.int64()).to_numpy() for name, table in streams.items()}
     start = min(int(time_us[0]) for time_us in times.values())
@@ -62,46 +62,48 @@ def cut(streams: Mapping[str, pa.Table], span: timedelta, pieces: int, folder: P
 
 
 def pieces_of(folder: Path) -> Mapping[str, Sequence[Path]]:
-    """Find what :func:`cut` wrote: by stream, its files in order."""
+    """Return the files that :func:`cut` wrote, in order, by stream."""
     return {stream.name: sorted(stream.glob("*.parquet")) for stream in sorted(folder.iterdir())}
 
 
 class Replay:
-    """Gives a feed the pieces of all streams, each at its time."""
+    """Delivers the pieces of all streams to a feed, each at its time."""
 
-    def __init__(self, cut_into: Mapping[str, Sequence[Path]], feed: Feed, told: Callable[[Delivery], None]) -> None:
-        """Begin with nothing.
+    def __init__(
+        self, cut_into: Mapping[str, Sequence[Path]], feed: Feed, on_delivery: Callable[[Delivery], None]
+    ) -> None:
+        """Create a replay. Nothing is delivered yet.
 
         Parameters
         ----------
         cut_into
-            The pieces of each stream.
+            Files of the pieces, by stream.
         feed
-            Takes them.
-        told
-            Is called after each piece.
+            Feed that receives the pieces.
+        on_delivery
+            Function that is called after each piece.
         """
-        self._streams, self._feed, self._told = cut_into, feed, told
+        self._streams, self._feed, self._on_delivery = cut_into, feed, on_delivery
         self.pieces = min(len(files) for files in cut_into.values())
 
     def deliver(self, piece: int) -> None:
-        """Make a piece of every stream visible."""
+        """Deliver one piece of every stream."""
         for name, files in self._streams.items():
             self._feed.put(name, files[piece])
         rows = {name: pq.ParquetFile(files[piece]).metadata.num_rows for name, files in self._streams.items()}
-        self._told(Delivery(piece, time.time(), rows))
+        self._on_delivery(Delivery(piece, time.time(), rows))
 
     def start(self, first: int, seconds: float) -> Future[None]:
-        """Deliver all pieces from one on, evenly over so much time.
+        """Deliver all pieces from ``first`` on, evenly distributed over ``seconds``.
 
         Returns
         -------
         Future
-            Done after the last, or with the error of a piece that could not be delivered.
+            Done after the last piece, or with an error if a piece cannot be delivered.
         """
-        alone = ThreadPoolExecutor(1, "replay")
-        delivered = alone.submit(self._play, first, seconds)
-        alone.shutdown(wait=False)
+        thread = ThreadPoolExecutor(1, "replay")
+        delivered = thread.submit(self._play, first, seconds)
+        thread.shutdown(wait=False)
         return delivered
 
     def _play(self, first: int, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""What the tasks of a streaming query did, batch by batch, as Spark's own status store tells."""
+"""Read from Spark's status store how many rows the tasks of a streaming query read in each batch."""
 
 import re
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class StageLoad:
     Parameters
     ----------
     rows
-        Rows that each task read.
+        Number of rows that each task read.
     """
 
     rows: tuple[int, ...]
@@ -29,25 +29,25 @@ class StageLoad:
 
     @property
     def imbalance(self) -> float:
-        """Rows of the busiest task over the mean; 1 where there are no rows."""
+        """Rows of the busiest task over the mean. 1 if there are no rows."""
         total = sum(self.rows)
         return max(self.rows) * len(self.rows) / total if total else 1.0
 
 
 def shuffle_loads(spark: SparkSession, run_id: str) -> dict[int, StageLoad]:
-    """Find, for every batch of a query run, the stage that read most shuffled rows.
+    """Find for every batch of a query run the stage that read most shuffled rows.
 
     Parameters
     ----------
     spark
-        The session; its application must still run.
+        Session of the application, which must still be running.
     run_id
         ``StreamingQuery.runId`` of a query that has ended.
 
     Returns
     -------
     dict
-        By batch.
+        Load of that stage, by the number of the batch.
     """
     store = spark.sparkContext._jsc.sc().statusStore()
     loads: dict[int, StageLoad] = {}
@@ -72,5 +72,5 @@ def _rows_read(task: Any) -> int:
 
 
 def _seq(sequence: Any) -> list[Any]:
-    """Copy a Scala sequence."""
+    """Copy a Scala sequence to a list."""
     return [sequence.apply(i) for i in range(sequence.size())]

@@ -1,4 +1,4 @@
-"""Traces: rows of (time, key, and perhaps cost and state bytes) from a Parquet or CSV file, cut into batches."""
+"""Traces: rows with a time, a key and optionally cost and state size, from a Parquet or CSV file, cut into batches."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of a trace's columns; the last two may be missing.
+    """Names of a trace's columns. The last two are optional.
 
     Parameters
     ----------
     time
-        A timestamp, or a number of seconds; ascending.
+        Column with ascending times: timestamps or numbers of seconds.
     key
-        An integer or a string.
+        Column with keys: integers or strings.
     cost
-        Of a row, in any unit; 1 where there is none.
+        Column with the cost of each row, in any unit. Without it, each row costs 1.
     state
-        Bytes of the key's state after the row; the number of the key's rows where there is none.
+        Column with the bytes of the key's state after the row. Without it, the size is the key's number of rows so far.
     """
 
     time: str = "time"
@@ -44,22 +44,22 @@ class Columns:
 
 @dataclass(frozen=True)
 class Trace:
-    """Rows, in the order of their times.
+    """Rows, sorted by time.
 
     Parameters
     ----------
     time_s
-        Shape ``(rows,)``.
+        Time of each row in seconds, shape ``(rows,)``.
     key
         Number of each row's key, from 0.
     cost
-        Of each row.
+        Cost of each row.
     state_bytes
-        After each row, of its key; None where they are not known.
+        Bytes of the state of each row's key after the row. None if they are unknown.
     hashes
         Spark's hash of each key, shape ``(keys,)``.
     rows
-        How many rows of the query each one stands for; 1 where there is none.
+        Number of rows of the query that each row represents. None if each represents one.
     """
 
     time_s: NDArray[np.float64]
@@ -75,7 +75,7 @@ class Trace:
         return loads(self.key, self.cost, len(self.hashes))
 
     def batch_count(self, interval_s: float) -> int:
-        """Count the batches that `batches` gives."""
+        """Return the number of batches that `batches` yields."""
         return len(self._bounds(interval_s)) - 1 if len(self.time_s) else 0
 
     def _bounds(self, interval_s: float) -> list[int]:
@@ -83,7 +83,7 @@ class Trace:
         return [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(number)]
 
     def batches(self, interval_s: float) -> Iterator[Batch]:
-        """Cut into batches of so much time; there is none for a time without rows."""
+        """Yield the batches of intervals of this length. Intervals without rows have no batch."""
         memory: Loads = np.zeros(len(self.hashes))
         for start, end in pairwise(self._bounds(interval_s)):
             if start == end:
@@ -104,21 +104,24 @@ def read(path: Path, columns: Columns) -> Trace:
     Raises
     ------
     PenstockError
-        ``PENSTOCK_BAD_TRACE`` where the file is no Parquet or CSV, lacks a column, has one of a type that cannot be
-        used, has empty or negative values, or times that are not ascending.
+        ``PENSTOCK_BAD_TRACE`` if the file is neither Parquet nor CSV, a column is missing or has a type that is not
+        supported, values are empty or negative, or times are not ascending.
     """
     return of_table(_table(path), columns, path)
 
 
 def of_table(table: pa.Table, columns: Columns, path: Path) -> Trace:
-    """Make a trace of a table; errors name the path, and are those of `read`."""
+    """Convert a table to a trace. Errors are the same as for `read` and name ``path``."""
     named = {"time": columns.time, "key": columns.key, "cost": columns.cost, "state": columns.state}
     for option, name in named.items():
         if name is not None and name not in table.column_names:
             have = ", ".join(table.column_names)
-            raise _bad(path, f"it has no column {name} (--{option}); it has {have}. Name the right one with --{option}")
+            raise _bad(
+                path,
+                f"the trace has no column {name} (--{option}); its columns are {have}. Set --{option} to one of them",
+            )
         if name is not None and table[name].null_count:
-            raise _bad(path, f"column {name} is empty in {table[name].null_count} rows; remove them first")
+            raise _bad(path, f"column {name} is empty in {table[name].null_count} rows; remove these rows")
     time_s = _times(path, table[columns.time], columns.time)
     key, hashes = _keys(path, table[columns.key], columns.key)
     cost = np.ones(len(time_s)) if columns.cost is None else _numbers(path, table[columns.cost], columns.cost)
@@ -134,9 +137,9 @@ def _table(path: Path) -> Any:
     try:
         return pa.csv.read_csv(path) if path.suffix == ".csv" else pa.parquet.read_table(path)
     except FileNotFoundError as error:
-        raise _bad(path, "there is no such file") from error
+        raise _bad(path, "the file does not exist") from error
     except pa.ArrowInvalid as error:
-        raise _bad(path, f"it is no Parquet file, and CSV only if it is named .csv: {error}") from error
+        raise _bad(path, f"the file is not a Parquet file; a CSV file must be named .csv: {error}") from error
 
 
 def _times(path: Path, column: Any, name: str) -> NDArray[np.float64]:
@@ -147,14 +150,14 @@ def _times(path: Path, column: Any, name: str) -> NDArray[np.float64]:
     elif pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
         values = column.to_numpy().astype(np.float64)
     else:
-        raise _bad(path, f"column {name} is of type {column.type}; a time is a timestamp or a number of seconds")
+        raise _bad(path, f"column {name} is of type {column.type}; a time must be a timestamp or a number of seconds")
     unknown = np.flatnonzero(~np.isfinite(values))
     if len(unknown):
-        raise _bad(path, f"row {int(unknown[0])} has no time ({name}); leave such rows out")
+        raise _bad(path, f"row {int(unknown[0])} has no time ({name}); remove such rows")
     backwards = np.flatnonzero(np.diff(values) < 0)
     if len(backwards):
         row = int(backwards[0]) + 1
-        raise _bad(path, f"row {row} is earlier than the one before it ({name}); sort the trace by its times")
+        raise _bad(path, f"row {row} is earlier than the one before it ({name}); sort the trace by time")
     return np.asarray(values, dtype=np.float64)
 
 
@@ -173,9 +176,9 @@ def _keys(path: Path, column: Any, name: str) -> tuple[NDArray[np.int64], Hashes
     if pa.types.is_string(distinct.type) or pa.types.is_large_string(distinct.type):
         strings = distinct.cast(pa.large_string())
         _, offsets, data = strings.buffers()
-        at = np.frombuffer(offsets, dtype=np.int64)[strings.offset : strings.offset + len(strings) + 1]
-        return key, hash_strings(at, np.frombuffer(data or b"", dtype=np.uint8))
-    raise _bad(path, f"column {name} is of type {distinct.type}; a key is an integer or a string")
+        starts = np.frombuffer(offsets, dtype=np.int64)[strings.offset : strings.offset + len(strings) + 1]
+        return key, hash_strings(starts, np.frombuffer(data or b"", dtype=np.uint8))
+    raise _bad(path, f"column {name} is of type {distinct.type}; a key must be an integer or a string")
 
 
 def _numbers(path: Path, column: Any, name: str) -> Loads:
@@ -190,5 +193,5 @@ def _numbers(path: Path, column: Any, name: str) -> Loads:
     return np.asarray(values, dtype=np.float64)
 
 
-def _bad(path: Path, what: str) -> PenstockError:
-    return PenstockError("PENSTOCK_BAD_TRACE", f"{path}: {what}.")
+def _bad(path: Path, problem: str) -> PenstockError:
+    return PenstockError("PENSTOCK_BAD_TRACE", f"{path}: {problem}.")

@@ -89,14 +89,14 @@ def with_plugin(spark: SparkSession, checkpoint: str) -> None:
     failed = start(spark, "failed", None, **{"penstock.theta": "0.5"})
     assert not failed.isActive
     assert "PENSTOCK_INVALID_SETTING" in penstock.status(failed)["exception"]
-    assert "failed before a batch had ended" in penstock.status(failed)["reason"]
+    assert "failed before its first batch had ended" in penstock.status(failed)["reason"]
 
 
 def without_plugin(spark: SparkSession) -> None:
     query = start(spark, "plain", None)
     batches_of(query, 1)
     told = penstock.status(query)["reason"]
-    assert "Penstock is not in this server" in told, told
+    assert "Penstock is not enabled in this server" in told, told
     assert "--conf spark.plugins=io.penstock.PenstockPlugin" in told
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -56,6 +56,6 @@ def test_a_broker_that_goes_is_told(tmp_path, monkeypatch):
     with kafka(None, JARS, tmp_path) as running:
         feed = KafkaFeed(running.address, pieces)
         feed.put("a", pieces["a"][0])
-    with pytest.raises(PenstockError, match="did not take all rows of 0: 3 are missing after 2 s"):
+    with pytest.raises(PenstockError, match="did not accept all rows of 0: 3 rows are missing after 2 s"):
         feed.put("a", pieces["a"][0])
     feed.__exit__(None, None, None)

@@ -94,7 +94,7 @@ def test_a_query_that_failed_says_so(application: SparkSession, tmp_path: Path) 
     status = penstock.status(wrong)
     assert status["batch"] is None
     assert "PENSTOCK_INVALID_SETTING" in status["exception"]
-    assert status["reason"] == f"the query failed before a batch had ended: {status['exception']}"
+    assert status["reason"] == f"the query failed before its first batch had ended: {status['exception']}"
     with pytest.warns(UserWarning, match="PENSTOCK_INVALID_SETTING"):
         assert penstock.decisions(wrong).empty
 
@@ -106,14 +106,14 @@ def test_a_query_that_was_stopped_and_one_without_state_say_so(application: Spar
     rows = events(session, source).writeStream.format("noop").option("checkpointLocation", str(tmp_path / "checkpoint"))
     query = rows.start()
     query.stop()
-    assert penstock.status(query)["reason"] == "the query was stopped before a batch had ended"
+    assert penstock.status(query)["reason"] == "the query was stopped before its first batch had ended"
     query = rows.start()
     try:
         write_events(source, 0, rows=60)
         query.processAllAvailable()
         status = penstock.status(query)
         assert status["batch"] == 0
-        assert status["reason"] == "the query has no state: there is nothing for Penstock to do"
+        assert status["reason"] == "the query has no state, so there is nothing for Penstock to do"
     finally:
         query.stop()
 

@@ -55,4 +55,4 @@ def test_partitions_of_a_real_query_are_placed_unless_tasks_ran_several(tmp_path
     static = json.loads(Path(result).read_text())["policies"]["static"]
     assert all(longest > 0 for longest in static["longest"])
     assert cli.main(["simulate", str(log), "--query", queries["bound"], *options]) == 2
-    assert "it is of a run under Penstock" in capsys.readouterr().err
+    assert "the query ran under Penstock" in capsys.readouterr().err

@@ -366,7 +366,7 @@ def test_pages_that_do_not_say_what_was_measured_are_stale(checkout):
 
 def test_which_benchmark_must_be_said(capsys):
     assert main(["bench"]) != 0
-    assert "Which benchmark?" in capsys.readouterr().err
+    assert "No benchmark was named" in capsys.readouterr().err
 
 
 def arguments(*words):
@@ -481,7 +481,7 @@ def test_a_file_that_cannot_be_written_is_found_before_anything_is_measured(opti
 def test_a_folder_for_checkpoints_that_is_not_there_is_found_before_anything_is_measured(tmp_path, capsys):
     place = tmp_path / "no" / "folder"
     assert main(["bench", "plan", "--checkpoints", str(place)]) == 2
-    assert f"--checkpoints is {place}, which is no folder" in capsys.readouterr().err
+    assert f"--checkpoints is {place}, which is not a folder" in capsys.readouterr().err
 
 
 def test_planners_are_measured_without_spark(tmp_path):

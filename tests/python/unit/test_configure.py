@@ -90,10 +90,13 @@ def test_other_arguments_are_refused(jars, argument):
 @pytest.mark.parametrize(
     ("remote", "remedy"),
     [
-        ("sc://localhost", f"The plugin must be in the Connect server: start it with --conf spark.plugins={PLUGIN}"),
+        (
+            "sc://localhost",
+            f"The plugin must run in the Connect server: start the server with --conf spark.plugins={PLUGIN}",
+        ),
         (
             "local[2]",
-            f'in the background for local[2]: give it to that one with .config("spark.plugins", "{PLUGIN}")',
+            f'in the background for local[2]. Configure the server with .config("spark.plugins", "{PLUGIN}")',
         ),
     ],
 )

@@ -247,11 +247,11 @@ def test_the_screen_shows_who_runs_and_who_waits():
         noted.add(event)
         # The status is asked for under Penstock only, where it runs.
         shown.append(drawn(screen("Who?", compared, {"default": noted})))
-    assert shown[0].count("waits") == 2
-    assert "warms up: 1 batches" in shown[2]
-    assert "3 of 3 pieces came, 47% of their rows are answered" in shown[7]
-    assert "2,500 ms a batch" in shown[8]
-    assert "half of all rows within 2.0 s, 99 % within 3.0 s" in shown[8]
+    assert shown[0].count("waiting") == 2
+    assert "warming up: 1 batches" in shown[2]
+    assert "3 of 3 pieces delivered, 47% of their rows answered" in shown[7]
+    assert "2,500 ms in the last batch" in shown[8]
+    assert "half of all rows answered within 2.0 s, 99 % within 3.0 s" in shown[8]
 
 
 def test_the_table_in_the_terminal():

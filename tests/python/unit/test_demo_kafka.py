@@ -47,7 +47,7 @@ def test_a_broker_that_does_not_answer(connector, monkeypatch, capsys):
     assert demo("--kafka=127.0.0.1:9", *connector) == 2
     told = capsys.readouterr().err
     assert "The Kafka broker at 127.0.0.1:9 did not answer: " in told
-    assert "Name one with --kafka that answers" in told
+    assert "Set --kafka to a broker that accepts clients" in told
 
 
 def test_a_broker_that_ends_at_once(tmp_path, connector, capsys):

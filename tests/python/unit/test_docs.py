@@ -1,5 +1,6 @@
 """The documentation agrees with the tree."""
 
+import json
 import re
 from pathlib import Path
 
@@ -35,3 +36,20 @@ def test_links_to_files_lead_somewhere(page):
     targets = [target.split("#")[0] for target in LINK.findall(page.read_text()) if "://" not in target]
     missing = [target for target in targets if target and not (page.parent / target).exists()]
     assert not missing
+
+
+def error_classes() -> set[str]:
+    """Error classes that the sources raise or log."""
+    sources = [
+        path
+        for folder in ("jvm/src/main", "jvm/shims", "plugin", "python/penstock")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in {".scala", ".java", ".py"} and not {"target", "test"} & set(path.relative_to(ROOT).parts)
+    ]
+    return {name for path in sources for name in re.findall(r"\bPENSTOCK_[A-Z_]*[A-Z]\b", path.read_text())}
+
+
+def test_every_error_class_is_in_the_registry_and_none_else():
+    registry = json.loads((ROOT / "jvm/src/main/resources/io/penstock/error-conditions.json").read_text())
+    assert error_classes() == registry.keys()
+    assert list(registry) == sorted(registry)

@@ -66,7 +66,7 @@ def test_all_is_well():
             {"sidecars": (SidecarPython("driver", "/a/python", None, "No module named 'penstock'"),)},
             "driver's Python",
             State.OFF,
-            "let spark.penstock.python name one that has it, such as /venv/bin/python",
+            "set spark.penstock.python to one that has it, such as /venv/bin/python",
         ),
         (
             {"lacking": {**WELL.lacking, "Python operators": {"protobuf": "5.0 is too old"}}},
@@ -217,7 +217,7 @@ def test_security_that_does_not_hold(defaults, error, what, state, found):
 def test_mpi_among_strangers():
     judged = judge_security(replace(WELL, defaults={TRANSPORT_KEY: "mpi"}))
     assert [j.found for j in judged if j.what == "mpi"] == [
-        "listens at all addresses of the host, and takes what anybody sends"
+        "listens on all addresses of the host, and accepts data from anybody"
     ]
 
 

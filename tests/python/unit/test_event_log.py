@@ -134,8 +134,8 @@ def test_a_run_with_a_task_for_each_partition_is_read(more, tmp_path):
     ("name", "text", "message"),
     [
         ("app-1", '{"Event":"SparkListenerLogStart"}\n', "no task of a streaming query"),
-        ("app-1", '{"Event":"A"}\n{"Event":\n{"Event":"B"}\n', "line 2 of app-1 is no event"),
-        ("app-1", '{"Event":"A"}\n[1]\n', "line 2 of app-1 is no event"),
+        ("app-1", '{"Event":"A"}\n{"Event":\n{"Event":"B"}\n', "line 2 of app-1 is not an event"),
+        ("app-1", '{"Event":"A"}\n[1]\n', "line 2 of app-1 is not an event"),
         ("app-1.lz4", "x", "spark.eventLog.compression.codec=zstd"),
         ("app-1.zstd", "x", "app-1.zstd cannot be read"),
     ],
@@ -183,4 +183,4 @@ def test_options_of_event_logs_are_refused(tmp_path, capsys):
     path = tmp_path / "t.csv"
     path.write_text("time,key\n1,2\n")
     assert cli.main(["simulate", str(path), "--query", "q"]) == 2
-    assert "--query is q, but a trace has none" in capsys.readouterr().err
+    assert "--query is q, but a trace does not have this option" in capsys.readouterr().err

@@ -91,7 +91,7 @@ def test_pipes_and_links_in_a_checkpoint_are_no_files_of_it(tmp_path: Path, caps
     loop = state / "snapshots" / "2-00000000-0000-0000-0000-000000000000"
     loop.symlink_to(loop)
     began = time.monotonic()
-    assert "all of what is needed is intact" in inspected(tmp_path, capsys, "--verify")
+    assert "all files that are needed are intact" in inspected(tmp_path, capsys, "--verify")
     # Who opens a pipe waits until somebody writes to it.
     assert time.monotonic() - began < 30
 
@@ -107,7 +107,7 @@ def test_names_that_look_like_numbers(tmp_path: Path, capsys: pytest.CaptureFixt
                 place.mkdir()
             else:
                 place.write_bytes(b"?")
-    assert "all of what is needed is intact" in inspected(tmp_path, capsys, "--verify")
+    assert "all files that are needed are intact" in inspected(tmp_path, capsys, "--verify")
 
 
 @pytest.mark.parametrize("metadata", ["[]", "7", '{"id": []}', "[" * 100_000, "\udcff", '{"id"'])
@@ -125,7 +125,7 @@ def test_a_time_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     writer = written(tmp_path)
     writer.written_at_ms = (1 << 64) - 1
     writer.batch(1, {0: {b"a": b"1"}})
-    assert f"{(1 << 64) - 1} ms after 1970, which is no time" in inspected(tmp_path, capsys)
+    assert f"{(1 << 64) - 1} ms after 1970, which is not a valid time" in inspected(tmp_path, capsys)
 
 
 def test_a_manifest_that_names_the_same_bytes_for_many_shards(

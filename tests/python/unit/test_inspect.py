@@ -135,7 +135,7 @@ def test_more_folders_of_partitions_than_there_are_partitions(tmp_path):
     write(tmp_path)
     (tmp_path / "state" / "0" / "4").mkdir()
     (problem,) = verify(Checkpoint(str(tmp_path))).problems
-    assert "4 of 4 folders of state partitions and 1 others are there" in problem.what
+    assert "4 of 4 folders of state partitions exist, and 1 others" in problem.what
     assert "Remove the others" in problem.what
 
 
@@ -226,11 +226,11 @@ def test_keys_that_move_from_shard_to_shard(tmp_path):
 @pytest.mark.parametrize(
     ("moved", "found"),
     [
-        ({1: {b"a": None}}, "of 1 keys that left their shards 1 did not come"),
-        ({1: {b"a": None}, 4: {b"a": b"2"}}, "of 1 keys that left their shards 1 did not come"),
-        ({4: {b"a": b"1"}}, "of 0 keys that left their shards 0 did not come to another as they were, 1 came that had"),
-        ({1: {b"a": None}, 2: {b"a": b"1"}, 4: {b"a": b"1"}}, "0 came that had not left, 1 came twice"),
-        ({1: {b"z": None}}, "a key left that was not there"),
+        ({1: {b"a": None}}, "of 1 keys moved out of shards 1 were lost or changed"),
+        ({1: {b"a": None}, 4: {b"a": b"2"}}, "of 1 keys moved out of shards 1 were lost or changed"),
+        ({4: {b"a": b"1"}}, "of 0 keys moved out of shards 0 were lost or changed, 1 were added without having moved"),
+        ({1: {b"a": None}, 2: {b"a": b"1"}, 4: {b"a": b"1"}}, "0 were added without having moved, 1 were added twice"),
+        ({1: {b"z": None}}, "a key was moved out of a shard that did not have it"),
     ],
 )
 def test_keys_that_are_lost_or_doubled_on_the_way_are_found(tmp_path, moved, found):
@@ -243,7 +243,7 @@ def test_a_pinned_shard_that_ends_without_its_keys_coming_home_is_found(tmp_path
     writer.lay_out()
     writer.batch(2, {0: {b"c": b"1"}})
     (problem,) = problems(writer)
-    assert "of 1 keys that left their shards 1 did not come" in problem
+    assert "of 1 keys moved out of shards 1 were lost or changed" in problem
 
 
 def test_what_no_kept_batch_needs(tmp_path):
@@ -343,7 +343,7 @@ def test_other_folders_are_told_apart(tmp_path):
         assert caught.value.error_class == "PENSTOCK_NO_STATE"
         return caught.value.detail
 
-    assert "no checkpoint" in refused()
+    assert "not the checkpoint" in refused()
     (tmp_path / "offsets").mkdir()
     (tmp_path / "offsets" / "0").touch()
     (tmp_path / "commits").mkdir()
@@ -373,7 +373,7 @@ def test_the_command(tmp_path, capsys):
     assert cli.main(["inspect", str(tmp_path), "--verify", "--shards"]) == 0
     printed = capsys.readouterr().out
     assert "after batch 2" in printed
-    assert "all of what is needed is intact" in printed
+    assert "all files that are needed are intact" in printed
     assert str(UUID(int=1002)) in printed
     assert cli.main(["inspect", str(tmp_path), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -407,7 +407,7 @@ def test_a_batch_that_goes_on_from_an_earlier_generation(tmp_path):
     (manifests / "0.0").unlink()
     (problem,) = verify(Checkpoint(str(tmp_path))).problems
     assert problem.file == "manifests/1.0"
-    assert "manifests/0.0, which is not there" in problem.what
+    assert "manifests/0.0, which does not exist" in problem.what
 
     writer.manifest(0)
     (manifests / "1.0").unlink()

@@ -73,12 +73,12 @@ def written_with(head: bytes, body_bytes: int = 0, version: int = VERSION, kind:
     ("written", "error"),
     [
         (written_with(b"{}", version=1), f"protocol version 1, expected {VERSION}"),
-        (written_with(b"{}", kind=9), "kind 9"),
+        (written_with(b"{}", kind=9), "unknown frame kind 9"),
         (written_with(b"{}", body_bytes=MAX_BODY_BYTES + 1), "too long"),
-        (written_with(b"[]"), "no JSON object"),
-        (written_with(b"{"), "no JSON"),
-        (written_with(b"\xff"), "no JSON"),
-        (written_with(b"[" * 100000), "no JSON"),
+        (written_with(b"[]"), "not a JSON object"),
+        (written_with(b"{"), "not JSON"),
+        (written_with(b"\xff"), "not JSON"),
+        (written_with(b"[" * 100000), "not JSON"),
     ],
 )
 def test_frames_that_break_the_rules(written, error):

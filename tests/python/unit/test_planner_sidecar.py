@@ -216,18 +216,18 @@ def test_executors_that_are_known_wait_for_the_window():
 @pytest.mark.parametrize(
     ("change", "home", "reason"),
     [
-        ({"cores": []}, None, "cores must be 1 at least"),
-        ({"executors": ["a"]}, None, "there are 2 executors: each must have a name"),
-        ({"executors": ["a", "a"]}, None, "there are 2 executors: each must have a name"),
+        ({"cores": []}, None, "cores must be at least 1"),
+        ({"executors": ["a"]}, None, "there are 2 executors: each must have a distinct name"),
+        ({"executors": ["a", "a"]}, None, "there are 2 executors: each must have a distinct name"),
         ({"executors": ["a", 7]}, None, "executors must be names"),
         ({"tasks": [1]}, None, "there are 2 executors"),
         ({"tasks": [1, -1]}, None, "tasks must be a number"),
-        ({"tasks": [1, 1 << 17]}, None, "in tasks at most 65536"),
-        ({"cores": [1, 0]}, None, "cores must be 1 at least"),
+        ({"tasks": [1, 1 << 17]}, None, "in tasks of at most 65536"),
+        ({"cores": [1, 0]}, None, "cores must be at least 1"),
         ({"bytes_per_ms": 0}, None, "bytes_per_ms above 0"),
         ({"theta": 1.0}, None, "theta must be above 1"),
         ({"changed": 1}, None, "changed must be true or false"),
-        ({}, [0, 1, 3, 0], "column home has 3, and there are 2 executors"),
+        ({}, [0, 1, 3, 0], "column home has 3, but there are 2 executors"),
     ],
 )
 def test_executors_that_cannot_be_are_refused(served, change, home, reason):
@@ -458,7 +458,7 @@ def test_a_question_before_the_token_is_no_hello(served):
         (measured(plans_tasks=None), "plans_tasks must be true or false, found None"),
         (measured(plans_tasks=1), "plans_tasks must be true or false, found 1"),
         (measured(attributes=None), "attributes must be true or false, found None"),
-        (measured(attributes=True, ran_on=[0, 1, 2, 0]), "column ran_on has 2, and 2 tasks have reported"),
+        (measured(attributes=True, ran_on=[0, 1, 2, 0]), "column ran_on has 2, but only 2 tasks have reported"),
         (measured(attributes=True, body=table(rows=[1] * 4, busy_ns=[1] * 4)), "column ran_on is missing"),
         (measured(placing=[]), "placing must be an object, found []"),
         (
@@ -468,7 +468,7 @@ def test_a_question_before_the_token_is_no_hello(served):
         (measured(placing=PLACING | {"theta": 1}), "theta must be above 1 and at most 10, found 1.0"),
         (measured(placing=PLACING | {"theta": "1"}), "theta must be a number"),
         (measured(placing=PLACING | {"tasks": 0}), "tasks must be a whole number from 1"),
-        (measured(placing=PLACING, task=[0, 1, 2, 0]), "column task has 2, and there are 2 tasks"),
+        (measured(placing=PLACING, task=[0, 1, 2, 0]), "column task has 2, but there are 2 tasks"),
         (measured(placing=PLACING, body=table(rows=[1] * 4, busy_ns=[1] * 4)), "column task is missing"),
         (measured(pinning=3), "pinning must be an object, found 3"),
         (measured(pinning=PINNING | {"theta": 1}), "theta must be above 1"),
@@ -480,9 +480,9 @@ def test_a_question_before_the_token_is_no_hello(served):
             "pin_slots must be whole numbers of 32 bits, found 1.5",
         ),
         (measured(pinning=PINNING | {"hashes": [1 << 31]}), "hashes must be whole numbers of 32 bits"),
-        (measured(pinning=PINNING | {"hashes": [1, 1]}), "hashes has one twice"),
+        (measured(pinning=PINNING | {"hashes": [1, 1]}), "hashes must be distinct"),
         (measured(pinning=PINNING | {"hashes": [1]}), "rows must have 1 numbers, one for each of hashes, found 0"),
-        (measured(pinning=PINNING | {"hashes": [1] * 1025}), "hashes must have 1024 elements at most"),
+        (measured(pinning=PINNING | {"hashes": [1] * 1025}), "hashes must have at most 1024 elements"),
         (measured(tasks_ms={}), "tasks_ms must be a list"),
         (measured(shards=5, body=table(rows=[1] * 4, busy_ns=[1] * 4)), "column rows must have 5 numbers"),
         (measured(rows=[1, -1, 1, 1]), "column rows has a negative number"),
@@ -704,6 +704,6 @@ def test_the_process_ends_with_a_driver_that_is_killed(folder):
 def test_the_process_wants_a_token(folder, token):
     process = start(folder, token)
     assert process.wait(20) == 2
-    assert "the driver starts this process" in process.stderr.read()
+    assert "only the driver starts this process" in process.stderr.read()
     process.stdin.close()
     folder.rmdir()

@@ -156,7 +156,7 @@ def test_a_page_says_what_differs_and_what_is_not_confirmed(tmp_path):
     ("arguments", "message"),
     [
         (["--out", "OUT", "--seed", "-1"], "--seed is -1; allowed: 0 or more"),
-        (["--out", "FILE"], "which cannot be made"),
+        (["--out", "FILE"], "which cannot be created"),
         (["--out", "TAKEN"], "taken/fang.md, which cannot be written: Is a directory"),
     ],
 )

@@ -24,10 +24,10 @@ class Writer:
 @pytest.mark.parametrize(
     ("query", "described", "hint"),
     [
-        (None, "got NoneType None", "Give what start() returned"),
-        ("late flights", "got str 'late flights'", "Give what start() returned"),
-        (object(), "got an object of the type object", "Give what start() returned"),
-        (Writer(), "got an object of the type Writer", "Call start() first"),
+        (None, "got NoneType None", "Pass what start() returned"),
+        ("late flights", "got str 'late flights'", "Pass what start() returned"),
+        (object(), "got an object of type object", "Pass what start() returned"),
+        (Writer(), "got an object of type Writer", "Call start() first"),
     ],
 )
 def test_what_is_no_query_is_refused(name: str, query: Any, described: str, hint: str) -> None:

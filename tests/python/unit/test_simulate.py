@@ -134,7 +134,7 @@ def test_times_keys_and_state(tmp_path):
 
 
 BAD = {
-    "no column key": ({"time": [1]}, "no column key (--key); it has time"),
+    "no column key": ({"time": [1]}, "no column key (--key); its columns are time"),
     "an empty value": ({"time": [1, 2], "key": ["a", None]}, "column key is empty in 1 rows"),
     "unsorted times": ({"time": [1, 3, 2], "key": [1, 1, 1]}, "row 2 is earlier than the one before it"),
     "a time that is not known": ({"time": [1.0, float("nan")], "key": [1, 2]}, "row 1 has no time (time)"),
@@ -160,10 +160,10 @@ def test_bad_traces_are_refused(bad, tmp_path):
 
 def test_files_that_are_no_traces(tmp_path, capsys):
     assert cli.main(["simulate", str(tmp_path / "none.parquet")]) == 2
-    assert "there is no such file" in capsys.readouterr().err
+    assert "the file does not exist" in capsys.readouterr().err
     (tmp_path / "t.txt").write_text("time,key\n1,2\n")
     assert cli.main(["simulate", str(tmp_path / "t.txt")]) == 2
-    assert "CSV only if it is named .csv" in capsys.readouterr().err
+    assert "named .csv" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_keys_without_a_time_are_told_by_rows_and_short_tasks_are_not_compared()
 
     text = drawn(changed(short))
     assert "heavy keys by rows: ORD 25.0% (shard 3)" in text
-    assert "tasks too short to compare" in text
+    assert "tasks too short to measure" in text
 
 
 @pytest.mark.parametrize(("pinned", "words"), [(0, None), (1, "1 key pinned"), (2, "2 keys pinned")])
@@ -180,13 +180,13 @@ def test_json_is_what_the_driver_told(driver: Driver, capsys: pytest.CaptureFixt
     [
         ((404, "no"), "runs without Penstock"),
         ((500, "no"), "500"),
-        ((200, "<html>"), "no status of Penstock"),
-        ((200, "[]"), "no status of Penstock"),
-        ((200, changed(lambda told: told.update(version=2))), "has version 2, this command reads 1"),
-        ((200, changed(lambda told: told.pop("queries"))), "no status of Penstock"),
-        ((200, changed(lambda told: told["queries"][0]["regions"][0]["rows"].pop())), "do not fit"),
-        ((200, changed(lambda told: told["queries"][0]["regions"][0].update(tasks=1))), "do not fit"),
-        ((200, changed(lambda told: told["queries"][0]["regions"][0]["tasksWaitNs"].pop())), "do not fit"),
+        ((200, "<html>"), "not a status of Penstock"),
+        ((200, "[]"), "not a status of Penstock"),
+        ((200, changed(lambda told: told.update(version=2))), "has version 2, but this command reads version 1"),
+        ((200, changed(lambda told: told.pop("queries"))), "not a status of Penstock"),
+        ((200, changed(lambda told: told["queries"][0]["regions"][0]["rows"].pop())), "inconsistent"),
+        ((200, changed(lambda told: told["queries"][0]["regions"][0].update(tasks=1))), "inconsistent"),
+        ((200, changed(lambda told: told["queries"][0]["regions"][0]["tasksWaitNs"].pop())), "inconsistent"),
     ],
 )
 def test_what_is_no_status_is_refused(
@@ -282,8 +282,8 @@ def test_queries_without_a_batch_that_failed_or_are_left_alone_say_so() -> None:
     assert out.index("[red]alone running") < out.index(" failed")
     assert "[boom] it broke" in out
     assert "No batch has run yet." in out
-    assert "Penstock leaves it alone: its state is another's" in out
-    assert "No streaming query was started yet." in drawn(changed(lambda told: told.update(queries=[])))
+    assert "Penstock leaves the query alone: its state is another's" in out
+    assert "No streaming query has been started yet." in drawn(changed(lambda told: told.update(queries=[])))
 
 
 def test_shards_of_an_older_batch_are_told_as_such() -> None:

@@ -1,4 +1,4 @@
-"""Which nodes' cores executors get: tables 2 and 3 of Elasticutor."""
+"""Assignment of the nodes' cores to executors: tables 2 and 3 of Elasticutor."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,23 +24,23 @@ STATISTICS, EVENTS = 6, 5
 MEGABYTE = 2.0**20
 UTILISATION = 0.7
 CHANGE = 0.15
-"""Of a load's logarithm in a period: standard deviation of its walk."""
+"""Standard deviation of the change of a load's logarithm in a period."""
 PUBLISHED_MS = {8: 4.1, 16: 5.2, 32: 5.7}
 Assign = Callable[[Counts, NDArray[np.int64], Demand], Counts]
 
 
 @dataclass(frozen=True)
 class Application:
-    """A stock exchange like the paper's: a transactor, and statistics and events of what it trades; all by executor.
+    """A stock exchange like the paper's: a transactor, and operators for statistics and events of its transactions.
 
     Parameters
     ----------
     state_bytes
-        Of each executor.
+        Bytes of state of each executor.
     bytes_of_tuple
-        In and out, for each tuple that comes in.
+        Bytes that each executor receives and sends for each tuple that it receives.
     service
-        Tuples a second of one core.
+        Number of tuples per second that one core of each executor can process.
     """
 
     state_bytes: Loads
@@ -49,18 +49,18 @@ class Application:
 
     @property
     def executors(self) -> int:
-        """Their number."""
+        """Number of executors."""
         return len(self.state_bytes)
 
 
 def exchange(seed: int) -> Application:
-    """Draw the sizes of states as the paper tells them: 200 to 400 MB for statistics, below 10 MB for events."""
+    """Draw state sizes as in the paper: 200 to 400 MB for statistics, and below 10 MB for events."""
     random = np.random.default_rng(seed)
     operators = 1 + STATISTICS + EVENTS
     state = np.concatenate((random.uniform(200, 400, 1 + STATISTICS), random.uniform(1, 10, EVENTS))) * MEGABYTE
     out = np.array([TRANSACTION_BYTES * (STATISTICS + EVENTS)] + [0] * (operators - 1), dtype=np.float64)
     into = np.array([ORDER_BYTES] + [TRANSACTION_BYTES] * (operators - 1), dtype=np.float64)
-    # The same work for each tuple and operator, so much that the cluster is busy at the paper's throughput.
+    # All tuples and operators have the same work, which makes the cluster busy at the paper's throughput.
     service = ORDERS_PER_S * operators / (UTILISATION * NODES * CORES_OF_A_NODE)
     each = EXECUTORS_OF_AN_OPERATOR
     return Application(np.repeat(state / each, each), np.repeat(into + out, each), np.full(operators * each, service))
@@ -141,7 +141,7 @@ def scheduling(effort: Effort) -> Experiment:
 
 
 def _rates(assign: Assign, periods: int, seed: int) -> tuple[float, float]:
-    """Give the state that moves and the tuples that are processed away from their executor's node, in MB/s."""
+    """Return the state that moves, and the tuples that are processed outside their executor's node, in MB/s."""
     application = exchange(seed)
     random = np.random.default_rng(seed + 1)
     operator = np.arange(application.executors) // EXECUTORS_OF_AN_OPERATOR
@@ -152,21 +152,21 @@ def _rates(assign: Assign, periods: int, seed: int) -> tuple[float, float]:
     current[local, np.arange(application.executors)] = 1
     moved, remote = [], []
     for period in range(periods + 1):
-        # Stocks that are traded more are so in all operators; a walk that is drawn back to the mean.
+        # A random walk with mean reversion. A stock that is traded more causes more load in all operators.
         walk = 0.9 * walk + random.normal(0, CHANGE, EXECUTORS_OF_AN_OPERATOR)[local % EXECUTORS_OF_AN_OPERATOR]
         share = np.exp(walk)
         rate = ORDERS_PER_S * share / np.bincount(operator, weights=share)[operator]
-        # A target of 0 gives away all cores, as at the highest throughput.
-        needs = allocate(rate, application.service, ORDERS_PER_S, 0.0, NODES * CORES_OF_A_NODE).cores
+        # A target of 0 assigns all cores, as at the highest throughput.
+        needed = allocate(rate, application.service, ORDERS_PER_S, 0.0, NODES * CORES_OF_A_NODE).cores
         bytes_per_s = rate * application.bytes_of_tuple
-        demand = Demand(needs, application.state_bytes, bytes_per_s, local)
-        made = assign(current, capacity, demand)
-        # What brings the first placement into being is no migration.
+        demand = Demand(needed, application.state_bytes, bytes_per_s, local)
+        assigned = assign(current, capacity, demand)
+        # The first assignment is not counted as migration.
         if period > 0:
-            moved.append(cores.migrated_bytes(current, made, application.state_bytes) / PERIOD_S / MEGABYTE)
-            elsewhere = 1 - made[local, np.arange(application.executors)] / made.sum(axis=0)
-            remote.append(float((bytes_per_s * elsewhere).sum()) / MEGABYTE)
-        current = made
+            moved.append(cores.migrated_bytes(current, assigned, application.state_bytes) / PERIOD_S / MEGABYTE)
+            remote_share = 1 - assigned[local, np.arange(application.executors)] / assigned.sum(axis=0)
+            remote.append(float((bytes_per_s * remote_share).sum()) / MEGABYTE)
+        current = assigned
     return fmean(moved), fmean(remote)
 
 

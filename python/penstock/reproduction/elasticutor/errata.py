@@ -1,4 +1,4 @@
-"""Where Elasticutor's paper is wrong or silent, each with a case that is computed."""
+"""Errors and omissions of Elasticutor's paper, each with a computed case."""
 
 from math import ceil, erfc, floor, sqrt
 
@@ -14,7 +14,7 @@ ROUNDING = 1e-9
 
 
 def all_of(effort: Effort) -> list[Erratum]:
-    """Give the errata in the order of the paper."""
+    """Return the errata in the order of the paper."""
     return [
         _first_allocation(),
         _sum_of_steps(effort),
@@ -88,12 +88,12 @@ _INTENSIVE = 2 * cores.INTENSIVE_BYTES_PER_S
 
 
 def _demand(needed: list[int], bytes_per_s_and_core: list[float]) -> cores.Demand:
-    """Make a demand of executors of equal state, all of whose main processes are on the first node."""
-    wanted = np.array(needed)
+    """Return the demand of executors with equal state, whose main processes are all on the first node."""
+    needed_cores = np.array(needed)
     return cores.Demand(
-        wanted,
+        needed_cores,
         np.ones(len(needed)),
-        wanted * np.array(bytes_per_s_and_core),
+        needed_cores * np.array(bytes_per_s_and_core),
         np.zeros(len(needed), dtype=np.int64),
     )
 
@@ -102,7 +102,8 @@ def _by_node(assigned: Counts, executor: int) -> str:
     return " and ".join(map(str, assigned[:, executor].tolist()))
 
 
-# An intensive executor with one core that needs two, on a node whose other cores are those of one that is content.
+# A data-intensive executor has one core and needs two. The other cores of its node belong to an executor that has as
+# many as it needs.
 _CROWDED = np.array([[1, 2], [0, 0]])
 _CROWDED_DEMAND = _demand([2, 2], [_INTENSIVE, 0.0])
 _CROWDED_CAPACITY = np.array([3, 1])
@@ -127,7 +128,7 @@ def _order_of_executors() -> Erratum:
 
 
 def _donors() -> Erratum:
-    made = cores.assign(_CROWDED, _CROWDED_CAPACITY, _CROWDED_DEMAND).cores
+    assigned = cores.assign(_CROWDED, _CROWDED_CAPACITY, _CROWDED_DEMAND).cores
     surplus = _CROWDED.sum(axis=0) - _CROWDED_DEMAND.cores
     return Erratum(
         place="Algorithm 1, line 7",
@@ -139,36 +140,36 @@ def _donors() -> Erratum:
         right="Who has too many gives; a data-intensive executor may also take from one that chooses later.",
         shown=(
             f"In the case above B has {int(surplus[1])} too many and the free core is not on A's node: by the code A "
-            f"gets none. Ours gives A {_by_node(made, 0)} and B {_by_node(made, 1)} cores of the nodes."
+            f"gets none. Ours gives A {_by_node(assigned, 0)} and B {_by_node(assigned, 1)} cores of the nodes."
         ),
-        confirmed=int(surplus[1]) == 0 and made.tolist() == [[2, 1], [0, 1]],
+        confirmed=int(surplus[1]) == 0 and assigned.tolist() == [[2, 1], [0, 1]],
     )
 
 
 def _free_cores() -> Erratum:
     current, needed = np.array([[1]]), _demand([2], [0.0])
-    made = cores.assign(current, np.array([2]), needed).cores
+    assigned = cores.assign(current, np.array([2]), needed).cores
     return Erratum(
         place="Algorithm 1",
         wrong="It takes cores from executors only: a core that nobody has is given to nobody.",
         right="Free cores belong to an executor that needs none and has no state, as in their code.",
-        shown=f"An executor with 1 of a node's 2 cores that needs 2: ours gives it {int(made.sum())}.",
-        confirmed=int(made.sum()) == 2,
+        shown=f"An executor with 1 of a node's 2 cores that needs 2: ours gives it {int(assigned.sum())}.",
+        confirmed=int(assigned.sum()) == 2,
     )
 
 
 def _remote_cores_that_stay() -> Erratum:
     current, needed = np.array([[1], [1]]), _demand([2], [_INTENSIVE])
-    made = cores.assign(current, np.array([2, 2]), needed).cores
+    assigned = cores.assign(current, np.array([2, 2]), needed).cores
     return Erratum(
         place="Section 4.2, constraint (c)",
         wrong="A data-intensive executor that has as many cores as it needs is never looked at, wherever they are.",
         right="It gives remote cores back first.",
         shown=(
             f"A data-intensive executor with {_by_node(current, 0)} cores of two nodes, of which it needs 2: ours "
-            f"gives it {_by_node(made, 0)}."
+            f"gives it {_by_node(assigned, 0)}."
         ),
-        confirmed=made.tolist() == [[2], [0]],
+        confirmed=assigned.tolist() == [[2], [0]],
     )
 
 

@@ -1,4 +1,4 @@
-"""How evenly executors, shards and cores divide a load: figures 6, 10 and 16 of Elasticutor."""
+"""Balance of a load over executors, shards and cores: figures 6, 7, 10 and 16 of Elasticutor."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,26 +19,26 @@ from penstock.reproduction.experiment import Claim, Experiment
 KEYS, SKEW, CORES, EXECUTORS, SHARDS = 10_000, 0.5, 256, 32, 256
 THETA = 1.2
 STEP_S = 0.5
-"""Shards are balanced twice a second (section 3.1), in every step."""
+"""Length of a step. Shards are balanced in every step, twice a second (section 3.1)."""
 CORES_EVERY_S = 1.0
 REPARTITIONS_AFTER_S = 15.0
-"""The transient of the resource-centric approach, 10 to 20 s (section 5.1): taken from the paper."""
+"""Transient of the resource-centric approach. The paper gives 10 to 20 s (section 5.1)."""
 SHUFFLES_PER_MINUTE = (0, 1, 2, 4, 8, 16)
-"""omega."""
+"""Values of omega."""
 LOOK_S, SETTLED = 10.0, 0.05
-"""After a shuffle: how long is looked, and within what throughput counts as that of balance."""
+"""Observed time after a shuffle, and the relative deviation within which throughput counts as settled."""
 
 
 @dataclass
 class Executors:
-    """Executors with their shards, the cores they have, and the task of each shard.
+    """Executors with their shards, their cores, and the task of each shard.
 
     Parameters
     ----------
     shard
-        Of each key, among all executors' shards; shape ``(keys,)``.
+        Shard of each key among the shards of all executors, shape ``(keys,)``.
     executors, shards
-        Number of executors, and of the shards of each.
+        Number of executors, and number of shards of each executor.
     """
 
     shard: NDArray[np.int32]
@@ -51,25 +51,25 @@ class Executors:
         self.task[:] = np.arange(self.shards) % self.cores[0]
 
     def loads_of(self, cost: Loads) -> Loads:
-        """Give the load of each shard, shape ``(executors, shards)``."""
+        """Return the load of each shard, shape ``(executors, shards)``."""
         return loads(self.shard, cost, self.executors * self.shards).reshape(self.executors, self.shards)
 
     def give_cores(self, cost: Loads) -> None:
-        """Divide the cores by the executors' loads; every executor has one."""
+        """Divide the cores by the executors' loads. Every executor gets at least one."""
         load = self.loads_of(cost)
         self.cores = proportional(load.sum(axis=1), CORES)
         for executor, cores in enumerate(self.cores):
-            # Shards of tasks that are gone, and of all tasks where there are more: what refinement then starts from.
+            # Shards of removed tasks move to the last task. The refinement starts from this placement.
             self.task[executor] = np.minimum(self.task[executor], cores - 1)
 
     def balance(self, cost: Loads) -> None:
-        """Refine each executor's shards over its tasks."""
+        """Refine the placement of each executor's shards on its tasks."""
         load = self.loads_of(cost)
         for executor, cores in enumerate(self.cores):
             self.task[executor] = refine(self.task[executor], load[executor], int(cores), THETA).task
 
     def busiest(self, cost: Loads) -> float:
-        """Give the largest load of a task, over the load that a core has in perfect balance."""
+        """Return the largest load of a task over the load of a core at perfect balance."""
         load = self.loads_of(cost)
         largest = max(
             float(loads(self.task[executor], load[executor], int(cores)).max())
@@ -79,8 +79,8 @@ class Executors:
 
 
 def proportional(load: Loads, cores: int) -> NDArray[np.int64]:
-    """Divide cores so that the utilisation of the busiest executor is as small as can be; each has one."""
-    # Without a rate that all cores together can bear, `allocate` does exactly that.
+    """Divide cores so that the utilisation of the busiest executor is as small as possible. Each gets at least one."""
+    # `allocate` does this when the rate is more than all cores together can process.
     return allocate(load / load.sum() * 2 * cores, np.ones(len(load)), 1.0, 0.0, cores).cores
 
 
@@ -94,13 +94,13 @@ def _spread(parts: int) -> Placement:
 
 
 def zipf(skew: float, seed: int) -> Loads:
-    """Draw which key is how frequent."""
+    """Draw keys with frequencies that follow Zipf's law."""
     cost: Loads = np.arange(1, KEYS + 1, dtype=np.float64) ** -skew
     return np.random.default_rng(seed).permutation(cost / cost.sum())
 
 
 def static_busiest(cost: Loads) -> float:
-    """Give the largest load of a core where keys are partitioned over the cores once and for all."""
+    """Return the largest load of a core when keys are statically partitioned over the cores."""
     return float(loads(_spread(CORES), cost, CORES).max() * CORES / cost.sum())
 
 
@@ -167,7 +167,7 @@ def transients(effort: Effort) -> Experiment:
     """Figure 7."""
     draws = range(effort.seed, effort.seed + max(3, effort.intervals))
     series = [_after_shuffle(seed) for seed in draws]
-    lasted = sorted(_unsettled_s(of) for of in series)
+    lasted = sorted(_unsettled_s(throughput) for throughput in series)
     middle, longest = lasted[len(lasted) // 2], lasted[-1]
     mean = [fmean(step) for step in zip(*series, strict=True)]
     return Experiment(
@@ -206,7 +206,7 @@ def transients(effort: Effort) -> Experiment:
 
 
 def _after_shuffle(seed: int) -> list[float]:
-    """Give the throughput in each step from a shuffle on."""
+    """Return the throughput in each step after a shuffle."""
     group, cost = elastic(EXECUTORS, SHARDS), zipf(SKEW, seed)
     group.give_cores(cost)
     group.balance(cost)
@@ -332,7 +332,7 @@ def sizes(effort: Effort) -> Experiment:
 
 
 def _largest(skew: float) -> float:
-    """Give how many cores the most frequent key needs in perfect balance."""
+    """Return the number of cores that the most frequent key needs at perfect balance."""
     return float(zipf(skew, 0).max() * CORES)
 
 
@@ -346,10 +346,10 @@ def _settled(cost: Loads, executors: int, shards: int) -> float:
 def _over_time(
     omega: int, seconds: float, seed: int, step: Callable[[int, Loads, Loads, float], float]
 ) -> Sequence[float]:
-    """Step through time.
+    """Return the throughput of each step while keys are shuffled ``omega`` times a minute.
 
-    `step` gets the step's number, the loads now and in the step before, and the time since the shuffle; it gives the
-    throughput.
+    ``step`` computes the throughput from the number of the step, the current loads, the loads in the step before, and
+    the time since the last shuffle.
     """
     cost = before = zipf(SKEW, seed)
     every = 60.0 / omega if omega else seconds + 1.0

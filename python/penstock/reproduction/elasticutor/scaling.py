@@ -1,4 +1,4 @@
-"""How many cores one executor can keep busy: figure 13 of Elasticutor, as far as the network decides it."""
+"""Number of cores that one executor can keep busy: figure 13 of Elasticutor, as limited by the network."""
 
 from penstock.charts.chart import Chart, Line
 from penstock.reproduction.effort import Effort
@@ -10,14 +10,14 @@ COSTS_MS = (0.01, 0.1, 1.0, 10.0)
 SIZES_BYTES = (128, 512, 2048, 8192)
 USUAL_MS, USUAL_BYTES = 1.0, 128
 FEW = 16
-"""Cores that the paper's executor makes use of where the network is the limit."""
+"""Number of cores that the paper's executor uses when the network is the limit."""
 
 
 def useful_cores(cost_ms: float, tuple_bytes: int) -> float:
-    """Give how many cores one executor's network feeds.
+    """Return the number of cores that the network of one executor can supply with tuples.
 
-    All tuples come in through the main process, and those for remote tasks leave it again: what comes in is the
-    larger part, and full duplex lets both go on side by side.
+    The main process receives all tuples, and sends those for remote tasks on. The network is full duplex, so the limit
+    is what the process receives, which is the larger part.
     """
     tuples_per_s = NETWORK_BITS_PER_S / (8 * tuple_bytes)
     return min(CORES, max(1.0, tuples_per_s * cost_ms / 1000))
@@ -32,7 +32,8 @@ def one_executor(_: Effort) -> Experiment:
         return Line(name, counts, [min(float(n), useful_cores(cost_ms, tuple_bytes)) for n in counts])
 
     usual, large, cheap = (
-        useful_cores(*of) for of in ((USUAL_MS, USUAL_BYTES), (USUAL_MS, SIZES_BYTES[-1]), (COSTS_MS[0], USUAL_BYTES))
+        useful_cores(*case)
+        for case in ((USUAL_MS, USUAL_BYTES), (USUAL_MS, SIZES_BYTES[-1]), (COSTS_MS[0], USUAL_BYTES))
     )
     return Experiment(
         name="elasticutor-13",

@@ -1,4 +1,4 @@
-"""Planning over records instead of keys: figure 11 of Fang et al."""
+"""Planning with records of merged keys instead of keys: figure 11 of Fang et al."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -21,7 +21,7 @@ def degrees(effort: Effort) -> Experiment:
     """Figure 11."""
     times = max(3, effort.intervals // 4)
     intervals = [_interval(effort.keys, effort.seed + i) for i in range(times + 1)]
-    # The first plan is not counted: what is compiled is loaded with it.
+    # The first plan is not counted, because compiled code is loaded with it.
     exact_ms = fmean([timed(lambda k=k: mixed.mixed(k, THETA, TABLE))[0] for k in intervals][1:])  # type: ignore[misc]
     columns = []
     for degree in DEGREES:

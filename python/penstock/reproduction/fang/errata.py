@@ -1,4 +1,4 @@
-"""Where Fang et al. are wrong or silent, each with a case that is computed."""
+"""Errors and omissions of Fang et al., each with a computed case."""
 
 from itertools import product
 
@@ -18,7 +18,7 @@ ROUNDING = 1e-9
 
 
 def all_of(effort: Effort) -> list[Erratum]:
-    """Give the errata in the order of the paper."""
+    """Return the errata in the order of the paper."""
     return [
         _no_way_out(),
         _theorem_of_longest_first(effort),
@@ -176,7 +176,7 @@ def _small_case(random: np.random.Generator) -> tuple[KeyStatistics, int]:
 
 
 def _trials_as_published(keys: KeyStatistics, table: int) -> list[int] | None:
-    """Give the numbers of entries that are given up, up to the one that repeats; None where the loop ends."""
+    """Return the numbers of dropped table entries up to the first that repeats. None if the loop ends."""
     entries = keys.table[np.argsort(keys.memory[keys.table], kind="stable")]
     priority = value_of(keys.cost, keys.memory, DEFAULT_BETA)
     trials = [0]

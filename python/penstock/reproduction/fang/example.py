@@ -1,4 +1,4 @@
-"""The worked example: figure 4 of Fang et al."""
+"""Worked example: figure 4 of Fang et al."""
 
 import numpy as np
 

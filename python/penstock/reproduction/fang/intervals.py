@@ -1,4 +1,4 @@
-"""Fang et al.'s synthetic workload, interval by interval, and a planner that is run between intervals."""
+"""Synthetic workload of Fang et al. in intervals, with a planner that runs after each interval."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -15,26 +15,26 @@ from penstock.reproduction import hash_ring
 from penstock.workloads.key_costs import KeyCosts, fluctuate, zipf
 
 KEYS, SKEW, CHANGE, THETA, INSTANCES, TABLE = 10_000, 0.85, 1.0, 0.08, 15, 3_000
-"""Defaults of the paper's table 2, where it can be read; the size of the table is inferred."""
+"""Defaults of the paper's table 2, as far as it is legible. The size of the routing table is inferred."""
 
 Planner = Callable[[KeyStatistics], KeyPlan]
 
 
 class Intervals:
-    """Keys whose costs change between intervals; a key's state is what its last intervals have cost.
+    """Keys whose costs change between intervals. The state of a key is as large as its cost in the last intervals.
 
     Parameters
     ----------
     keys, instances
-        Their numbers.
+        Number of keys and of instances.
     skew
         Exponent of Zipf's law.
     change
-        f: by how much of the mean load an instance's load changes between two intervals.
+        Change of an instance's load between two intervals over the mean load, f in the paper.
     window
-        w: over how many intervals state is kept.
+        Number of intervals for which state is kept, w in the paper.
     seed
-        Of the workload and the hash.
+        Seed of the workload and of the hash.
     """
 
     def __init__(
@@ -54,16 +54,16 @@ class Intervals:
 
     @property
     def default(self) -> Placement:
-        """Where the hash puts each key."""
+        """Instance that the hash of each key selects."""
         return self.costs.default
 
     def statistics(self, current: Placement) -> KeyStatistics:
-        """Give what the last interval measured, with keys where they were."""
+        """Return the statistics of the last interval, in which keys had the placement ``current``."""
         memory = sum(self._sizes)
         return KeyStatistics(self.costs.cost, memory, self.default, current, self.costs.instances)  # type: ignore[arg-type]
 
     def advance(self, current: Placement) -> None:
-        """Let costs change, and a further interval begin."""
+        """Change the costs and begin the next interval."""
         self._seed += 1_000_003
         self.costs = fluctuate(self.costs, current, self._change, self._seed)
         self._sizes.append(self.costs.cost)
@@ -76,13 +76,13 @@ class Planned:
     Parameters
     ----------
     planning_ms
-        Its time.
+        Time of planning in ms.
     migrated
-        State that moves, over all state.
+        State that moves over all state.
     table
-        Entries of the routing table.
+        Number of entries of the routing table.
     skew_before, skew
-        Largest load over the mean with the interval's costs: as it was, and as the plan makes it.
+        Largest load over the mean with the interval's costs, before and after the plan.
     """
 
     planning_ms: float
@@ -93,14 +93,14 @@ class Planned:
 
 
 def play(intervals: Intervals, planner: Planner, count: int) -> Sequence[Planned]:
-    """Plan after each of some intervals; what brings the first hash into balance is not counted."""
+    """Plan after each of ``count`` intervals. The first plan, which balances the hash, is not counted."""
     current = planner(intervals.statistics(intervals.default)).destination
-    made = []
+    plans = []
     for _ in range(count):
         intervals.advance(current)
         statistics = intervals.statistics(current)
         planning_ms, plan = timed(lambda s=statistics: planner(s))  # type: ignore[misc]
-        made.append(
+        plans.append(
             Planned(
                 planning_ms,
                 plan.migrated(statistics) / float(statistics.memory.sum()),
@@ -110,39 +110,39 @@ def play(intervals: Intervals, planner: Planner, count: int) -> Sequence[Planned
             )
         )
         current = plan.destination
-    return made
+    return plans
 
 
-def planning_ms(made: Sequence[Planned]) -> float:
-    """Mean time of a plan."""
-    return fmean(plan.planning_ms for plan in made)
+def planning_ms(plans: Sequence[Planned]) -> float:
+    """Return the mean time of planning in ms."""
+    return fmean(plan.planning_ms for plan in plans)
 
 
-def migrated(made: Sequence[Planned]) -> float:
-    """Mean part of all state that a plan moves."""
-    return fmean(plan.migrated for plan in made)
+def migrated(plans: Sequence[Planned]) -> float:
+    """Return the mean share of all state that a plan moves."""
+    return fmean(plan.migrated for plan in plans)
 
 
 def mixed_planner(theta: float = THETA, table: int = TABLE) -> Planner:
-    """Give Mixed."""
+    """Return the planner Mixed."""
     return partial(mixed.mixed, theta=theta, table=table)
 
 
 def brute_force_planner(theta: float = THETA, table: int = TABLE) -> Planner:
-    """Give Mixed-BF."""
+    """Return the planner Mixed-BF."""
     return partial(mixed.mixed_brute_force, theta=theta, table=table)
 
 
 def min_table_planner(theta: float = THETA) -> Planner:
-    """Give MinTable."""
+    """Return the planner MinTable."""
     return partial(mixed.min_table, theta=theta)
 
 
 def min_migration_planner(theta: float = THETA, beta: float = mixed.DEFAULT_BETA) -> Planner:
-    """Give MinMig."""
+    """Return the planner MinMig."""
     return partial(mixed.min_migration, theta=theta, beta=beta)
 
 
 def readj_planner(theta: float = THETA) -> Planner:
-    """Give Readj with the best of several sigmas, as the paper does."""
+    """Return the planner Readj, which uses the best of several sigmas as in the paper."""
     return partial(readj_tuned, theta=theta)

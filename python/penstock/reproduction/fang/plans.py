@@ -1,4 +1,4 @@
-"""What plans cost: figures 8, 9, 10, 12 and 15 of Fang et al."""
+"""Cost of plans: figures 8, 9, 10, 12 and 15 of Fang et al."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -29,7 +29,7 @@ from penstock.reproduction.fang.intervals import (
 
 WINDOWS = (1, 5)
 Runs = Mapping[str, Mapping[float, Sequence[Planned]]]
-"""By curve and by what is varied."""
+"""Plans by the name of the curve and the value of the varied parameter."""
 
 
 def instances(effort: Effort) -> Experiment:
@@ -226,21 +226,24 @@ def _less_migrated(runs: Runs) -> list[Claim]:
 
 
 def _ratios(runs: Runs, window: int) -> list[float]:
-    """Give what MinTable moves over what Mixed does."""
+    """Return the state that MinTable moves over the state that Mixed moves, for each value."""
     ours, theirs = runs[f"Mixed, w = {window}"], runs[f"MinTable, w = {window}"]
     return [migrated(theirs[value]) / max(migrated(ours[value]), 1e-9) for value in ours]
 
 
 def _soon(runs: Runs) -> Claim:
-    longest = max(planning_ms(made) for by_value in runs.values() for made in by_value.values())
+    longest = max(planning_ms(plans) for by_value in runs.values() for plans in by_value.values())
     return Claim("plans are made in time", "below 1 s", f"at most {longest:.1f} ms", longest < 1000)
 
 
 def _charts(runs: Runs, varied: str, log_x: bool = False) -> list[Chart]:
-    def lines(of: Callable[[Sequence[Planned]], float]) -> list[Line]:
-        return [Line(name, list(by_value), [of(made) for made in by_value.values()]) for name, by_value in runs.items()]
+    def lines(measure: Callable[[Sequence[Planned]], float]) -> list[Line]:
+        return [
+            Line(name, list(by_value), [measure(plans) for plans in by_value.values()])
+            for name, by_value in runs.items()
+        ]
 
     return [
         Chart(varied, "planning, ms", lines(planning_ms), log_x, log_y=True),
-        Chart(varied, "state moved, per cent", lines(lambda made: 100 * migrated(made)), log_x),
+        Chart(varied, "state moved, per cent", lines(lambda plans: 100 * migrated(plans)), log_x),
     ]

@@ -1,4 +1,4 @@
-"""How uneven a hash alone is: figure 7 of Fang et al."""
+"""Imbalance of placement by hash only: figure 7 of Fang et al."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""The routing table's size, and what it costs to keep it small: figures 17 to 21 of Fang et al."""
+"""Size of the routing table, and the cost of limiting it: figures 17 to 21 of Fang et al."""
 
 from statistics import fmean
 

@@ -1,4 +1,4 @@
-"""Throughput under fluctuation: figure 13 of Fang et al., as far as balance decides it."""
+"""Throughput under fluctuation: figure 13 of Fang et al., as far as it depends on balance."""
 
 from collections.abc import Callable
 from statistics import fmean

@@ -1,1 +1,1 @@
-"""The process beside the driver, which plans. `docs/PROTOCOL.md`, section 9, is what it speaks."""
+"""The planner sidecar: a process beside the driver that makes plans. Its protocol is `docs/PROTOCOL.md`, section 9."""

@@ -1,4 +1,4 @@
-"""`python -m penstock.sidecars.planner FOLDER`: what the driver starts. The token comes on standard input."""
+"""`python -m penstock.sidecars.planner FOLDER`: started by the driver, which sends the token to standard input."""
 
 import os
 import sys
@@ -16,10 +16,10 @@ TOKEN_CHARS = 64
 
 
 def main(folder: Path) -> int:
-    """Serve one connection; returns the exit status."""
+    """Serve one connection, and return the exit status."""
     token = sys.stdin.readline().strip()
     if len(token) != TOKEN_CHARS:
-        print("penstock: no token on standard input: the driver starts this process", file=sys.stderr)
+        print("penstock: no token on standard input: only the driver starts this process", file=sys.stderr)
         return 2
     threading.Thread(target=_end_with_driver, args=(folder,), daemon=True).start()
     try:
@@ -38,8 +38,8 @@ def main(folder: Path) -> int:
 
 
 def _end_with_driver(folder: Path) -> None:
-    # The driver's end of the pipe closes with it, however it ends.
-    # Unbuffered: a thread that waits within a buffer's lock would abort the interpreter's end.
+    # The pipe closes when the driver ends, in whatever way.
+    # Reads are unbuffered, because a thread that waits with a buffer's lock would abort the interpreter at exit.
     while os.read(sys.stdin.fileno(), 1024):
         pass
     remove(folder / SOCKET)

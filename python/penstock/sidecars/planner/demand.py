@@ -1,10 +1,10 @@
-"""What the driver measured of a query's batch, for the number of executors, out of a frame."""
+"""Reads from a frame what the driver measured of a query's batch, to decide the number of executors."""
 
 from dataclasses import dataclass
 from uuid import UUID
 
 from penstock.planning.scaling import Batch, Bounds
-from penstock.sidecars.planner.fields import RefusedError, read_number, read_uuid, read_int
+from penstock.sidecars.planner.fields import RefusedError, read_int, read_number, read_uuid
 from penstock.sidecars.planner.frame import Frame
 
 MAX_EXECUTORS = 1 << 14
@@ -13,18 +13,18 @@ MAX_CORES = 1 << 16
 
 @dataclass(frozen=True)
 class Demand:
-    """What came of a query's batch.
+    """What the driver measured of a query's batch, and what it may ask for.
 
     Parameters
     ----------
     run, batch
-        Which.
+        Run of the query, and number of the batch.
     executors
-        That there are.
+        Number of executors that exist.
     was
-        The batch.
+        Measurements of the batch.
     bounds
-        What may be asked for.
+        Target latency, and limits on the number of executors.
     """
 
     run: UUID
@@ -40,7 +40,7 @@ def demand_of(frame: Frame) -> Demand:
     Raises
     ------
     RefusedError
-        A field is missing, or has a value that cannot be.
+        A field is missing or has an invalid value.
     """
     head = frame.head
     interval_ms = read_number(head.get("interval_ms"), "interval_ms")

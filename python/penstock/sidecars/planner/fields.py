@@ -1,15 +1,15 @@
-"""Fields of the head of a frame: each is there and has a value that can be, or the question is refused."""
+"""Reads fields from the head of a frame; a missing or invalid field refuses the question."""
 
 from typing import Any
 from uuid import UUID
 
 
 class RefusedError(Exception):
-    """A question that cannot be answered."""
+    """A question cannot be answered."""
 
 
 def read_uuid(head: dict[str, Any]) -> UUID:
-    """Read the run of a query."""
+    """Read the run id of a query."""
     try:
         return UUID(head["run"])
     except (KeyError, ValueError, AttributeError, TypeError):
@@ -17,7 +17,7 @@ def read_uuid(head: dict[str, Any]) -> UUID:
 
 
 def read_int(head: dict[str, Any], name: str, least: int, most: int) -> int:
-    """Read a whole number within bounds."""
+    """Read an integer within bounds."""
     value = head.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise RefusedError(f"{name} must be a whole number from {least} to {most}, found {value!r}")
@@ -32,7 +32,7 @@ def read_number(value: Any, name: str) -> float:
 
 
 def read_bool(head: dict[str, Any], name: str) -> bool:
-    """Read true or false."""
+    """Read a boolean."""
     value = head.get(name)
     if not isinstance(value, bool):
         raise RefusedError(f"{name} must be true or false, found {value!r}")
@@ -40,10 +40,10 @@ def read_bool(head: dict[str, Any], name: str) -> bool:
 
 
 def read_list(head: dict[str, Any], name: str, most: int) -> list[Any]:
-    """Read a list that is not too long."""
+    """Read a list with a limited number of elements."""
     value = head.get(name)
     if not isinstance(value, list):
         raise RefusedError(f"{name} must be a list, found {value!r}")
     if len(value) > most:
-        raise RefusedError(f"{name} must have {most} elements at most, found {len(value)}")
+        raise RefusedError(f"{name} must have at most {most} elements, found {len(value)}")
     return value

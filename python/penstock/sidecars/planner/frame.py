@@ -1,4 +1,4 @@
-"""Frames of the sidecar's connection: `docs/PROTOCOL.md`, section 9. Bytes in, bytes out; it does no I/O."""
+"""Frames of the planner sidecar's connection: `docs/PROTOCOL.md`, section 9. Encodes and decodes bytes, without I/O."""
 
 import json
 import struct
@@ -12,13 +12,13 @@ VERSION = 7
 MAGIC = b"PSTK"
 HEADER = struct.Struct("<4sBBHQII")
 PREFIX_BYTES = HEADER.size + 4
-"""Header and checksum: what is read before lengths are known."""
+"""Length of header and checksum, which are read before the lengths of head and body are known."""
 MAX_HEAD_BYTES = 1 << 20
 MAX_BODY_BYTES = 64 << 20
 
 
 class Kind(IntEnum):
-    """What a frame is."""
+    """Kind of a frame."""
 
     HELLO = 1
     WELCOME = 2
@@ -30,7 +30,7 @@ class Kind(IntEnum):
 
 
 class BrokenFrameError(Exception):
-    """Bytes that are no frame: nothing that follows on the connection can be trusted."""
+    """Bytes are not a valid frame, so nothing that follows on the connection can be trusted."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class Frame:
     Parameters
     ----------
     kind
-        What it is.
+        Kind of the frame.
     number
-        Of the question; the answer has the same.
+        Number of the question; its answer has the same number.
     head
         JSON object.
     body
-        Arrow IPC stream, or nothing.
+        Arrow IPC stream, or empty.
     """
 
     kind: Kind
@@ -57,18 +57,18 @@ class Frame:
 
 @dataclass(frozen=True)
 class Prefix:
-    """What the first bytes of a frame tell.
+    """Content of the first bytes of a frame.
 
     Parameters
     ----------
     header
-        The bytes before the checksum.
+        Bytes before the checksum.
     kind, number
-        Of the frame.
+        Kind and number of the frame.
     head_bytes, body_bytes
-        Lengths of what follows.
+        Lengths of head and body, which follow.
     checksum
-        Of the header, the head and the body.
+        Checksum of header, head and body.
     """
 
     header: bytes
@@ -80,62 +80,63 @@ class Prefix:
 
 
 def encode(frame: Frame) -> bytes:
-    """Write a frame.
+    """Encode a frame.
 
     Raises
     ------
     ValueError
-        Head or body are longer than a frame may have.
+        Head or body are too long.
     """
     head = json.dumps(frame.head, separators=(",", ":"), allow_nan=False).encode()
     if len(head) > MAX_HEAD_BYTES or len(frame.body) > MAX_BODY_BYTES:
-        raise ValueError(f"a frame of {len(head)} and {len(frame.body)} bytes is too long")
+        raise ValueError(f"head or body of a frame are too long: {len(head)} and {len(frame.body)} bytes")
     header = HEADER.pack(MAGIC, VERSION, frame.kind, 0, frame.number, len(head), len(frame.body))
     rest = head + frame.body
     return header + struct.pack("<I", _checksum(header, rest)) + rest
 
 
 def decode_prefix(data: bytes) -> Prefix:
-    """Read the first `PREFIX_BYTES` bytes of a frame.
+    """Decode the first `PREFIX_BYTES` bytes of a frame.
 
     Raises
     ------
     BrokenFrameError
-        They are not of a frame.
+        The bytes are not the beginning of a frame.
     """
     header = data[: HEADER.size]
     magic, version, kind, zero, number, head_bytes, body_bytes = HEADER.unpack(header)
     if magic != MAGIC or zero != 0:
-        raise BrokenFrameError(f"no frame begins with {data[:8].hex()}")
+        raise BrokenFrameError(f"bytes {data[:8].hex()} are not the beginning of a frame")
     if version != VERSION:
         raise BrokenFrameError(f"protocol version {version}, expected {VERSION}")
     if head_bytes > MAX_HEAD_BYTES or body_bytes > MAX_BODY_BYTES:
-        raise BrokenFrameError(f"a frame of {head_bytes} and {body_bytes} bytes is too long")
+        raise BrokenFrameError(f"head or body of a frame are too long: {head_bytes} and {body_bytes} bytes")
     try:
         known = Kind(kind)
     except ValueError:
-        raise BrokenFrameError(f"frames of kind {kind} are not known") from None
+        raise BrokenFrameError(f"unknown frame kind {kind}") from None
     return Prefix(header, known, number, head_bytes, body_bytes, struct.unpack("<I", data[HEADER.size :])[0])
 
 
 def decode_rest(prefix: Prefix, rest: bytes) -> Frame:
-    """Read what follows a prefix: as many bytes as it says.
+    """Decode the bytes that follow a prefix, whose number the prefix determines.
 
     Raises
     ------
     BrokenFrameError
-        The checksum is another, or the head is no JSON object.
+        The checksum is wrong, or the head is not a JSON object.
     """
     if len(rest) != prefix.head_bytes + prefix.body_bytes:
-        raise BrokenFrameError(f"{len(rest)} bytes, expected {prefix.head_bytes + prefix.body_bytes}")
+        expected = prefix.head_bytes + prefix.body_bytes
+        raise BrokenFrameError(f"head and body have {len(rest)} bytes, expected {expected}")
     if _checksum(prefix.header, rest) != prefix.checksum:
         raise BrokenFrameError("the checksum of a frame is wrong")
     try:
         head = json.loads(rest[: prefix.head_bytes].decode())
     except (ValueError, RecursionError) as error:
-        raise BrokenFrameError(f"the head of a frame is no JSON: {error}") from None
+        raise BrokenFrameError(f"the head of a frame is not JSON: {error}") from None
     if not isinstance(head, dict):
-        raise BrokenFrameError("the head of a frame is no JSON object")
+        raise BrokenFrameError("the head of a frame is not a JSON object")
     return Frame(prefix.kind, prefix.number, head, rest[prefix.head_bytes :])
 
 

@@ -1,4 +1,4 @@
-"""What the driver measured of a region in a batch, out of a frame."""
+"""Reads from a frame what the driver measured of a region in a batch."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from penstock.planning.executors import LOST
 from penstock.planning.load import Loads, Placement, loads
 from penstock.planning.shard_policies import POLICIES
 from penstock.planning.spark_hash import Hashes
-from penstock.sidecars.planner.fields import RefusedError, read_list, read_number, read_bool, read_uuid, read_int
+from penstock.sidecars.planner.fields import RefusedError, read_bool, read_int, read_list, read_number, read_uuid
 from penstock.sidecars.planner.frame import BrokenFrameError, Frame
 from penstock.state.layout import MAX_PIN_SLOTS, PinSlots
 
@@ -24,26 +24,27 @@ MAX_EXECUTORS = 1 << 14
 MAX_NAME_CHARS = 1024
 MAX_THETA = 10.0
 TASK_MS = 30.0
-"""What a task takes besides its rows, at most: beyond it, time is taken for work until batches show otherwise."""
+"""Upper bound for the fixed time of a task, in addition to its rows. Time beyond it counts as work."""
 _NS_PER_MS = 1e6
 
 
 @dataclass(frozen=True)
 class Placing:
-    """What a policy that places shards between batches needs besides.
+    """Additional input of a policy that places shards on tasks between batches.
 
     Parameters
     ----------
     policy
         One of `shard_policies.POLICIES`.
     theta
-        Largest load over the mean that is accepted, above 1.
+        Largest imbalance that is accepted, above 1.
     tasks
-        Tasks that `task` speaks of: N, but in ``observe``, where as many ran as there are shards.
+        Number of tasks that `task` refers to. It is N except in ``observe``, where as many tasks ran as there are
+        shards.
     task
-        Of each shard, as it was proposed; shape ``(shards,)``.
+        Proposed task of each shard in the batch; shape ``(shards,)``.
     state_bytes
-        Size of each shard's state, 0 where it is not known; shape ``(shards,)``.
+        Size of each shard's state, 0 if unknown; shape ``(shards,)``.
     """
 
     policy: str
@@ -55,24 +56,24 @@ class Placing:
 
 @dataclass(frozen=True)
 class Pinning:
-    """What planning of pinned keys needs besides.
+    """Additional input of planning pinned keys.
 
     Parameters
     ----------
     theta
-        Largest load of a task over the mean that is accepted, above 1.
+        Largest imbalance of tasks that is accepted, above 1.
     most
-        Hashes that may be pinned.
+        Largest number of hashes that may be pinned.
     tasks
-        N as it was proposed.
+        Proposed number of tasks (N).
     base_shards
-        S, the shards without those of pinned hashes.
+        Number of base shards (S).
     pin_slots
-        Hashes that are pinned, by their shards, from shard S on; None for a pin slot that is free.
+        Pinned hash of each pin slot, None for a free one. Slot i belongs to shard S + i.
     hashes, rows, busy_ns
-        Keys that had much of the time or of the rows, and what they had at least; shape ``(keys,)``.
+        Hashes of heavy keys, and lower bounds for their rows and their time; shape ``(keys,)``.
     state_bytes
-        Size of each shard's state, 0 where it is not known; shape ``(shards,)``.
+        Size of each shard's state, 0 if unknown; shape ``(shards,)``.
     """
 
     theta: float
@@ -88,26 +89,26 @@ class Pinning:
 
 @dataclass(frozen=True)
 class Homing:
-    """What planning of shards between executors needs besides.
+    """Additional input of planning the executors of shards.
 
     Parameters
     ----------
     theta
-        Largest load of an executor for each of its cores, over the mean, that is accepted, above 1.
+        Largest imbalance of executors, by load per core, that is accepted, above 1.
     changed
-        Whether the batch had other executors than there are now.
+        Whether the executors have changed since the batch.
     bytes_per_ms, move_ms
-        At which state travels, and what a move takes besides.
+        Rate at which state travels, and fixed time of a move.
     executors
-        Names of the executors, each once.
+        Distinct names of the executors.
     cores
-        Of each executor, above 0; shape ``(executors,)``.
+        Cores of each executor, above 0; shape ``(executors,)``.
     tasks
-        That it had on each executor, all 0 where they were not divided among them; shape ``(executors,)``.
+        Tasks of the region on each executor, all 0 if they were not divided among executors; shape ``(executors,)``.
     executor
-        Of each shard, `LOST` where it has none; shape ``(shards,)``.
+        Executor of each shard, `LOST` if it has none; shape ``(shards,)``.
     state_bytes
-        Size of each shard's state, 0 where it is not known; shape ``(shards,)``.
+        Size of each shard's state, 0 if unknown; shape ``(shards,)``.
     """
 
     theta: float
@@ -122,43 +123,44 @@ class Homing:
 
     @property
     def bytes_by_executor(self) -> Loads:
-        """State on each executor; shape ``(executors,)``."""
+        """Size of the state on each executor; shape ``(executors,)``."""
         held = self.executor != LOST
         return loads(self.executor[held], self.state_bytes[held], len(self.cores))
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What came of a batch.
+    """Measurements of a region in a batch.
 
     Parameters
     ----------
     run, region, batch
-        Which.
+        Run of the query, number of the region, and number of the batch.
     tasks
-        N.
+        Number of tasks (N).
     most
-        Tasks that can run at once.
+        Number of tasks that can run at once.
     stage_ms
-        From the binding of shards to the last task's end.
+        Time from the binding of shards to the end of the last task.
     tasks_ms
-        Time of each task, in their order, without waiting and without what kept it from running; shape
+        Time of each task in task order, without waiting and without delays that kept it from running; shape
         ``(tasks that reported,)``.
     rows
-        Of each shard; shape ``(shards,)``.
+        Number of rows of each shard; shape ``(shards,)``.
     busy_ns
-        Part of the time that was booked to rows, by the load that each shard was bound by; shape ``(shards,)``.
+        Each shard's part of the time that was booked to rows, by the load with which the shard was bound; shape
+        ``(shards,)``.
     plans_tasks
-        Whether N is to be planned.
+        Whether the number of tasks is to be planned.
     placing
-        None where shards are bound at the barrier.
+        None if shards are bound at the barrier.
     pinning
-        None where pinned keys are not planned.
+        None if pinned keys are not planned.
     ran_on
-        Task that each shard ran on, below the tasks that reported; shape ``(shards,)``. None where tasks could time
-        their rows, so that what rows cost need not be found out from the times of tasks.
+        Task that ran each shard, as an index into `tasks_ms`; shape ``(shards,)``. None if tasks could time their rows,
+        so that costs of rows need not be estimated from the times of tasks.
     homing
-        None where shards cannot go from one executor to another.
+        None if shards cannot move between executors.
     """
 
     run: UUID
@@ -178,10 +180,10 @@ class Measured:
 
     @property
     def work_ms(self) -> Loads:
-        """Time of each task that other tasks could have taken from it, shape ``(tasks that reported,)``.
+        """Time of each task that other tasks could have taken over, shape ``(tasks that reported,)``.
 
-        That is what was booked to shards, and of the rest (work on other threads, evictions) what is more than a task
-        takes to open its stores and to commit.
+        This is the time booked to shards, plus the part of the other time (work on other threads, evictions) that
+        exceeds what a task needs to open its stores and to commit.
         """
         total_ms = float(self.tasks_ms.sum())
         booked = min(1.0, float(self.busy_ns.sum()) / _NS_PER_MS / total_ms) if total_ms else 0.0
@@ -189,9 +191,10 @@ class Measured:
 
     @property
     def load_ms(self) -> Loads:
-        """Work of each shard: that of all tasks, shared as the time that was booked is, else by rows.
+        """Work of each shard: the work of all tasks, shared by the booked time, or else by rows.
 
-        Where only a small part was booked (`ran_on` is given), the rest is shared by rows: it was others' work.
+        If only a small part was booked (`ran_on` is given), the rest is shared by rows, because it was work on other
+        threads.
         """
         return self._as_work(self.busy_ns, self.rows)
 
@@ -200,8 +203,10 @@ class Measured:
 
         Parameters
         ----------
+        pinning
+            Heavy keys and pin slots.
         row_ms
-            What a row of each shard takes, where that is known better than by what was booked.
+            Time of a row of each shard, if a better estimate than the booked time exists.
         """
         at = {h: pinning.base_shards + slot for slot, h in enumerate(pinning.pin_slots)}
         shard = np.array([at.get(h, h % pinning.base_shards) for h in pinning.hashes.tolist()], dtype=np.int64)
@@ -224,9 +229,9 @@ def of_frame(frame: Frame) -> Measured:
     Raises
     ------
     BrokenFrameError
-        The body is no Arrow stream.
+        The body is not an Arrow stream.
     RefusedError
-        A field is missing, or has a value that cannot be.
+        A field is missing or has an invalid value.
     """
     head = frame.head
     shards = read_int(head, "shards", 1, MAX_SHARDS)
@@ -257,44 +262,46 @@ def of_frame(frame: Frame) -> Measured:
 
 def _ran_on(task: NDArray[np.int64], tasks: int) -> Placement:
     if task.max() >= tasks:
-        raise RefusedError(f"column ran_on has {task.max()}, and {tasks} tasks have reported")
+        raise RefusedError(f"column ran_on has {task.max()}, but only {tasks} tasks have reported")
     return task.astype(np.int32)
 
 
-def _placing(told: Any, task: NDArray[np.int64], state_bytes: NDArray[np.int64]) -> Placing:
-    if not isinstance(told, dict):
-        raise RefusedError(f"placing must be an object, found {told!r}")
-    policy, theta = told.get("policy"), _theta(told)
+def _placing(fields: Any, task: NDArray[np.int64], state_bytes: NDArray[np.int64]) -> Placing:
+    if not isinstance(fields, dict):
+        raise RefusedError(f"placing must be an object, found {fields!r}")
+    policy, theta = fields.get("policy"), _theta(fields)
     if policy not in POLICIES:
         raise RefusedError(f"policy must be one of {', '.join(POLICIES)}, found {policy!r}")
-    tasks = read_int(told, "tasks", 1, MAX_TASKS)
+    tasks = read_int(fields, "tasks", 1, MAX_TASKS)
     if task.max() >= tasks:
-        raise RefusedError(f"column task has {task.max()}, and there are {tasks} tasks")
+        raise RefusedError(f"column task has {task.max()}, but there are {tasks} tasks")
     return Placing(policy, theta, tasks, task.astype(np.int32), state_bytes.astype(np.float64))
 
 
-def _pinning(told: Any, state_bytes: NDArray[np.int64]) -> Pinning:
-    if not isinstance(told, dict):
-        raise RefusedError(f"pinning must be an object, found {told!r}")
-    pin_slots = tuple(None if h is None else _hash(h, "pin_slots") for h in read_list(told, "pin_slots", MAX_PIN_SLOTS))
-    base_shards = read_int(told, "base_shards", 1, MAX_SHARDS)
+def _pinning(fields: Any, state_bytes: NDArray[np.int64]) -> Pinning:
+    if not isinstance(fields, dict):
+        raise RefusedError(f"pinning must be an object, found {fields!r}")
+    pin_slots = tuple(
+        None if h is None else _hash(h, "pin_slots") for h in read_list(fields, "pin_slots", MAX_PIN_SLOTS)
+    )
+    base_shards = read_int(fields, "base_shards", 1, MAX_SHARDS)
     if base_shards + len(pin_slots) != len(state_bytes):
         raise RefusedError(
             f"{base_shards} base shards and {len(pin_slots)} pin slots are not {len(state_bytes)} shards"
         )
-    hashes = [_hash(h, "hashes") for h in read_list(told, "hashes", MAX_KEYS)]
+    hashes = [_hash(h, "hashes") for h in read_list(fields, "hashes", MAX_KEYS)]
     if len(set(hashes)) != len(hashes):
-        raise RefusedError("hashes has one twice")
+        raise RefusedError("hashes must be distinct")
     numbers = {}
     for name in ("rows", "busy_ns"):
-        values = [read_number(n, name) for n in read_list(told, name, MAX_KEYS)]
+        values = [read_number(n, name) for n in read_list(fields, name, MAX_KEYS)]
         if len(values) != len(hashes):
             raise RefusedError(f"{name} must have {len(hashes)} numbers, one for each of hashes, found {len(values)}")
         numbers[name] = np.array(values, dtype=np.float64).astype(np.int64)
     return Pinning(
-        _theta(told),
-        read_int(told, "most", 0, MAX_PIN_SLOTS),
-        read_int(told, "tasks", 1, MAX_TASKS),
+        _theta(fields),
+        read_int(fields, "most", 0, MAX_PIN_SLOTS),
+        read_int(fields, "tasks", 1, MAX_TASKS),
         base_shards,
         pin_slots,
         np.array(hashes, dtype=np.int32),
@@ -304,28 +311,29 @@ def _pinning(told: Any, state_bytes: NDArray[np.int64]) -> Pinning:
     )
 
 
-def _homing(told: Any, home: NDArray[np.int64], state_bytes: NDArray[np.int64]) -> Homing:
-    if not isinstance(told, dict):
-        raise RefusedError(f"homing must be an object, found {told!r}")
-    cores = np.array([read_number(n, "cores") for n in read_list(told, "cores", MAX_EXECUTORS)], dtype=np.float64)
-    bytes_per_ms, move_ms = read_number(told.get("bytes_per_ms"), "bytes_per_ms"), read_number(told.get("move_ms"), "move_ms")
+def _homing(fields: Any, home: NDArray[np.int64], state_bytes: NDArray[np.int64]) -> Homing:
+    if not isinstance(fields, dict):
+        raise RefusedError(f"homing must be an object, found {fields!r}")
+    cores = np.array([read_number(n, "cores") for n in read_list(fields, "cores", MAX_EXECUTORS)], dtype=np.float64)
+    bytes_per_ms = read_number(fields.get("bytes_per_ms"), "bytes_per_ms")
+    move_ms = read_number(fields.get("move_ms"), "move_ms")
     if not len(cores) or cores.min() < 1 or bytes_per_ms <= 0:
-        raise RefusedError(f"cores must be 1 at least, and bytes_per_ms above 0, found {cores} and {bytes_per_ms}")
+        raise RefusedError(f"cores must be at least 1, and bytes_per_ms above 0, found {cores} and {bytes_per_ms}")
     if home.max() > len(cores):
-        raise RefusedError(f"column home has {home.max()}, and there are {len(cores)} executors")
-    executors = read_list(told, "executors", MAX_EXECUTORS)
+        raise RefusedError(f"column home has {home.max()}, but there are {len(cores)} executors")
+    executors = read_list(fields, "executors", MAX_EXECUTORS)
     if not all(isinstance(name, str) and len(name) <= MAX_NAME_CHARS for name in executors):
         raise RefusedError(f"executors must be names of at most {MAX_NAME_CHARS} characters, found {executors!r}")
-    tasks = np.array([read_number(n, "tasks") for n in read_list(told, "tasks", MAX_EXECUTORS)], dtype=np.float64)
+    tasks = np.array([read_number(n, "tasks") for n in read_list(fields, "tasks", MAX_EXECUTORS)], dtype=np.float64)
     if not len(cores) == len(executors) == len(set(executors)) == len(tasks) or tasks.max() > MAX_TASKS:
         raise RefusedError(
-            f"there are {len(cores)} executors: each must have a name of its own in executors, and in tasks at most "
-            f"{MAX_TASKS}, found {executors!r} and {tasks}"
+            f"there are {len(cores)} executors: each must have a distinct name in executors, and a number in tasks of "
+            f"at most {MAX_TASKS}, found {executors!r} and {tasks}"
         )
     executor = np.where(home == len(cores), LOST, home).astype(np.int32)
     return Homing(
-        _theta(told),
-        read_bool(told, "changed"),
+        _theta(fields),
+        read_bool(fields, "changed"),
         bytes_per_ms,
         move_ms,
         tuple(executors),
@@ -336,8 +344,8 @@ def _homing(told: Any, home: NDArray[np.int64], state_bytes: NDArray[np.int64]) 
     )
 
 
-def _theta(told: dict[str, Any]) -> float:
-    theta = read_number(told.get("theta"), "theta")
+def _theta(fields: dict[str, Any]) -> float:
+    theta = read_number(fields.get("theta"), "theta")
     if not 1.0 < theta <= MAX_THETA:
         raise RefusedError(f"theta must be above 1 and at most {MAX_THETA:.0f}, found {theta}")
     return theta
@@ -355,7 +363,7 @@ def _columns(body: bytes, shards: int, *names: str) -> list[NDArray[np.int64]]:
             table = stream.read_all()
             table.validate(full=True)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OSError) as error:
-        raise BrokenFrameError(f"the body of a frame is no Arrow stream: {error}") from None
+        raise BrokenFrameError(f"the body of a frame is not an Arrow stream: {error}") from None
     columns = []
     for name in names:
         if table.schema.get_field_index(name) < 0:

@@ -1,4 +1,4 @@
-"""What the sidecar knows of running queries, and what it plans for them."""
+"""State that the planner sidecar keeps about running queries, and the plans that it makes for them."""
 
 import time
 from collections import OrderedDict
@@ -27,11 +27,11 @@ from penstock.sidecars.planner.measured import Homing, Measured
 from penstock.state.layout import PinSlots
 
 MAX_MOVES = 256
-"""Of shards between executors in one plan. The driver makes the most important first, as far as their bytes allow."""
+"""Largest number of shard moves between executors in one plan. The driver makes the first ones, up to a byte limit."""
 MAX_REGIONS = 256
-"""Regions that are remembered; those that were not measured for longest are forgotten first."""
+"""Largest number of regions that are remembered. Those that were not measured for longest are dropped first."""
 IDLE_S = 600.0
-"""A region that was not measured for so long has no claim to cores."""
+"""A region that was not measured for this many seconds no longer counts when cores are divided."""
 
 
 @dataclass(frozen=True)
@@ -41,19 +41,19 @@ class Plan:
     Parameters
     ----------
     tasks
-        N.
+        Number of tasks (N).
     reason
-        Why so many.
+        Why this number of tasks.
     task
-        Of each shard, below N; none where shards are bound at the barrier.
+        Task of each shard, below N; None if shards are bound at the barrier.
     pins
-        Hashes that shall have a shard of their own; none where that is not planned.
+        Hashes that should have a shard of their own; None if pins are not planned.
     row_ns
-        What a row of each shard takes, found out from the times of tasks; none where they do not tell.
+        Time of a row of each shard, estimated from the times of tasks; None if there is no reliable estimate.
     homes
-        Which executor each shard shall be on; none where that is not planned.
+        Executor that each shard should be on; None if that is not planned.
     executor_tasks
-        Tasks on each executor, N together; none where they go by cores.
+        Number of tasks on each executor, with sum N; None if tasks go by cores.
     """
 
     tasks: int
@@ -67,7 +67,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class _Claim:
-    """What a region wants of which executors, and when it said so."""
+    """The tasks that a region needs, the executors it runs on, and the time of that information."""
 
     executors: tuple[str, ...]
     tasks: RegionTasks
@@ -87,7 +87,7 @@ class _Region:
     claim: _Claim | None = None
 
     def follow(self, pin_slots: PinSlots) -> None:
-        """Take over a layout: shards that go on keep their past."""
+        """Switch to a new layout; shards that continue keep their history."""
         if pin_slots != self.pin_slots:
             source = np.arange(self.base_shards + len(pin_slots), dtype=np.int64)
             for slot, pinned in enumerate(pin_slots):
@@ -99,12 +99,12 @@ class _Region:
 
 
 class Planner:
-    """Learns from batches and plans, region by region.
+    """Learns from batches and makes plans, region by region.
 
     Parameters
     ----------
     clock_s
-        Time in seconds.
+        Returns a monotonic time in seconds.
     """
 
     def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
@@ -113,14 +113,14 @@ class Planner:
         self._scales: OrderedDict[UUID, Scale] = OrderedDict()
 
     def plan(self, measured: Measured) -> Plan:
-        """Learn from a batch of a region, and plan its next.
+        """Learn from a batch of a region, and plan its next batch.
 
-        Where that fails, whatever the error, the region is forgotten and others are not.
+        If that fails with any error, the region is forgotten; other regions are not affected.
         """
         try:
             return self._plan(measured)
         except Exception:
-            # It may have learnt a part of the batch.
+            # The region may have learnt from only a part of the batch.
             self._regions.pop((measured.run, measured.region), None)
             raise
 
@@ -134,7 +134,7 @@ class Planner:
         if measured.plans_tasks:
             tasks, reason = _tasks(region, measured)
         else:
-            tasks, reason = (placing.tasks if placing else measured.tasks), "as it was"
+            tasks, reason = (placing.tasks if placing else measured.tasks), "not planned"
         task = None
         if placing is not None:
             task = place(placing.policy, ShardStatistics(placing.task, load, placing.state_bytes), tasks, placing.theta)
@@ -146,22 +146,22 @@ class Planner:
         return Plan(tasks, reason, task, pins, row_ns, _homes(region, measured.homing, executor_tasks), executor_tasks)
 
     def _executor_tasks(self, region: _Region, homing: Homing, tasks: int) -> Counts | None:
-        """Assign cores to the regions that run on the same executors; give this one's tasks on each."""
+        """Assign cores to the regions on the same executors; return this region's tasks on each executor."""
         now_s = self._clock_s()
         region.claim = _Claim(homing.executors, RegionTasks(tasks, homing.tasks, homing.bytes_by_executor), now_s)
-        # In an order that stays.
+        # Sorted, so that the order is the same for each of these regions.
         claims = [
             claim
             for _, claim in sorted((key, known.claim) for key, known in self._regions.items() if known.claim)
             if claim.executors == homing.executors and claim.at_s >= now_s - IDLE_S
         ]
-        of = next(i for i, claim in enumerate(claims) if claim is region.claim)
-        return divide(homing.cores.astype(np.int64), [claim.tasks for claim in claims], of)
+        index = next(i for i, claim in enumerate(claims) if claim is region.claim)
+        return divide(homing.cores.astype(np.int64), [claim.tasks for claim in claims], index)
 
     def scale(self, demand: Demand) -> Scale:
-        """Learn from a batch of a query, and say how many executors it needs; nothing is learnt where that fails."""
+        """Learn from a batch of a query, and decide how many executors it needs; an error changes nothing."""
         known = self._scales.get(demand.run, Scale(demand.executors, "first batch"))
-        # What was decided may not have come to be, or not yet.
+        # The previous decision may not have been carried out, or not yet.
         scale = follow_demand(replace(known, executors=demand.executors), demand.was, demand.bounds)
         self._scales[demand.run] = scale
         self._scales.move_to_end(demand.run)
@@ -189,21 +189,21 @@ class Planner:
 
 
 def _row_ms(region: _Region, measured: Measured) -> Loads | None:
-    """Learn what rows take from the times of tasks; None where that need not be, or cannot be told."""
+    """Learn the time of rows from the times of tasks; None if that is not needed or not reliable."""
     if measured.ran_on is None:
         return None
     return region.attributed.observe(Batch(measured.ran_on, measured.rows.astype(np.float64), measured.work_ms))
 
 
 def _homes(region: _Region, homing: Homing, executor_tasks: Counts | None) -> ExecutorPlan:
-    """Plan the executor of each shard by the load that is expected."""
+    """Plan the executor of each shard by the expected load."""
     worth = Worth(homing.bytes_per_ms, homing.move_ms, theta=homing.theta, most=MAX_MOVES)
-    others = executor_tasks is not None and bool((executor_tasks != homing.tasks).any())
-    if homing.changed or others:
+    divided_anew = executor_tasks is not None and bool((executor_tasks != homing.tasks).any())
+    if homing.changed or divided_anew:
         worth = replace(worth, window=1)
     expected = region.forecaster.forecast().load
-    rooms = homing.cores if executor_tasks is None else executor_tasks.astype(np.float64)
-    plan = place_on_executors(homing.executor, expected, homing.state_bytes, rooms, worth, region.above)
+    cores = homing.cores if executor_tasks is None else executor_tasks.astype(np.float64)
+    plan = place_on_executors(homing.executor, expected, homing.state_bytes, cores, worth, region.above)
     region.above = plan.above
     if executor_tasks is None:
         return plan
@@ -212,20 +212,20 @@ def _homes(region: _Region, homing: Homing, executor_tasks: Counts | None) -> Ex
 
 
 def _tasks(region: _Region, measured: Measured) -> tuple[int, str]:
-    """Learn what tasks cost; give N, and why so many."""
+    """Learn the overhead of tasks; return the number of tasks and the reason for it."""
     most = min(measured.most, len(measured.rows))
     if len(measured.tasks_ms):
         busiest_ms = float(measured.work_ms.max())
         region.overhead = learn(region.overhead, measured.tasks, measured.stage_ms, busiest_ms)
     expected = region.forecaster.forecast().load
-    # What was decided may not have come to be: a plan that was late, or another setting.
+    # The previous decision may not have been applied, because the plan was late or a setting changed.
     region.count = TaskCount(measured.tasks, region.count.wanted, region.count.reason)
     region.count = follow(region.count, region.overhead, expected, most)
     return region.count.tasks, region.count.reason
 
 
 def _pins(region: _Region, measured: Measured, load: Loads, row_ms: Loads | None, planned: int) -> PinPlan | None:
-    """Plan pinned hashes; None where they are not planned."""
+    """Plan pinned hashes; None if they are not planned."""
     pinning = measured.pinning
     if pinning is None:
         return None

@@ -27,7 +27,7 @@ from penstock.sidecars.planner.planner import Planner
 
 MAX_REASON_CHARS = 1000
 MAX_TRACE_CHARS = 8000
-"""Of the end of a traceback, where the error is."""
+"""Largest length of a traceback. Its end is kept, where the error is."""
 
 
 def serve(connection: socket.socket, token: str, planner: Planner) -> None:
@@ -36,7 +36,7 @@ def serve(connection: socket.socket, token: str, planner: Planner) -> None:
     Raises
     ------
     BrokenFrameError
-        What it sent is no frame, or does not begin with the right token.
+        The driver sent an invalid frame, or did not begin with the right token.
     OSError
         The connection broke.
     """
@@ -49,7 +49,7 @@ def serve(connection: socket.socket, token: str, planner: Planner) -> None:
         or not isinstance(given, str)
         or not hmac.compare_digest(given.encode(), token.encode())
     ):
-        raise BrokenFrameError("the connection did not begin with the token")
+        raise BrokenFrameError("the connection does not begin with a hello that has the right token")
     welcome = {"penstock": __version__, "python": platform.python_version()}
     connection.sendall(encode(Frame(Kind.WELCOME, hello.number, welcome)))
     while (frame := _receive(connection)) is not None:
@@ -57,7 +57,7 @@ def serve(connection: socket.socket, token: str, planner: Planner) -> None:
 
 
 def _answer(frame: Frame, planner: Planner) -> bytes:
-    """Answer a question; one that cannot be answered keeps nobody else from being answered."""
+    """Answer a question; an error affects only the answer to that question."""
     try:
         return encode(_found(frame, planner))
     except RefusedError as error:
@@ -65,7 +65,7 @@ def _answer(frame: Frame, planner: Planner) -> bytes:
     except BrokenFrameError:
         raise
     except Exception as error:
-        # Whatever it is, other regions and queries go on.
+        # Planning for other regions and queries continues after any error.
         trace = "".join(traceback.format_exception(error))
         head = {
             "reason": f"{type(error).__name__}: {error}"[:MAX_REASON_CHARS],
@@ -117,7 +117,7 @@ def _planned(frame: Frame, planner: Planner) -> Frame:
 
 
 def _body(columns: dict[str, NDArray[Any]]) -> bytes:
-    """Encode numbers of shards; nothing where there are no columns."""
+    """Encode columns with one row per shard; empty if there are no columns."""
     if not columns:
         return b""
     schema = pa.schema([pa.field(name, pa.int64(), nullable=False) for name in columns])
@@ -129,18 +129,18 @@ def _body(columns: dict[str, NDArray[Any]]) -> bytes:
 
 
 def _receive(connection: socket.socket) -> Frame | None:
-    """Read a frame; None where the other side has closed the connection between two."""
+    """Read a frame; return None if the other side closed the connection between two frames."""
     start = _read(connection, PREFIX_BYTES)
     if not start:
         return None
     if len(start) < PREFIX_BYTES:
-        raise BrokenFrameError("the connection ended within a frame")
+        raise BrokenFrameError("the connection was closed within a frame")
     prefix = decode_prefix(start)
     return decode_rest(prefix, _read(connection, prefix.head_bytes + prefix.body_bytes))
 
 
 def _read(connection: socket.socket, count: int) -> bytes:
-    """Read so many bytes, or fewer at the end of the connection."""
+    """Read `count` bytes, or fewer at the end of the connection."""
     data = bytearray()
     while len(data) < count:
         part = connection.recv(min(count - len(data), 1 << 20))

@@ -1,4 +1,4 @@
-"""Compiles what planning needs before the first question, which would else wait for it."""
+"""Compiles what planning needs before the first question, which would otherwise wait for it."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,10 +13,10 @@ from penstock.sidecars.planner.planner import Planner
 
 
 def warm_up() -> None:
-    """Plan for a query that does not exist."""
+    """Make plans for a query that does not exist."""
     planner = Planner()
     for measured in _batches():
-        # What fails here fails again at the question that needs it, which is answered with the error.
+        # An error here occurs again for a real question, and is then reported in its answer.
         with suppress(Exception):
             planner.plan(measured)
 

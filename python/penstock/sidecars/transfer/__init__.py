@@ -1,1 +1,1 @@
-"""The sidecar of an executor: it carries messages to and from the executors of other processes and hosts."""
+"""The transfer sidecar of an executor: carries messages to and from executors in other processes and on other hosts."""

@@ -1,4 +1,4 @@
-"""`python -m penstock.sidecars.transfer FOLDER`: what an executor starts. See `docs/PROTOCOL.md`, section 12."""
+"""`python -m penstock.sidecars.transfer FOLDER`: started by an executor. See `docs/PROTOCOL.md`, section 12."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ from penstock.transport.errors import PeerTimeoutError, TransportError
 SOCKET = "executor.sock"
 TOKEN_CHARS = 64
 ASK, GIVE = b"A", b"G"
-"""What an executor channel is for: the executor asks, or is asked."""
+"""Role of an executor channel: the executor asks questions on it, or is asked."""
 MAX_CHANNELS = 64
 OPEN_S = 30.0
-"""In which the executor opens its channels."""
+"""Time in which the executor must open its channels, in seconds."""
 IDLE_S = 3600.0
 
 
 @dataclass(frozen=True)
 class Start:
-    """What an executor tells its sidecar first.
+    """First message of an executor to its sidecar.
 
     Parameters
     ----------
     token
-        That channels begin with.
+        Token that each channel begins with.
     secret
-        Of the application.
+        Secret of the application.
     host
         Address of this host that peers use.
     transport
-        That is wanted.
+        Name of the wanted transport, or ``auto``.
     encrypted
-        Whether what leaves this host must be.
+        Whether data that leave this host must be encrypted.
     channels
-        Of each kind.
+        Number of channels of each role.
     authenticated
-        Whether nobody may reach it who does not know the secret.
+        Whether only peers that know the secret may reach the sidecar.
     """
 
     token: str = field(repr=False)
@@ -67,42 +67,42 @@ class Start:
 
 
 def read_start(line: str) -> Start:
-    """Read the first line of standard input.
+    """Decode the first line of standard input.
 
     Raises
     ------
     ValueError
-        It is none.
+        The line is not a valid start message.
     """
-    told: Any = json.loads(line)
+    fields: Any = json.loads(line)
     start = Start(
-        str(told["token"]),
-        bytes.fromhex(told["secret"]),
-        str(told["host"]),
-        str(told["transport"]),
-        bool(told["encrypted"]),
-        int(told["channels"]),
-        bool(told.get("authenticated", False)),
+        str(fields["token"]),
+        bytes.fromhex(fields["secret"]),
+        str(fields["host"]),
+        str(fields["transport"]),
+        bool(fields["encrypted"]),
+        int(fields["channels"]),
+        bool(fields.get("authenticated", False)),
     )
     if len(start.token) != TOKEN_CHARS or not start.secret or not 0 < start.channels <= MAX_CHANNELS:
-        raise ValueError("token, secret or channels")
+        raise ValueError("token, secret or channels are invalid")
     if start.transport not in (AUTO, *BEST_FIRST):
         raise ValueError(f"transport is {start.transport}; allowed: {', '.join((AUTO, *BEST_FIRST))}")
     return start
 
 
 def main(folder: Path) -> int:
-    """Serve an executor until it ends; returns the exit status."""
+    """Serve an executor until it ends, and return the exit status."""
     lines = _Lines(sys.stdin.fileno())
     try:
         start = read_start(lines.next())
     except (ValueError, KeyError, TypeError) as error:
-        print(f"penstock: an executor starts this process, and tells it how ({error})", file=sys.stderr)
+        print(f"penstock: invalid start message ({error}): only an executor starts this process", file=sys.stderr)
         return 2
     name = folder / SOCKET
     _thread("waits for the executor's end", _end_with_executor, lines, name)
     try:
-        # Before anything that takes time: who starts this process waits for the name.
+        # This comes before anything slow, because the executor waits for the socket.
         with listen(name, 2 * MAX_CHANNELS) as server:
             offers = offer(
                 start.secret,
@@ -114,9 +114,9 @@ def main(folder: Path) -> int:
             service = TransferService(Peers(offers))
             print(f"ready {json.dumps(_introduction(offers))}", flush=True)
             channels = _open(server, start)
-        # From here on nothing of this process has a name, so that nothing is left however it ends.
+        # From here on this process has no named files or sockets, so nothing remains in whatever way it ends.
     except (TransportError, OSError) as error:
-        print(f"penstock: there can be no sidecar here: {error}", file=sys.stderr)
+        print(f"penstock: the transfer sidecar cannot start: {error}", file=sys.stderr)
         return 1
     finally:
         remove(name)
@@ -133,7 +133,7 @@ def main(folder: Path) -> int:
 
 
 def _end_with_executor(lines: _Lines, name: Path) -> None:
-    # The executor's end of the pipe closes with it, however it ends.
+    # The pipe closes when the executor ends, in whatever way.
     while lines.next():
         pass
     remove(name)
@@ -150,7 +150,7 @@ def _introduction(offers: Offers) -> dict[str, Any]:
 
 
 def _open(server: socket.socket, start: Start) -> list[tuple[bytes, ExecutorChannel]]:
-    """Take the channels of the executor: as many of each kind as it said."""
+    """Accept the channels of the executor: as many of each role as it announced."""
     wanted = {ASK: start.channels, GIVE: start.channels}
     channels = []
     deadline = Deadline.after(OPEN_S)
@@ -158,11 +158,11 @@ def _open(server: socket.socket, start: Start) -> list[tuple[bytes, ExecutorChan
         server.settimeout(deadline.left_s("the executor to open its channels"))
         connection, _ = server.accept()
         connection.settimeout(deadline.left_s("an executor channel"))
-        said = b""
-        while len(said) <= TOKEN_CHARS and (part := connection.recv(TOKEN_CHARS + 1 - len(said))):
-            said += part
-        role = said[TOKEN_CHARS:]
-        if not hmac.compare_digest(said[:TOKEN_CHARS], start.token.encode()) or not wanted.get(role):
+        received = b""
+        while len(received) <= TOKEN_CHARS and (part := connection.recv(TOKEN_CHARS + 1 - len(received))):
+            received += part
+        role = received[TOKEN_CHARS:]
+        if not hmac.compare_digest(received[:TOKEN_CHARS], start.token.encode()) or not wanted.get(role):
             connection.close()
             continue
         try:
@@ -193,7 +193,7 @@ def _accept(listener: Listener, service: TransferService, transport: str) -> Non
         try:
             _thread(f"serves {channel.peer}", service.serve, channel, transport)
         except RuntimeError:
-            # No more threads: the peer finds the shard elsewhere.
+            # No thread can be started. The peer gets the shard elsewhere.
             channel.close()
 
 
@@ -202,7 +202,7 @@ def _thread(name: str, work: Callable[..., None], *arguments: Any) -> None:
         try:
             work(*arguments)
         except ExecutorChannelFailedError as error:
-            # Whatever the executor has not yet got it gets elsewhere; it starts a new sidecar.
+            # The executor gets missing shards elsewhere, and starts a new sidecar.
             print(f"penstock: {error}", file=sys.stderr, flush=True)
             os._exit(1)
 
@@ -210,20 +210,20 @@ def _thread(name: str, work: Callable[..., None], *arguments: Any) -> None:
 
 
 class _Lines:
-    """Lines of a pipe, read without a lock that the interpreter's end would wait for."""
+    """Lines of a pipe, read without a lock that the interpreter would wait for at exit."""
 
     def __init__(self, file: int) -> None:
         self._file = file
-        self._read = b""
+        self._unread = b""
 
     def next(self) -> str:
-        """Wait for a line; empty at the end."""
-        while b"\n" not in self._read:
+        """Wait for a line; empty at the end of the input."""
+        while b"\n" not in self._unread:
             part = os.read(self._file, 1 << 16)
             if not part:
                 return ""
-            self._read += part
-        line, _, self._read = self._read.partition(b"\n")
+            self._unread += part
+        line, _, self._unread = self._unread.partition(b"\n")
         return line.decode() + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Records of the channel between an executor and its sidecar: `docs/PROTOCOL.md`, section 12. Bytes in, bytes out."""
+"""Records of the channel between an executor and its sidecar: `docs/PROTOCOL.md`, section 12. Encodes bytes, no I/O."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ _CHECKED_BYTES = RECORD.size - 4
 
 
 class Kind(IntEnum):
-    """What a record is."""
+    """Kind of a record."""
 
     SLICE = 1
     """The next slice of a message is in its slot."""
     TAKEN = 2
-    """So many slices were taken."""
+    """The receiver has taken this many slices."""
     GIVEN_UP = 3
-    """The rest of the message does not come."""
+    """The rest of the message will not follow."""
     LANE = 4
-    """Where a new executor channel's memory is."""
+    """Location of the memory of a new executor channel."""
 
 
 class BrokenChannelError(Exception):
-    """What came is nothing that the other side sends: nothing that follows can be trusted."""
+    """The other side sent something invalid, so nothing that follows can be trusted."""
 
 
 class Record(NamedTuple):
-    """Of 32 bytes.
+    """A record of 32 bytes.
 
     Parameters
     ----------
     kind
-        What it is.
+        Kind of the record.
     number
-        Of the slice, from 0; of slices that were taken; of the process that has a new executor channel's memory.
+        Number of the slice, from 0; number of slices taken; or id of the process that has the channel's memory.
     message_bytes
-        Of the whole message; descriptor of a new executor channel's memory.
+        Length of the whole message, or descriptor of the channel's memory.
     data_bytes
-        Of the slice; bytes of a new executor channel's memory.
+        Length of the slice, or size of the channel's memory.
     """
 
     kind: Kind
@@ -53,7 +53,7 @@ class Record(NamedTuple):
 
 
 def encode(record: Record) -> bytes:
-    """Write a record."""
+    """Encode a record."""
     checked = RECORD.pack(MAGIC, VERSION, record.kind, 0, record.number, record.message_bytes, record.data_bytes, 0)[
         :_CHECKED_BYTES
     ]
@@ -61,19 +61,19 @@ def encode(record: Record) -> bytes:
 
 
 def decode(data: bytes) -> Record:
-    """Read a record.
+    """Decode a record.
 
     Raises
     ------
     BrokenChannelError
-        It is none.
+        The bytes are not a valid record.
     """
     magic, version, kind, zero, number, message_bytes, data_bytes, checksum = RECORD.unpack(data)
     if (magic, version, zero) != (MAGIC, VERSION, 0):
-        raise BrokenChannelError(f"no record begins with {data[:8].hex()}")
+        raise BrokenChannelError(f"bytes {data[:8].hex()} are not the beginning of a record")
     if google_crc32c.value(data[:_CHECKED_BYTES]) != checksum:
         raise BrokenChannelError("the checksum of a record is wrong")
     try:
         return Record(Kind(kind), number, message_bytes, data_bytes)
     except ValueError:
-        raise BrokenChannelError(f"records of kind {kind} are not known") from None
+        raise BrokenChannelError(f"unknown record kind {kind}") from None

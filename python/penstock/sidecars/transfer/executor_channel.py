@@ -1,6 +1,7 @@
 """The channel between an executor and its sidecar: a ring of memory for each direction, and a socket for records.
 
-One side speaks at a time: who has sent a whole message waits for the other's. Data are copied once on each side.
+Only one side sends at a time: after a whole message, the sender waits for a message of the other side. Data are copied
+once on each side.
 """
 
 from __future__ import annotations
@@ -19,32 +20,32 @@ from penstock.transport.channel import MAX_BYTES
 from penstock.transport.deadline import Deadline
 
 SLOTS = 16
-"""Slices of a way that may be there and not taken."""
+"""Number of slots of a ring: slices that may be written and not yet taken."""
 RING_BYTES = SLOTS * slices.SLICE_BYTES
 MEMORY_BYTES = 2 * RING_BYTES + COUNTERS_BYTES
-"""What the executor sends, what it receives, and how many records were said."""
+"""Size of both rings, and of the counters of records."""
 LANDING_BYTES = 4096 + RING_BYTES
-"""Behind these, where the executor asks: what executors of this host answer may be put there by them."""
+"""Size of the receive buffer after the rings, on channels to ask on. Executors of this host may write answers there."""
 _NAME = "penstock-channel"
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 _CREDIT_EVERY = SLOTS // 4
 
 
 class GivenUpError(Exception):
-    """The rest of a message does not come; the executor channel can be used further."""
+    """The rest of a message will not follow. The executor channel remains usable."""
 
 
 class ChannelMemory:
-    """Memory without a name, which the executor maps by way of this process's descriptors.
+    """Memory without a name, which the executor maps through this process's descriptors.
 
-    It is gone with the last process that has it.
+    It is freed with the last process that has it open.
 
     Parameters
     ----------
     descriptor
-        Of a memory file in this process.
+        Descriptor of a memory file in this process.
     size
-        Its bytes.
+        Size of the file in bytes.
     """
 
     def __init__(self, descriptor: int, size: int) -> None:
@@ -53,7 +54,7 @@ class ChannelMemory:
 
     @classmethod
     def new(cls, *, has_receive_buffer: bool = False) -> ChannelMemory:
-        """Make new memory; `has_receive_buffer` where the executor asks on the executor channel."""
+        """Create new memory. `has_receive_buffer` is true if the executor asks on the executor channel."""
         size = _size(has_receive_buffer)
         descriptor = os.memfd_create(_NAME, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(descriptor, size)
@@ -62,25 +63,25 @@ class ChannelMemory:
 
     @classmethod
     def adopted(cls, offer: Record, *, has_receive_buffer: bool = False) -> ChannelMemory:
-        """Take the memory that the executor has from a sidecar before this one, or make new where there is none.
+        """Take over the memory that the executor has from an earlier sidecar, or create new memory if there is none.
 
         Raises
         ------
         BrokenChannelError
-            The record is no offer.
+            The record is not a valid offer.
         """
         size = _size(has_receive_buffer)
         if offer.kind != Kind.LANE or offer.data_bytes != size:
-            raise BrokenChannelError(f"{offer}, and memory of {size} bytes was to be offered")
+            raise BrokenChannelError(f"expected an offer of {size} bytes of memory, found {offer}")
         entry = Path(f"/proc/{offer.number}/fd/{offer.message_bytes}")
         try:
-            # Numbers of processes are others in another container.
+            # In another container, process ids have a different meaning.
             if offer.number == 0 or str(entry.readlink()) != f"/memfd:{_NAME} (deleted)":
                 return cls.new(has_receive_buffer=has_receive_buffer)
             descriptor = os.open(entry, os.O_RDWR | os.O_CLOEXEC)
         except OSError:
             return cls.new(has_receive_buffer=has_receive_buffer)
-        # Without its seals it could become shorter while it is used.
+        # Without its seals the file could be truncated while it is in use.
         if os.fstat(descriptor).st_size == size and fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) == _SEALS:
             return cls(descriptor, size)
         os.close(descriptor)
@@ -88,7 +89,7 @@ class ChannelMemory:
 
     @property
     def record(self) -> Record:
-        """What tells the executor where it is."""
+        """Record that tells the executor where the memory is."""
         return Record(Kind.LANE, os.getpid(), self.descriptor, len(self.bytes))
 
 
@@ -97,18 +98,18 @@ def _size(has_receive_buffer: bool) -> int:
 
 
 class ExecutorChannel:
-    """One side of an executor channel. For one thread at a time.
+    """One side of an executor channel; for one thread at a time.
 
     Parameters
     ----------
     connection
-        Which it does not close.
+        Socket to the other side. The channel does not close it.
     memory
-        Of both ways, and perhaps of a receive_buffer.
+        Memory with the rings of both directions, and possibly a receive buffer.
     is_executor
         Whether this is the executor's side.
     descriptor
-        Of the memory in this process.
+        Descriptor of the memory in this process.
     """
 
     def __init__(
@@ -129,7 +130,7 @@ class ExecutorChannel:
         Raises
         ------
         TransportError, BrokenChannelError
-            The other side does not take it.
+            The other side does not take the message.
         """
         data = memoryview(message).cast("B")
         receive_buffer = self.begin(len(data))
@@ -140,26 +141,26 @@ class ExecutorChannel:
             at += length
 
     def begin(self, size: int) -> ExecutorChannel:
-        """Begin a message of so many bytes, which is a receive_buffer for a channel's `receive_parts`."""
+        """Begin a message of `size` bytes; returns a receive buffer for `Channel.receive_parts`."""
         self._size = size
         return self
 
     def part(self, length: int, deadline: Deadline) -> memoryview:
-        """Give the slot for the next slice, when there is one."""
+        """Return the slot for the next slice; waits until one is free."""
         while self._sent - self._taken >= SLOTS:
             record = self._doorbell.next(deadline)
             if record.kind != Kind.TAKEN:
-                raise BrokenChannelError(f"a record of kind {record.kind.name} in the middle of a message to it")
+                raise BrokenChannelError(f"unexpected record of kind {record.kind.name} while sending a message")
             self._credit(record)
         return self._slot(self._out, self._sent, length)
 
     def landed(self, length: int) -> None:
-        """Say that the slice is there."""
+        """Announce that the slice is in its slot."""
         self._doorbell.say(Record(Kind.SLICE, self._sent, self._size, length))
         self._sent += 1
 
     def give_up(self) -> None:
-        """Say that the rest of the message does not come."""
+        """Announce that the rest of the message will not follow."""
         self._doorbell.say(Record(Kind.GIVEN_UP, self._sent))
 
     def message(self, deadline: Deadline, most: int) -> bytes:
@@ -168,42 +169,44 @@ class ExecutorChannel:
         Raises
         ------
         TransportError
-            None came: `PeerTimeoutError` where the other side may still send one.
+            No message was received. After `PeerTimeoutError` the other side may still send one.
         BrokenChannelError
-            It is longer than `most`, or none.
+            The message is invalid or longer than `most`.
         GivenUpError
-            Its rest does not come.
+            The rest of the message will not follow.
         """
         size, parts = self._receive(deadline, lambda: deadline)
         if size > most:
-            raise BrokenChannelError(f"a message of {size} bytes, and {most} is the most")
+            raise BrokenChannelError(f"a message has {size} bytes, at most {most} are allowed")
         return b"".join(bytes(part) for part in parts)
 
     def receive(self, begins: Deadline, slice_s: float) -> tuple[int, Iterator[memoryview]]:
-        """Wait for a message; gives its size, and its slices, each valid until the next is asked for.
+        """Wait for a message; return its size, and its slices, each valid until the next one is requested.
 
-        All of them must be taken. Errors are those of `message`.
+        All slices must be taken. Errors are those of `message`.
 
         Parameters
         ----------
+        begins
+            Deadline for the first slice.
         slice_s
-            In which each further slice has to come, in seconds from when it is asked for: a reader may be slow.
+            Time limit for each further slice, in seconds from the request for it, because the reader may be slow.
         """
         return self._receive(begins, lambda: Deadline.after(slice_s))
 
-    def _receive(self, begins: Deadline, next_one: Callable[[], Deadline]) -> tuple[int, Iterator[memoryview]]:
+    def _receive(self, begins: Deadline, slice_deadline: Callable[[], Deadline]) -> tuple[int, Iterator[memoryview]]:
         first = self._slice(begins)
         if first.message_bytes > MAX_BYTES:
-            raise BrokenChannelError(f"a message of {first.message_bytes} bytes, and {MAX_BYTES} is the most")
-        return first.message_bytes, self._parts(first, next_one)
+            raise BrokenChannelError(f"a message has {first.message_bytes} bytes, at most {MAX_BYTES} are allowed")
+        return first.message_bytes, self._parts(first, slice_deadline)
 
-    def _parts(self, first: Record, next_one: Callable[[], Deadline]) -> Iterator[memoryview]:
+    def _parts(self, first: Record, slice_deadline: Callable[[], Deadline]) -> Iterator[memoryview]:
         found = first
         for index, length in enumerate(slices.cut(first.message_bytes)):
             if index > 0:
-                found = self._slice(next_one())
+                found = self._slice(slice_deadline())
             if found != Record(Kind.SLICE, self._received, first.message_bytes, length):
-                raise BrokenChannelError(f"{found}, and slice {self._received} of {length} bytes was due")
+                raise BrokenChannelError(f"expected slice {self._received} of {length} bytes, found {found}")
             yield self._slot(self._in, self._received, length)
             self._received += 1
             if self._received % _CREDIT_EVERY == 0:
@@ -217,12 +220,12 @@ class ExecutorChannel:
             if record.kind == Kind.GIVEN_UP:
                 raise GivenUpError
             if record.kind != Kind.TAKEN:
-                raise BrokenChannelError(f"a record of kind {record.kind.name}, and a slice was due")
+                raise BrokenChannelError(f"expected a slice, found a record of kind {record.kind.name}")
             self._credit(record)
 
     def _credit(self, record: Record) -> None:
         if not self._taken < record.number <= self._sent:
-            raise BrokenChannelError(f"{record.number} slices were taken, of {self._sent}")
+            raise BrokenChannelError(f"{record.number} slices were reported as taken, but {self._sent} were sent")
         self._taken = record.number
 
     @staticmethod

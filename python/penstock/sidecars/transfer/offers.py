@@ -1,4 +1,4 @@
-"""Which transports an executor's sidecar offers to others, why not better ones, and which one two of them use."""
+"""Decides which transports an executor's sidecar offers, why others are missing, and which one two sidecars use."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from penstock.transport.verbs import Verbs
 
 AUTO = "auto"
 BEST_FIRST = ("local", "verbs", "mpi", "tcp")
-"""The order in which transports are tried between two that both offer them."""
+"""Order in which transports are tried that both sidecars offer."""
 FALLBACK = "tcp"
 HOST = "host"
-"""Among the addresses of a sidecar: processes that tell the same can use shared memory."""
+"""Key of a sidecar's addresses whose value is equal for processes that can share memory."""
 Addresses = Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Offers:
-    """What a sidecar can do.
+    """Transports that a sidecar offers.
 
     Parameters
     ----------
     transports
-        By name, the best first.
+        Offered transports by name, the best first.
     listeners
-        Of each.
+        Listener of each offered transport, by name.
     missing
-        Transports that it does not offer, and why.
+        Reasons why other transports are not offered, by name.
     host
-        See `HOST`.
+        Value of the address `HOST`.
     """
 
     transports: Mapping[str, Transport]
@@ -47,37 +47,37 @@ class Offers:
 
     @property
     def addresses(self) -> Addresses:
-        """What others need to know to reach it."""
+        """Addresses that other sidecars need to reach this one."""
         return {HOST: self.host, **{name: listener.address for name, listener in self.listeners.items()}}
 
     def ways(self, peer: Addresses) -> Iterator[tuple[str, str]]:
-        """Give name and address of each transport that reaches a peer, the best first."""
+        """Iterate over name and address of each transport that reaches a peer, the best first."""
         for name in self.transports:
             if name in peer and (name != "local" or peer.get(HOST) == self.host):
                 yield name, peer[name]
 
 
 def offer(secret: bytes, bind: str, wanted: str, *, encrypted: bool, authenticated: bool = False) -> Offers:
-    """Offer what is wanted and can be had, and TCP in any case.
+    """Offer the wanted transports that are available, and always TCP.
 
     Parameters
     ----------
     secret
-        Of the application.
+        Secret of the application.
     bind
         Address of this host that peers use.
     wanted
         ``auto``, or the name of a transport.
     encrypted
-        Whether what leaves this process must be: a transport that cannot is not offered.
+        Whether data that leave this process must be encrypted. Transports that cannot encrypt are not offered.
     authenticated
-        Whether nobody may reach this process who does not know the secret: a transport whose library takes what anybody
-        sends is not offered.
+        Whether only peers that know the secret may reach this process. A transport whose library accepts packets from
+        anybody is not offered.
 
     Raises
     ------
     TransportError
-        Not even TCP can be had.
+        Not even TCP is available.
     """
     if encrypted:
         sealing.check_available()
@@ -101,7 +101,7 @@ def offer(secret: bytes, bind: str, wanted: str, *, encrypted: bool, authenticat
 
 
 def survey() -> dict[str, str]:
-    """Tell of each transport why it cannot be had here, nothing where it can. What libraries start is not stopped."""
+    """Return for each transport why it is unavailable here, or an empty string. Does not stop libraries it starts."""
     found = {}
     for name, make in _makers(b"survey", "127.0.0.1", encrypted=False).items():
         try:
@@ -126,20 +126,20 @@ def _makers(secret: bytes, bind: str, *, encrypted: bool) -> dict[str, Callable[
 
 
 def host() -> str:
-    """Tell what processes have in common that reach each other's abstract sockets: boot, network namespace and user."""
+    """Return an id that is equal for processes that reach each other's abstract sockets: boot, namespace and user."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return f"{boot}/{Path('/proc/self/ns/net').stat().st_ino}/{os.getuid()}"
 
 
 def _not_wanted(name: str, wanted: str, *, encrypted: bool, authenticated: bool) -> str:
     if encrypted and name != FALLBACK:
-        return "what the executors tell each other must be encrypted, and it cannot do that"
+        return "communication between executors must be encrypted, which this transport does not support"
     if authenticated and name == "mpi":
-        return "spark.authenticate is set, and the port of an MPI library takes packets of anybody"
+        return "spark.authenticate is set, but the port of an MPI library accepts packets from anybody"
     if name in (wanted, FALLBACK):
         return ""
     if wanted != AUTO:
         return f"spark.penstock.transport={wanted}"
     if name == "mpi":
-        return "only where spark.penstock.transport=mpi asks for it: over Ethernet it is no faster than tcp"
+        return "offered only with spark.penstock.transport=mpi, because over Ethernet it is not faster than tcp"
     return ""

@@ -1,4 +1,4 @@
-"""Connections to other sidecars, kept for the next question."""
+"""Connections to other sidecars, which are kept for later questions."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from penstock.transport.deadline import Deadline
 from penstock.transport.errors import PeerLostError, TransportError
 
 CONNECT_S = 2.0
-"""After which the next transport is tried."""
+"""Time limit for connecting, in seconds. After it, the next transport is tried."""
 AVOID_S = 30.0
-"""For which an address that could not be connected to is not tried again. A sidecar that comes again has another."""
+"""Time in seconds for which an unreachable address is not tried again. A restarted sidecar has a new address."""
 MAX_IDLE = 32
-"""Connections that are kept while nobody uses them; those that were used longest ago are closed first."""
+"""Largest number of idle connections. The least recently used ones are closed first."""
 
 
 @dataclass
 class Counts:
-    """Of one transport, since the sidecar started: answers that have begun, their bytes, and what failed."""
+    """Statistics of one transport since the sidecar started: answers begun, their bytes, and failures."""
 
     messages: int = 0
     bytes: int = 0
@@ -36,7 +36,7 @@ class Peers:
 
     def __init__(self, offers: Offers) -> None:
         self._offers = offers
-        # In the order of their last use.
+        # The most recently used connection is the last.
         self._idle: list[tuple[tuple[str, str], Channel]] = []
         self._avoid_until: dict[tuple[str, str], float] = {}
         self._counts = {name: Counts() for name in offers.transports}
@@ -44,7 +44,7 @@ class Peers:
 
     @property
     def counts(self) -> dict[str, Counts]:
-        """By transport."""
+        """Statistics by transport."""
         with self._lock:
             return {name: Counts(**vars(count)) for name, count in self._counts.items()}
 
@@ -55,79 +55,81 @@ class Peers:
         deadline: Deadline,
         begin: Callable[[str, int], ReceiveBuffer],
     ) -> None:
-        """Send a request, and hand the answer over while it comes.
+        """Send a request, and pass on the answer while it arrives.
 
         Parameters
         ----------
         peer
-            Its addresses.
+            Addresses of the peer.
         request
-            Gives the request for a transport by its name.
+            Returns the request for the transport with the given name.
+        deadline
+            Deadline for the whole answer.
         begin
             As in `Channel.receive_parts`, with the transport's name before the size.
 
         Raises
         ------
         TransportError
-            There is no answer. Nothing has been begun, unless the peer broke off in the middle.
+            There is no answer. `begin` was not called, unless the peer failed in the middle of the answer.
         """
         offered = ", ".join(sorted(peer)) or "nothing"
         failure: TransportError = PeerLostError(
-            f"no transport reaches the peer, which offers {offered}, or did just now"
+            f"no transport reaches the peer, which offers {offered}, or connecting failed recently"
         )
-        for way in self._ways(peer):
-            receive_buffer = _Begun(partial(self._note_answer, way[0]), partial(begin, way[0]))
+        for route in self._routes(peer):
+            receive_buffer = _Begun(partial(self._note_answer, route[0]), partial(begin, route[0]))
             try:
-                self._ask_by(way, request(way[0]), deadline, receive_buffer)
+                self._ask_by(route, request(route[0]), deadline, receive_buffer)
             except TransportError as error:
                 failure = error
-                self._note_failure(way[0], error)
+                self._note_failure(route[0], error)
                 if receive_buffer.begun:
                     raise
             else:
                 return
         raise failure
 
-    def _ways(self, peer: Addresses) -> Iterator[tuple[str, str]]:
-        """Give ways to a peer, but for those by which it could not be reached a moment ago."""
-        for way in self._offers.ways(peer):
+    def _routes(self, peer: Addresses) -> Iterator[tuple[str, str]]:
+        """Iterate over routes to a peer (transport and address), except those that failed recently."""
+        for route in self._offers.ways(peer):
             with self._lock:
-                avoided = self._avoid_until.get(way, 0.0) > time.monotonic()
+                avoided = self._avoid_until.get(route, 0.0) > time.monotonic()
             if not avoided:
-                yield way
+                yield route
 
-    def _ask_by(self, way: tuple[str, str], request: bytes, deadline: Deadline, receive_buffer: _Begun) -> None:
-        # One that was idle may be to a peer that has gone meanwhile: another connection then tells.
-        while (channel := self._take(way)) is not None:
+    def _ask_by(self, route: tuple[str, str], request: bytes, deadline: Deadline, receive_buffer: _Begun) -> None:
+        # The peer of an idle connection may be gone. Then the next connection shows whether it can be reached.
+        while (channel := self._take(route)) is not None:
             try:
-                self._ask_over(way, channel, request, deadline, receive_buffer)
+                self._ask_over(route, channel, request, deadline, receive_buffer)
             except PeerLostError:
                 if receive_buffer.begun:
                     raise
             else:
                 return
-        self._ask_over(way, self._connect(way, deadline), request, deadline, receive_buffer)
+        self._ask_over(route, self._connect(route, deadline), request, deadline, receive_buffer)
 
-    def _connect(self, way: tuple[str, str], deadline: Deadline) -> Channel:
+    def _connect(self, route: tuple[str, str], deadline: Deadline) -> Channel:
         limit = Deadline(min(deadline.at_s, time.monotonic() + CONNECT_S))
         try:
-            return self._offers.transports[way[0]].connect(way[1], limit)
+            return self._offers.transports[route[0]].connect(route[1], limit)
         except TransportError:
-            self._avoid(way)
+            self._avoid(route)
             raise
         except OSError as error:
-            # This process has no room: for shared memory, or for another descriptor.
-            self._avoid(way)
-            raise PeerLostError(f"no connection can be made: {error}") from None
+            # This process is out of shared memory or of descriptors.
+            self._avoid(route)
+            raise PeerLostError(f"cannot connect: {error}") from None
 
-    def _avoid(self, way: tuple[str, str]) -> None:
+    def _avoid(self, route: tuple[str, str]) -> None:
         with self._lock:
             now = time.monotonic()
-            self._avoid_until = {w: until for w, until in self._avoid_until.items() if until > now}
-            self._avoid_until[way] = now + AVOID_S
+            self._avoid_until = {r: until for r, until in self._avoid_until.items() if until > now}
+            self._avoid_until[route] = now + AVOID_S
 
     def _ask_over(
-        self, way: tuple[str, str], channel: Channel, request: bytes, deadline: Deadline, receive_buffer: _Begun
+        self, route: tuple[str, str], channel: Channel, request: bytes, deadline: Deadline, receive_buffer: _Begun
     ) -> None:
         try:
             channel.send(request, deadline)
@@ -136,16 +138,16 @@ class Peers:
             channel.close()
             raise
         with self._lock:
-            self._idle.append((way, channel))
+            self._idle.append((route, channel))
             surplus = self._idle[:-MAX_IDLE]
             self._idle = self._idle[-MAX_IDLE:]
         for _, unused in surplus:
             unused.close()
 
-    def _take(self, way: tuple[str, str]) -> Channel | None:
+    def _take(self, route: tuple[str, str]) -> Channel | None:
         with self._lock:
             for at in reversed(range(len(self._idle))):
-                if self._idle[at][0] == way:
+                if self._idle[at][0] == route:
                     return self._idle.pop(at)[1]
         return None
 
@@ -161,7 +163,7 @@ class Peers:
 
 
 class _Begun:
-    """Whether an answer has begun."""
+    """Records whether an answer has begun."""
 
     def __init__(self, note: Callable[[int], None], begin: Callable[[int], ReceiveBuffer]) -> None:
         self._note = note

@@ -1,4 +1,4 @@
-"""Carries questions of this executor to others, and theirs to this one. What they are about it does not know."""
+"""Carries questions of this executor to other executors, and their questions to this one, without interpreting them."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from penstock.transport.errors import PeerTimeoutError, TransportError
 
 QUESTION = struct.Struct("<BBHIQ")
 ENVELOPE = struct.Struct("<BBHIIIQ")
-"""What goes before a question between sidecars: where the answer may land."""
+"""Precedes a question between sidecars. Says where the answer may be written directly."""
 ENVELOPE_VERSION = 1
 MAX_QUESTION_BYTES = 1 << 20
 IDLE_S = 3600.0
-"""Nobody has to say anything; a wait has to have an end."""
+"""Upper bound for an idle wait, in seconds."""
 GIVE_S = 30.0
-"""In which an executor answers another's question."""
+"""Time in which an executor must answer another executor's question, in seconds."""
 FREE_S = 5.0
-"""In which an executor channel to the executor becomes free, or the question is refused."""
+"""Time in which an executor channel must become free, in seconds; otherwise the question is refused."""
 
 
 TRANSPORTS = ("local", "verbs", "mpi", "tcp")
-"""By number, from 1: what an answer came by."""
+"""Transports by their number in an answer, which starts at 1."""
 OUTCOME_BITS = 0x0F
 
 
 class ExecutorChannelFailedError(Exception):
-    """The executor is gone, or does not keep to the protocol: this process is of no use any more."""
+    """The executor is gone or violates the protocol, so this process is of no further use."""
 
 
 class What(IntEnum):
-    """What an executor wants of its sidecar."""
+    """What an executor asks of its sidecar."""
 
     ASK = 1
     ECHO = 2
@@ -55,29 +55,29 @@ class Outcome(IntEnum):
 
     HERE = 0
     REFUSED = 1
-    """The peer's executor does not have it."""
+    """The peer's executor does not have what was asked for."""
     LOST = 2
-    """It did not get through."""
+    """The question or its answer did not get through."""
     LANDS = 3
-    """It is written to where it is read, past the sidecars."""
+    """The answer is written directly to the memory where it is read, bypassing the sidecars."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What an executor asks.
+    """A question of an executor.
 
     Parameters
     ----------
     what
-        What is wanted.
+        Kind of the question.
     deadline_ms
-        From now.
+        Time in which the answer is wanted, from now.
     peer
-        Addresses of whom it is for.
+        Addresses of the sidecar that the question is for.
     payload
-        For the peer's executor.
+        Content for the peer's executor.
     token
-        By which the answer is expected in the executor channel's receive_buffer; 0 where it is not.
+        Token under which the answer is expected in the channel's receive buffer; 0 if it is not expected there.
     """
 
     what: What
@@ -88,41 +88,41 @@ class Question:
 
 
 def read_question(message: bytes) -> Question:
-    """Read a question.
+    """Decode a question.
 
     Raises
     ------
     BrokenChannelError
-        It is none.
+        The message is not a valid question.
     """
     if len(message) < QUESTION.size:
-        raise BrokenChannelError(f"a question of {len(message)} bytes")
+        raise BrokenChannelError(f"a question has {len(message)} bytes, expected at least {QUESTION.size}")
     what, zero, address_bytes, deadline_ms, token = QUESTION.unpack_from(message)
     addresses = message[QUESTION.size : QUESTION.size + address_bytes]
     try:
         peer: Any = json.loads(addresses) if addresses else {}
         known = What(what)
     except (ValueError, RecursionError) as error:
-        raise BrokenChannelError(f"no question: {error}") from None
+        raise BrokenChannelError(f"invalid question: {error}") from None
     if zero or len(addresses) != address_bytes or not _are_addresses(peer):
-        raise BrokenChannelError("a question without addresses")
+        raise BrokenChannelError("a question has no valid addresses")
     return Question(known, deadline_ms, peer, message[QUESTION.size + address_bytes :], token)
 
 
 def write_question(question: Question) -> bytes:
-    """Write a question."""
+    """Encode a question."""
     addresses = json.dumps(dict(question.peer)).encode() if question.peer else b""
     head = QUESTION.pack(question.what, 0, len(addresses), question.deadline_ms, question.token)
     return head + addresses + question.payload
 
 
 class TransferService:
-    """Serves channels and peers, each on a thread of its own.
+    """Serves executor channels and peers, each on its own thread.
 
     Parameters
     ----------
     peers
-        To ask.
+        Connections to the sidecars of other executors.
     """
 
     def __init__(self, peers: Peers) -> None:
@@ -130,16 +130,16 @@ class TransferService:
         self._senders: queue.SimpleQueue[ExecutorChannel] = queue.SimpleQueue()
 
     def add_sender(self, executor_channel: ExecutorChannel) -> None:
-        """Use an executor channel to ask this executor what others want to know."""
+        """Use an executor channel to ask this executor the questions of other executors."""
         self._senders.put(executor_channel)
 
     def answer(self, executor_channel: ExecutorChannel) -> None:
-        """Answer the questions of this executor on an executor channel, for as long as there is one.
+        """Answer the questions of this executor on an executor channel, for as long as it exists.
 
         Raises
         ------
         ExecutorChannelFailedError
-            The executor is gone, or sends what is no question.
+            The executor is gone, or sends an invalid question.
         """
         while True:
             try:
@@ -159,28 +159,30 @@ class TransferService:
             else:
                 self._ask(executor_channel, question)
         except PeerTimeoutError as error:
-            # The executor does not take its answer.
+            # The executor does not read the answer.
             raise ExecutorChannelFailedError(str(error)) from error
 
     def serve(self, channel: Channel, transport: str) -> None:
-        """Answer the questions of a peer, until it closes the connection or breaks off.
+        """Answer the questions of a peer until it closes or breaks the connection.
 
         Parameters
         ----------
+        channel
+            Channel to the peer.
         transport
-            Name of what the channel is of.
+            Name of the channel's transport.
 
         Raises
         ------
         ExecutorChannelFailedError
-            The executor is gone, or sends what is no answer.
+            The executor is gone, or sends an invalid answer.
         """
         with channel:
             while True:
                 try:
                     payload = channel.receive(Deadline.after(IDLE_S), most=ENVELOPE.size + MAX_QUESTION_BYTES)
                 except PeerTimeoutError:
-                    # Nothing was said, or the rest of a message does not come.
+                    # The peer was idle, or the rest of a message did not arrive.
                     if channel.usable:
                         continue
                     return
@@ -221,7 +223,7 @@ class TransferService:
             return
         try:
             executor_channel.send(payload, Deadline.after(GIVE_S))
-            # Who is told to take shards answers when it has them.
+            # An executor that is asked to take shards answers only when it has them.
             size, parts = executor_channel.receive(Deadline.after(max(GIVE_S, limit_s)), GIVE_S)
         except GivenUpError:
             self._senders.put(executor_channel)
@@ -233,7 +235,7 @@ class TransferService:
         try:
             channel.send_parts(size, taken, Deadline.after(GIVE_S))
         finally:
-            # What a peer does not take any more has to be taken all the same: the executor channel is for the next.
+            # The rest of the answer must be read even if the peer fails, so that the executor channel can be reused.
             taken.finish()
             if taken.outcome == Outcome.LANDS:
                 self._await_receive_buffer(executor_channel, limit_s)
@@ -241,7 +243,7 @@ class TransferService:
 
     @staticmethod
     def _await_receive_buffer(executor_channel: ExecutorChannel, limit_s: float) -> None:
-        """Wait until the executor is free again."""
+        """Wait until the executor is ready for the next question."""
         try:
             executor_channel.message(Deadline.after(limit_s + GIVE_S), 1)
         except (TransportError, BrokenChannelError, GivenUpError) as error:
@@ -252,7 +254,7 @@ class TransferService:
 
 
 class _Marked:
-    """Says in the first byte of an answer, above its outcome, by which transport it came."""
+    """Receive buffer that writes the transport's number into the first byte of an answer, above its outcome."""
 
     def __init__(self, receive_buffer: ReceiveBuffer, mark: int) -> None:
         self._receive_buffer = receive_buffer
@@ -273,7 +275,7 @@ class _Marked:
 
 
 class _Taken:
-    """Slices of an executor channel's message, of which none is left in it."""
+    """Slices of an answer in an executor channel. `finish` reads those that were not sent."""
 
     def __init__(self, parts: Iterator[memoryview]) -> None:
         self._parts = parts
@@ -295,7 +297,7 @@ class _Taken:
             raise ExecutorChannelFailedError(str(error)) from error
 
     def finish(self) -> None:
-        """Take the rest."""
+        """Read the remaining slices."""
         try:
             for _ in self:
                 pass
@@ -304,14 +306,17 @@ class _Taken:
 
 
 def _enveloped(question: Question, executor_channel: ExecutorChannel, transport: str) -> bytes:
-    """Put before a question where its answer may land: in memory of this host."""
+    """Prepend the envelope to a question. Only a transport within this host may write the answer directly."""
     lands = transport == "local" and question.token
     place = (os.getpid(), executor_channel.descriptor) if lands else (0, 0)
     return ENVELOPE.pack(ENVELOPE_VERSION, 0, 0, *place, question.deadline_ms, question.token) + question.payload
 
 
 def _of_transport(question: bytes, transport: str) -> bytes:
-    """Leave out where an answer may land, but where it can: memory of this host is named by processes of this host."""
+    """Remove the location for direct answers, unless the question came from a process of this host.
+
+    Only such processes may name memory of this host.
+    """
     if transport == "local" or len(question) < ENVELOPE.size:
         return question
     version, zero, zeros, _, _, limit_ms, _ = ENVELOPE.unpack_from(question)
@@ -319,9 +324,9 @@ def _of_transport(question: bytes, transport: str) -> bytes:
 
 
 def _limit_s(question: bytes) -> float:
-    """Tell in how long a peer wants the answer to its question."""
+    """Return the time in which a peer wants the answer to its question, in seconds."""
     if len(question) < ENVELOPE.size or question[0] != ENVELOPE_VERSION:
-        raise BrokenChannelError("no question begins like this")
+        raise BrokenChannelError("the envelope of a question is invalid")
     limit_ms: int = ENVELOPE.unpack_from(question)[5]
     return limit_ms / 1000
 

@@ -1,4 +1,4 @@
-"""MPI between processes that were started one by one, and may die one by one."""
+"""MPI between processes that start and may die independently of each other."""
 
 from penstock.transport.mpi.transport import Mpi
 

@@ -1,4 +1,4 @@
-"""The MPI library of this process: found, judged and started once."""
+"""Finds, checks and initializes the MPI library of this process, once."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from penstock.transport.slices import SLICE_BYTES
 
 KNOWN = re.compile(r"MPICH Version:\s*3\.4.*MPICH Device:\s*ch3", re.DOTALL)
 CONNECT_S = 5
-"""After which the library gives up a connection."""
+"""Time in seconds after which the library gives up a connection attempt."""
 EAGER_BYTES = 2 * SLICE_BYTES
-"""Below which data go without a question whether there is room: its peer waits for every slice, and has room for it."""
+"""Smaller messages are sent without asking for space: the receiver waits for every slice, and has space for it."""
 
 
 @functools.cache
 def mpi() -> Any:
-    """Give the module ``mpi4py.MPI``, started.
+    """Return the initialized module ``mpi4py.MPI``.
 
-    Only MPICH 3.4 with its device ch3 is known to survive the death of a process that it is connected to; others end
-    this process, too, or never return.
+    Only MPICH 3.4 with its device ch3 is known to survive the death of a connected process. Other libraries end this
+    process, too, or never return.
 
     Raises
     ------
     TransportError
-        ``PENSTOCK_NO_MPI``: it is missing, or is another.
+        ``PENSTOCK_NO_MPI``: the library is missing, or is a different one.
     """
     os.environ.setdefault("MPIR_CVAR_CH3_COMM_CONNECT_TIMEOUT", str(CONNECT_S))
     os.environ.setdefault("MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE", str(EAGER_BYTES))
@@ -49,7 +49,7 @@ def mpi() -> Any:
     except (MPI.Exception, OSError) as error:
         raise _unusable(f"it did not start ({error})") from None
     if provided != MPI.THREAD_MULTIPLE:
-        raise _unusable("it does not serve several threads")
+        raise _unusable("it does not support several threads")
     MPI.COMM_WORLD.Set_errhandler(MPI.ERRORS_RETURN)
     MPI.COMM_SELF.Set_errhandler(MPI.ERRORS_RETURN)
     return MPI
@@ -58,6 +58,6 @@ def mpi() -> Any:
 def _unusable(why: str) -> TransportError:
     return TransportError(
         "PENSTOCK_NO_MPI",
-        f"the transport mpi needs mpi4py on MPICH 3.4, which survives the death of a peer, and {why}: "
+        f"the transport mpi needs mpi4py on MPICH 3.4, which survives the death of a peer, but {why}: "
         "install penstock[mpi] for this Python, or leave spark.penstock.transport=auto",
     )

@@ -1,4 +1,4 @@
-"""How two processes become an MPI communicator, and what is done where the other one dies meanwhile."""
+"""Connects two processes by an MPI communicator, and recovers if one of them dies meanwhile."""
 
 from __future__ import annotations
 
@@ -17,51 +17,55 @@ from penstock.transport.deadline import Deadline
 from penstock.transport.errors import PeerBrokenError, PeerLostError, PeerTimeoutError, TransportError
 from penstock.transport.mpi.library import CONNECT_S, mpi
 
-_COMES_AND_GOES = (
+_CONNECT_AND_END = (
     "import sys; sys.path[:] = [place for place in sys.path if place]; "
     "from penstock.transport.mpi.meeting import come_and_go; come_and_go(sys.argv[1])"
 )
-"""Without the working directory, which may be anybody's."""
+"""Program that connects and ends. It does not import from the working directory, which may be untrusted."""
 _LENGTH = struct.Struct("<H")
 _MOST_NAME_BYTES = 1024
 _LOOK_S = 0.02
 _UNBLOCK_S = 5.0
 _CHECK_S = 1.0
-"""In which the peer proves itself once more."""
+"""Time for the peer's proof over the communicator, in seconds."""
 
 
 class StuckError(TransportError):
-    """A thread waits within the library for a peer that is gone, and nothing wakes it: only a new process can go on."""
+    """A thread waits in the library for a dead peer and cannot be woken; only a new process can continue."""
 
     def __init__(self) -> None:
-        super().__init__("PENSTOCK_MPI_STUCK", "MPI waits for a peer that has died; the process must be started again")
+        super().__init__("PENSTOCK_MPI_STUCK", "MPI waits for a peer that has died; this process must be restarted")
 
 
 class Meetings:
-    """Takes peers one at a time: a port of MPI serves one, and waits in vain for one that died on its way."""
+    """Accepts peers one at a time: an MPI port serves one peer, and waits for ever if it died while connecting."""
 
     def __init__(self) -> None:
         self._port = mpi().Open_port()
         self._turn = threading.Lock()
 
     def accept(self, control: socket.socket, deadline: Deadline, check: Callable[[Any, Deadline], None]) -> Any:
-        """Tell the peer the port, and wait for it there; gives the communicator.
+        """Send the peer the port, wait for it there, and return the communicator.
 
         Parameters
         ----------
+        control
+            Connection to the peer.
+        deadline
+            Deadline for the peer's arrival.
         check
-            Finds out whether a communicator is with the peer: the library takes whoever comes to the port. Raises a
-            `TransportError` where it is not; the next one is looked at then.
+            Checks that a communicator belongs to the peer, because the library accepts whoever connects to the port.
+            Raises a `TransportError` if it does not, and then the next connection is checked.
 
         Raises
         ------
         StuckError
-            See there.
+            This process cannot continue.
         TransportError
-            The peer did not come.
+            The peer did not connect.
         """
         if not self._turn.acquire(timeout=deadline.left_s("other peers to connect")):
-            raise PeerTimeoutError("waited for other peers to connect, and the time is over")
+            raise PeerTimeoutError("timed out waiting for other peers to connect")
         try:
             name = self._port.encode()
             sockets.write(control, [memoryview(_LENGTH.pack(len(name)) + name)], deadline, "the peer to connect")
@@ -77,42 +81,42 @@ class Meetings:
             self._turn.release()
 
     def _wait(self, accept: _Accept, control: socket.socket, deadline: Deadline) -> Any:
-        gone: TransportError | None = None
-        while gone is None and accept.is_alive():
+        failure: TransportError | None = None
+        while failure is None and accept.is_alive():
             accept.join(_LOOK_S)
             if time.monotonic() >= deadline.at_s:
-                gone = PeerTimeoutError("waited for the peer to connect by MPI, and the time is over")
+                failure = PeerTimeoutError("timed out waiting for the peer to connect by MPI")
             elif sockets.is_gone(control):
-                gone = PeerLostError("the peer closed the connection before it connected by MPI")
-        if gone is not None:
-            # It may be under way all the same.
+                failure = PeerLostError("the peer closed the connection before it connected by MPI")
+        if failure is not None:
+            # The peer may still be connecting.
             accept.join(1.0)
             if accept.is_alive():
                 _unblock(self._port)
                 accept.join(_UNBLOCK_S)
             if accept.is_alive():
-                raise StuckError from gone
+                raise StuckError from failure
             if accept.found is not None:
                 accept.found.Free()
-            raise gone
+            raise failure
         if accept.found is None:
-            raise PeerLostError(f"MPI could not take the peer: {accept.failed}")
+            raise PeerLostError(f"MPI could not accept the peer: {accept.failed}")
         return accept.found
 
 
 def connect(control: socket.socket, deadline: Deadline) -> Any:
-    """Learn the peer's port, and connect to it; gives the communicator.
+    """Receive the peer's port, connect to it, and return the communicator.
 
     Raises
     ------
     TransportError
-        The peer is not there.
+        The peer is gone.
     """
     length = memoryview(bytearray(_LENGTH.size))
     sockets.read(control, length, deadline, "the peer's port")
     (size,) = _LENGTH.unpack(length)
     if size > _MOST_NAME_BYTES:
-        raise PeerBrokenError(f"a port with a name of {size} bytes")
+        raise PeerBrokenError(f"the name of the peer's port has {size} bytes, at most {_MOST_NAME_BYTES} are allowed")
     name = memoryview(bytearray(size))
     sockets.read(control, name, deadline, "the peer's port")
     return _connect(bytes(name).decode(errors="replace"))
@@ -131,7 +135,7 @@ def _connect(port: str) -> Any:
 
 
 class _Accept(threading.Thread):
-    """The library's own call does not end before a peer comes."""
+    """Runs the library's blocking call that waits for a peer."""
 
     def __init__(self, port: str) -> None:
         super().__init__(name="penstock mpi accept", daemon=True)
@@ -149,11 +153,11 @@ class _Accept(threading.Thread):
 
 
 def _unblock(port: str) -> None:
-    """Let a process of its own connect, and end."""
+    """Start a process that connects to the port and ends, which wakes the thread that waits there."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PMI_")}
     try:
         subprocess.run(
-            [sys.executable, "-c", _COMES_AND_GOES, port],
+            [sys.executable, "-c", _CONNECT_AND_END, port],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -170,5 +174,5 @@ def come_and_go(port: str) -> None:
     try:
         _connect(port)
     finally:
-        # Without a word to the library, which would wait for the other side.
+        # Exit without finalizing the library, which would wait for the other side.
         os._exit(0)

@@ -1,8 +1,8 @@
-"""A process manager for a world of one: lets MPICH start without ``mpiexec``.
+"""A process manager for a single process, which lets MPICH start without ``mpiexec``.
 
-MPICH asks its process manager, over a socket that it inherits, for its rank, the size of the world and a place to
-publish its address (PMI-1). The answers for one process are few. They are given by a process of their own, since
-``MPI_Init`` keeps Python's other threads from running; it ends with the process that it serves.
+MPICH asks its process manager, over an inherited socket, for its rank, the number of processes and a place to publish
+its address (PMI-1). For one process there are few answers. A separate process gives them, because ``MPI_Init`` blocks
+Python's other threads. It ends with the process that it serves.
 """
 
 import os
@@ -14,12 +14,12 @@ from collections.abc import Mapping
 
 
 def start() -> None:
-    """Start it, and tell the library where: to be called before ``MPI_Init``.
+    """Start the process manager, and set the library's environment. Must be called before ``MPI_Init``.
 
     Raises
     ------
     OSError
-        It cannot be started.
+        The process cannot be started.
     """
     ours, theirs = socket.socketpair()
     with theirs:
@@ -29,18 +29,18 @@ def start() -> None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
         )
-    # The library writes to it at its end: it stays open for as long as the process lives.
+    # The library writes to the socket when the process ends, so it stays open until then.
     os.environ.update(PMI_FD=str(ours.detach()), PMI_RANK="0", PMI_SIZE="1", PMI_SPAWNED="0")
     os.environ.pop("PMI_PORT", None)
 
 
 class Answers:
-    """What a world of one is told.
+    """Answers to the questions of a single process.
 
     Parameters
     ----------
     world
-        Its name: no other process has the same.
+        Unique name of the process's world.
     """
 
     def __init__(self, world: str) -> None:
@@ -48,7 +48,7 @@ class Answers:
         self._published: dict[str, str] = {}
 
     def to(self, question: str) -> str:
-        """Answer a line, without its end."""
+        """Answer a line, which is given without its end."""
         # A value is the last field, and may hold spaces.
         words, _, value = question.partition(" value=")
         fields = dict(word.split("=", 1) for word in words.split() if "=" in word)
@@ -81,7 +81,7 @@ class Answers:
 
 
 def main(descriptor: int) -> None:
-    """Answer until the other side is gone."""
+    """Answer until the other side closes the connection."""
     answers = Answers(f"penstock_{uuid.uuid4().hex[:20]}")
     with socket.socket(fileno=descriptor) as connection, connection.makefile("r", newline="\n") as lines:
         for line in lines:

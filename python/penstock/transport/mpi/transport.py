@@ -1,8 +1,8 @@
-"""MPI: the headers of slices go over a TCP connection, which also tells that the peer lives; data go by MPI.
+"""MPI: headers of slices go over a TCP connection, which also shows whether the peer lives; data go over MPI.
 
-A call of MPI that waits takes a whole core, and waits for ever for a peer that is dead. So none does: what is sent is
-announced on the TCP connection, operations are begun and tested, and one that does not end is abandoned with its
-memory.
+A blocking MPI call uses a whole core, and waits for ever for a dead peer. Therefore no call blocks. Slices are
+announced on the TCP connection, operations are started and then tested, and an operation that does not end is abandoned
+together with its memory.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from penstock.transport.mpi.meeting import Meetings, StuckError, connect
 _SPIN_S = 200e-6
 _PAUSE_S = 50e-6
 _LOOK_S = 0.005
-"""Between two looks whether the peer lives."""
+"""Time between two checks whether the peer lives, in seconds."""
 _LAST_S = 0.1
-"""For what the peer had sent before it died."""
+"""Time for receiving what the peer had sent before it died, in seconds."""
 _CONNECTING, _ACCEPTING = b"connecting", b"accepting"
-"""Who proves itself."""
+"""Role of the side that proves itself."""
 _abandoned: list[tuple[Any, memoryview]] = []
-"""Operations that never end: the library may still touch their memory."""
+"""Operations that never end, and their memory, which the library may still access."""
 
 
 def _end_process(_: StuckError) -> None:
@@ -49,16 +49,16 @@ class Mpi(Transport):
     Parameters
     ----------
     secret
-        Of the application.
+        Secret of the application.
     host
         Name or address that listeners are bound to, and that peers use.
     on_stuck
-        Called where only a new process can go on; ends this one, so that it is started again.
+        Called if only a new process can continue. By default this process ends, so that it is restarted.
 
     Raises
     ------
     TransportError
-        ``PENSTOCK_NO_MPI``: there is no library that this can be done with.
+        ``PENSTOCK_NO_MPI``: there is no suitable library.
     """
 
     secret: bytes = field(repr=False)
@@ -82,7 +82,7 @@ class Mpi(Transport):
     def _accept(self, meetings: Meetings) -> Callable[[socket.socket, Deadline], Any]:
         def meet(control: socket.socket, deadline: Deadline) -> Any:
             agreed = sockets.shake_accepting(control, self.secret, deadline, encrypted=False)
-            check = partial(self._check, control=control, agreed=agreed, own=_ACCEPTING, its=_CONNECTING)
+            check = partial(self._check, control=control, agreed=agreed, own_role=_ACCEPTING, peer_role=_CONNECTING)
             try:
                 return meetings.accept(control, deadline, check)
             except StuckError as error:
@@ -95,26 +95,35 @@ class Mpi(Transport):
         agreed = sockets.shake_connecting(control, self.secret, deadline, encrypted=False)
         communicator = connect(control, deadline)
         try:
-            self._check(communicator, deadline, control=control, agreed=agreed, own=_CONNECTING, its=_ACCEPTING)
+            self._check(
+                communicator, deadline, control=control, agreed=agreed, own_role=_CONNECTING, peer_role=_ACCEPTING
+            )
         except TransportError:
             communicator.Free()
             raise
         return communicator
 
     def _check(
-        self, communicator: Any, deadline: Deadline, *, control: socket.socket, agreed: Agreed, own: bytes, its: bytes
+        self,
+        communicator: Any,
+        deadline: Deadline,
+        *,
+        control: socket.socket,
+        agreed: Agreed,
+        own_role: bytes,
+        peer_role: bytes,
     ) -> None:
-        """Prove over the communicator itself that it is of the connection, and see the peer do the same."""
+        """Prove over the communicator that it belongs to this connection, and check the peer's proof."""
         communicator.Set_errhandler(mpi().ERRORS_RETURN)
         line = _Line(communicator, control)
-        line.run("Isend", memoryview(bytearray(self._proof(own, agreed))), deadline, "the peer to prove itself")
+        line.run("Isend", memoryview(bytearray(self._proof(own_role, agreed))), deadline, "the peer to prove itself")
         proof = memoryview(bytearray(PROOF_BYTES))
         line.run("Irecv", proof, deadline, "the peer to prove itself")
-        if not hmac.compare_digest(proof, self._proof(its, agreed)):
-            raise PeerRefusedError("somebody else has connected by MPI in the peer's place")
+        if not hmac.compare_digest(proof, self._proof(peer_role, agreed)):
+            raise PeerRefusedError("another process has connected by MPI in place of the peer")
 
-    def _proof(self, who: bytes, agreed: Agreed) -> bytes:
-        return hmac.digest(self.secret, b"penstock mpi " + who + b" " + agreed.transcript, "sha256")
+    def _proof(self, role: bytes, agreed: Agreed) -> bytes:
+        return hmac.digest(self.secret, b"penstock mpi " + role + b" " + agreed.transcript, "sha256")
 
     def _channel(
         self, control: socket.socket, deadline: Deadline, *, meet: Callable[[socket.socket, Deadline], Any]
@@ -133,7 +142,7 @@ class Mpi(Transport):
 
 
 class _Line:
-    """A communicator of two, and the connection that tells whether the other one lives."""
+    """A communicator with one peer, and the connection that shows whether the peer lives."""
 
     def __init__(self, communicator: Any, control: socket.socket) -> None:
         self.communicator = communicator
@@ -141,33 +150,33 @@ class _Line:
         self._freeing = threading.Lock()
 
     def run(self, operation: str, memory: memoryview, deadline: Deadline, what: str) -> None:
-        """Begin an operation, ``Isend`` or ``Irecv``, and wait for its end without a call that waits."""
+        """Start an operation, ``Isend`` or ``Irecv``, and wait for its end without a blocking call."""
         library = mpi()
         try:
             request = getattr(self.communicator, operation)([memory, library.BYTE], 0, 0)
         except library.Exception as error:
-            raise PeerLostError(f"MPI lost the peer, and {what} was due: {error}") from None
-        began = looked = time.monotonic()
+            raise PeerLostError(f"MPI lost the peer while waiting for {what}: {error}") from None
+        started_at = checked_at = time.monotonic()
         gone_at: float | None = None
         try:
             while not request.Test():
                 now = time.monotonic()
                 if now >= deadline.at_s:
-                    raise PeerTimeoutError(f"waited for {what}, and the time is over")
+                    raise PeerTimeoutError(f"timed out waiting for {what}")
                 if gone_at is not None and now - gone_at > _LAST_S:
-                    raise PeerLostError(f"the peer closed the connection, and {what} was due")
-                if gone_at is None and now - looked > _LOOK_S:
-                    looked = now
+                    raise PeerLostError(f"the peer closed the connection while this process waited for {what}")
+                if gone_at is None and now - checked_at > _LOOK_S:
+                    checked_at = now
                     gone_at = now if sockets.is_gone(self._control) else None
-                time.sleep(0 if now - began < _SPIN_S else _PAUSE_S)
+                time.sleep(0 if now - started_at < _SPIN_S else _PAUSE_S)
         except library.Exception as error:
-            raise PeerLostError(f"MPI lost the peer, and {what} was due: {error}") from None
+            raise PeerLostError(f"MPI lost the peer while waiting for {what}: {error}") from None
         except TransportError:
             _abandoned.append((request, memory))
             raise
 
     def free(self) -> None:
-        """Let go of the communicator; the peer need not take part."""
+        """Free the communicator; the peer need not take part."""
         library = mpi()
         with self._freeing:
             try:

@@ -1,4 +1,4 @@
-"""RDMA verbs: data are read out of the sender's memory by the receiver's card."""
+"""RDMA verbs: the receiver's network card reads data from the sender's memory."""
 
 from penstock.transport.verbs.transport import Verbs
 

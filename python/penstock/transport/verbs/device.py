@@ -1,4 +1,4 @@
-"""The RDMA device of this host: found and judged."""
+"""Finds and checks the RDMA device of this host."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Device:
     Parameters
     ----------
     context
-        Of ``pyverbs``.
+        Device context of ``pyverbs``.
     enums
-        The module with its constants, whose name differs by version.
+        Module with the constants of ``pyverbs``, whose name depends on the version.
     gid_index
-        Of the address that peers use.
+        Index of the address that peers use.
     mtu
-        Of the port, as verbs count it.
+        MTU of the port, as a constant of ``pyverbs``.
     """
 
     context: Any
@@ -42,12 +42,12 @@ class Device:
 
 
 def name() -> str:
-    """Give the name of the first device.
+    """Return the name of the first device.
 
     Raises
     ------
     TransportError
-        ``PENSTOCK_NO_VERBS``: there is none, or no library for it.
+        ``PENSTOCK_NO_VERBS``: there is no device, or no library for it.
     """
     try:
         from pyverbs.device import get_device_list  # noqa: PLC0415
@@ -57,8 +57,8 @@ def name() -> str:
     try:
         devices: list[str] = [device.name.decode() for device in get_device_list()]
     except PyverbsRDMAError as error:
-        # Without support in the kernel the list is an error, and not empty.
-        raise _unusable(f"this host has no RDMA ({error})") from None
+        # Without support in the kernel, this is an error instead of an empty list.
+        raise _unusable(f"this host does not support RDMA ({error})") from None
     if not devices:
         raise _unusable("this host has no RDMA device")
     return devices[0]
@@ -70,7 +70,7 @@ def open_device() -> Device:
     Raises
     ------
     TransportError
-        ``PENSTOCK_NO_VERBS``: there is none that can be used.
+        ``PENSTOCK_NO_VERBS``: there is no usable device.
     """
     found = name()
     from pyverbs.device import Context  # noqa: PLC0415
@@ -91,14 +91,14 @@ def open_device() -> Device:
 
 
 def _gid_index(device: str) -> int:
-    """Choose the address that is made of one of IPv4, which all of RoCE 2 has, else the first."""
+    """Choose the first address based on IPv4, which every RoCE 2 network has, or else the first address."""
     files = sorted((_GIDS / device / "ports" / str(PORT) / "gids").iterdir(), key=lambda file: int(file.name))
     gids = {}
     for file in files:
         try:
             gids[int(file.name)] = file.read_text().strip()
         except OSError:
-            # Of an index that is not taken.
+            # Unused indexes cannot be read.
             continue
     taken = [index for index, gid in gids.items() if gid != _NO_GID]
     if not taken:
@@ -109,6 +109,6 @@ def _gid_index(device: str) -> int:
 def _unusable(why: str) -> TransportError:
     return TransportError(
         "PENSTOCK_NO_VERBS",
-        f"the transport verbs needs pyverbs and an RDMA device, and {why}: "
+        f"the transport verbs needs pyverbs and an RDMA device, but {why}: "
         "install Debian's python3-pyverbs or your distribution's, or leave spark.penstock.transport=auto",
     )

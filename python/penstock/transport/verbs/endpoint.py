@@ -1,4 +1,4 @@
-"""One end of a reliable connection: its memory, its queue pair, and what completes on it."""
+"""One end of a reliable connection: its memory, its queue pair, and its completions."""
 
 from __future__ import annotations
 
@@ -19,37 +19,39 @@ from penstock.transport.errors import PeerBrokenError, PeerLostError, TransportE
 from penstock.transport.verbs.device import PORT, Device
 
 SLOTS = 16
-"""Slices that may be on their way, in each direction."""
+"""Largest number of slices on their way in each direction."""
 RING_BYTES = SLOTS * slices.SLICE_BYTES
 TOKEN_BYTES = 64
-"""Of a control message: a byte that says what it is, and what it says."""
+"""Size of a control message: one byte for its kind, and its content."""
 _TOKENS = 64
-"""Control messages that may wait to be sent or to be looked at: more than slices and credits for them."""
+"""Largest number of control messages that wait in each direction: more than slices and their credits need."""
 _ADDRESS = struct.Struct("<IIQI40s")
 _HEADER, _CREDIT = b"H", b"C"
 _CREDIT_BODY = struct.Struct("<Q")
 _LOOK_S = 0.5
 _READ_ID, _SEND_ID, _RECEIVE_ID = 0, 1, 2
-"""Kinds of work; what is received has its buffer's number above."""
+"""Ids of work requests. The number of its buffer is added to the id of a receive request."""
 
 T = TypeVar("T")
 
 
 class Endpoint:
-    """Connects to the peer's end over a connection that both have already.
+    """Connects to the peer's endpoint over an existing connection.
 
-    One thread at a time looks for completions, and hands them to whom they concern: the library keeps Python's other
-    threads from running while it works.
+    One thread at a time collects completions for all threads, because the library blocks Python's other threads while
+    it works.
 
     Parameters
     ----------
+    device
+        Open RDMA device.
     control
-        The connection. Its end is the peer's.
+        Connection to the peer. If it closes, the peer is gone.
 
     Raises
     ------
     TransportError
-        The device refuses.
+        The device returns an error.
     """
 
     def __init__(self, device: Device, control: socket.socket) -> None:
@@ -85,15 +87,15 @@ class Endpoint:
             init = QPInitAttr(qp_type=enums.IBV_QPT_RC, scq=self._cq, rcq=self._cq, cap=cap, sq_sig_all=0)
             self._qp = QP(self._pd, init)
         except PyverbsError as error:
-            raise PeerLostError(f"the RDMA device refused: {error}") from None
+            raise PeerLostError(f"the RDMA device returned an error: {error}") from None
 
     def wait(self, ready: Callable[[], T | None], deadline: Deadline, what: str) -> T:
-        """Wait until something is there; it is looked for under a lock.
+        """Wait until `ready` returns a value, and return it; `ready` is called under a lock.
 
         Raises
         ------
         TransportError
-            It did not come.
+            There is no value before the deadline, or the connection failed.
         """
         with self._condition:
             while True:
@@ -109,21 +111,21 @@ class Endpoint:
                 self._leading = True
                 self._condition.release()
                 try:
-                    gone = self._sleep(min(left, _LOOK_S))
+                    peer_closed = self._sleep(min(left, _LOOK_S))
                 finally:
                     self._condition.acquire()
                     self._leading = False
                     self._condition.notify_all()
                 self._collect()
-                if gone and self._failed is None:
-                    self._failed = PeerLostError(f"the peer closed the connection, and {what} was due")
+                if peer_closed and self._failed is None:
+                    self._failed = PeerLostError(f"the peer closed the connection while this process waited for {what}")
 
     def announce(self, header: bytes, deadline: Deadline) -> None:
-        """Tell the peer of a slice in the ring."""
+        """Announce a slice in the ring to the peer."""
         self._send(_HEADER + header, deadline)
 
     def give_credit(self, taken: int, deadline: Deadline) -> None:
-        """Tell the peer how many slices were taken out of its ring."""
+        """Tell the peer how many slices were taken from its ring."""
         self._send(_CREDIT + _CREDIT_BODY.pack(taken), deadline)
 
     def header(self, deadline: Deadline) -> bytes:
@@ -131,7 +133,7 @@ class Endpoint:
         return self.wait(lambda: self._headers.popleft() if self._headers else None, deadline, "a message")
 
     def fetch(self, slot: int, size: int, deadline: Deadline) -> memoryview:
-        """Read a slot of the peer's ring; gives the memory, which is good until the next call."""
+        """Read a slot of the peer's ring, and return memory that is valid until the next call."""
         from pyverbs.wr import SGE, SendWR  # noqa: PLC0415
 
         work = SendWR(
@@ -149,14 +151,14 @@ class Endpoint:
         return self.receive_buffer[:size]
 
     def end(self) -> None:
-        """Let nobody wait for the peer any longer."""
+        """Wake all threads that wait for the peer."""
         with self._condition:
             if self._failed is None:
                 self._failed = PeerLostError("the connection was closed")
             self._condition.notify_all()
 
     def free(self) -> None:
-        """Give everything back to the device; no thread may use it any more."""
+        """Release all resources of the device; no thread may use the endpoint any more."""
         for part in (
             self._qp,
             self._ring_mr,
@@ -169,11 +171,11 @@ class Endpoint:
         ):
             part.close()
 
-    def _memory(self, made: Any, size: int, access: int) -> tuple[memoryview, Any]:
+    def _memory(self, register: Any, size: int, access: int) -> tuple[memoryview, Any]:
         memory = memoryview(mmap.mmap(-1, size))
         if access & self._device.enums.IBV_ACCESS_REMOTE_READ:
             access |= self._device.enums.IBV_ACCESS_LOCAL_WRITE
-        return memory, made(self._pd, size, access, address=_at(memory))
+        return memory, register(self._pd, size, access, address=_at(memory))
 
     def meet(self, deadline: Deadline) -> None:
         """Exchange addresses with the peer, and connect.
@@ -181,14 +183,14 @@ class Endpoint:
         Raises
         ------
         TransportError
-            The peer does not take part, or the device refuses.
+            The peer does not take part, or the device returns an error.
         """
         from pyverbs.pyverbs_error import PyverbsError  # noqa: PLC0415
 
         try:
             self._meet(deadline)
         except PyverbsError as error:
-            raise PeerLostError(f"the RDMA device refused: {error}") from None
+            raise PeerLostError(f"the RDMA device returned an error: {error}") from None
 
     def _meet(self, deadline: Deadline) -> None:
         from pyverbs.addr import GID, AHAttr, GlobalRoute  # noqa: PLC0415
@@ -218,17 +220,17 @@ class Endpoint:
         try:
             route = GlobalRoute(dgid=GID(gid.rstrip(b"\0").decode()), sgid_index=self._device.gid_index, hop_limit=64)
         except (ValueError, UnicodeDecodeError) as error:
-            raise PeerBrokenError(f"the peer's address is none: {error}") from None
+            raise PeerBrokenError(f"the peer's address is invalid: {error}") from None
         attributes.ah_attr = AHAttr(gr=route, is_global=1, port_num=PORT)
         self._qp.to_rtr(attributes)
         attributes.sq_psn = number
-        # 67 ms, seven times: a peer that is dead is known after half a second.
+        # Seven retries of 67 ms: a dead peer is detected after half a second.
         attributes.timeout = 14
         attributes.retry_cnt = 7
         attributes.rnr_retry = 7
         attributes.max_rd_atomic = 1
         self._qp.to_rts(attributes)
-        # What is sent before the peer can receive would be tried again, for a while.
+        # Messages sent before the peer can receive would be retried for a while, so both sides wait for each other.
         sockets.write(self._control, [memoryview(b"!")], deadline, "the peer to connect")
         sockets.read(self._control, memoryview(bytearray(1)), deadline, "the peer to be ready")
 
@@ -269,24 +271,24 @@ class Endpoint:
         try:
             self._qp.post_send(work)
         except PyverbsError as error:
-            self._failed = PeerLostError(f"the RDMA device refused: {error}")
+            self._failed = PeerLostError(f"the RDMA device returned an error: {error}")
             raise self._failed from None
 
     def _sleep(self, seconds: float) -> bool:
-        """Wait for the device or the peer's end; says whether that has come."""
-        looked = select.poll()
-        looked.register(self._events_file, select.POLLIN)
+        """Wait for the device or the peer; return whether the peer has closed the connection."""
+        poll = select.poll()
+        poll.register(self._events_file, select.POLLIN)
         try:
-            looked.register(self._control, select.POLLIN)
+            poll.register(self._control, select.POLLIN)
         except ValueError:
             return True
-        return bool(looked.poll(seconds * 1000)) and sockets.is_gone(self._control)
+        return bool(poll.poll(seconds * 1000)) and sockets.is_gone(self._control)
 
     def _collect(self) -> None:
-        # Only where there is an event: the library would wait for one with all threads of Python.
-        looked = select.poll()
-        looked.register(self._events_file, select.POLLIN)
-        if looked.poll(0):
+        # Without an event, the library would wait for one and block all Python threads.
+        poll = select.poll()
+        poll.register(self._events_file, select.POLLIN)
+        if poll.poll(0):
             self._events.get_cq_event(self._cq)
             self._cq.ack_events(1)
             self._cq.req_notify(False)
@@ -311,7 +313,9 @@ class Endpoint:
         elif message[:1] == _CREDIT and size == 1 + _CREDIT_BODY.size:
             (self.credit,) = _CREDIT_BODY.unpack(message[1:])
         elif self._failed is None:
-            self._failed = PeerBrokenError(f"a control message of {size} bytes that begins with {message[:8].hex()}")
+            self._failed = PeerBrokenError(
+                f"invalid control message of {size} bytes that begins with {message[:8].hex()}"
+            )
 
 
 def _at(memory: memoryview) -> int:
@@ -319,7 +323,7 @@ def _at(memory: memoryview) -> int:
 
 
 def _event_files() -> set[int]:
-    """Descriptors of completion channels: not all versions of the library tell theirs."""
+    """Return descriptors of completion channels, because not all versions of the library expose theirs."""
     found = set()
     for entry in os.listdir("/proc/self/fd"):  # noqa: PTH208
         try:

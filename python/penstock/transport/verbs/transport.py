@@ -1,7 +1,7 @@
 """RDMA verbs between hosts (Whale, sections 3.3 and 4).
 
-Slices lie in a ring of registered memory, and the receiver reads them out of it; small messages tell what is there, and
-what was taken.
+Slices are put into a ring of registered memory, from which the receiver reads them. Small control messages announce
+slices and return credit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from penstock.transport.verbs.device import name, open_device
 from penstock.transport.verbs.endpoint import SLOTS, Endpoint
 
 _opening = threading.Lock()
-"""Which descriptor is a new end's is told by what there was before."""
+"""A new endpoint's descriptor is identified by comparison with earlier ones, so endpoints are opened one at a time."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Verbs(Transport):
     Parameters
     ----------
     secret
-        Of the application.
+        Secret of the application.
     host
         Name or address that listeners are bound to, and that peers use.
 
@@ -97,7 +97,7 @@ class _Sender:
     def _has_room(self) -> bool | None:
         taken = self._endpoint.credit
         if taken > self._sent:
-            raise PeerBrokenError(f"the peer says that it has taken {taken} slices of {self._sent}")
+            raise PeerBrokenError(f"the peer reports {taken} slices as taken, but {self._sent} were sent")
         return True if self._sent - taken < SLOTS else None
 
 

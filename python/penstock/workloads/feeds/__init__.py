@@ -1,4 +1,4 @@
-"""Where a query reads the streams of a question, and how rows get there."""
+"""Feeds, which deliver the streams of a question to the query that reads them."""
 
 from penstock.workloads.feeds.feed import Feed
 from penstock.workloads.feeds.files import FileFeed

@@ -1,4 +1,4 @@
-"""What carries the rows of streams to a query."""
+"""Interface of a feed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 class Feed(Protocol):
-    """Carries pieces of streams to where a query reads them; the rows of a stream stay in their order."""
+    """Delivers pieces of streams to a query. The rows of a stream keep their order."""
 
     def put(self, stream: str, piece: Path) -> None:
-        """Let the query see the rows of a Parquet file; back when it can."""
+        """Deliver the rows of a Parquet file. Returns when the query can read them."""
 
     def read(self, spark: SparkSession, stream: str, schema: StructType) -> DataFrame:
-        """Read a stream."""
+        """Return a streaming DataFrame that reads a stream."""
 
     def stream_of(self, source: str) -> str:
-        """Name the stream of a source, out of its description in a query's progress."""
+        """Return the name of the stream that a source reads, from its description in a query's progress."""

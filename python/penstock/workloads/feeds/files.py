@@ -1,4 +1,4 @@
-"""Streams as folders of Parquet files."""
+"""A feed that delivers each stream as a folder of Parquet files."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ if TYPE_CHECKING:
 
 
 class FileFeed:
-    """A folder for each stream: Spark's file source sees a piece whole or not at all."""
+    """Delivers each stream as a folder of files. Spark's file source never sees a part of a piece."""
 
     def __init__(self, folder: Path, streams: Iterable[str]) -> None:
-        """Begin with nothing.
+        """Create an empty folder for each stream.
 
         Parameters
         ----------
         folder
-            Receives a folder for each stream.
+            Folder in which the folders of the streams are created.
         streams
-            Their names.
+            Names of the streams.
         """
         self._folder = folder
         for stream in streams:
             (folder / stream).mkdir(parents=True)
 
     def put(self, stream: str, piece: Path) -> None:
-        """Let the query see the rows of a file."""
+        """Deliver the rows of a file."""
         hidden = self._folder / stream / f".{piece.name}"
-        # Not linked: sources take files in the order of the times at which they were made.
+        # Copied and not linked, because the file source reads files in the order of their modification times.
         shutil.copyfile(piece, hidden)
         hidden.replace(self._folder / stream / piece.name)
 
     def read(self, spark: SparkSession, stream: str, schema: StructType) -> DataFrame:
-        """Read a stream."""
+        """Return a streaming DataFrame that reads a stream."""
         return spark.readStream.schema(schema).parquet(str(self._folder / stream))
 
     def stream_of(self, source: str) -> str:
-        """Name the stream of ``FileStreamSource[FOLDER/STREAM]``."""
+        """Return the name of the stream from ``FileStreamSource[FOLDER/STREAM]``."""
         return Path(source.rstrip("]")).name

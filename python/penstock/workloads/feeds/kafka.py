@@ -1,4 +1,4 @@
-"""Streams as topics of Kafka."""
+"""A feed that delivers each stream as a Kafka topic."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 LIMIT_S = 20.0
-"""For each answer of the broker."""
+"""Timeout of each request to the broker, in seconds."""
 
 
 def require_broker(address: str) -> None:
-    """Ask a broker whether it is there.
+    """Check that a broker answers.
 
     Raises
     ------
     PenstockError
-        ``PENSTOCK_KAFKA`` where it does not answer.
+        ``PENSTOCK_KAFKA`` if it does not answer.
     """
     try:
         AdminClient({"bootstrap.servers": address, "log_level": 0}).list_topics(timeout=LIMIT_S)
@@ -40,54 +40,54 @@ def require_broker(address: str) -> None:
         raise _error(address, "answer", e.args[0].str()) from e
 
 
-def _error(address: str, what: str, why: str) -> PenstockError:
+def _error(address: str, action: str, reason: str) -> PenstockError:
     return PenstockError(
         "PENSTOCK_KAFKA",
-        f"The Kafka broker at {address} did not {what}: {why}. Name one with --kafka that answers without "
-        "authentication or encryption, or give --kafka without an address to start one.",
+        f"The Kafka broker at {address} did not {action}: {reason}. Set --kafka to a broker that accepts clients "
+        "without authentication and encryption, or pass --kafka without an address to start a broker.",
     )
 
 
 class KafkaFeed:
-    """A topic for each stream, its rows as JSON.
+    """Delivers each stream as a topic whose messages are rows as JSON.
 
-    Each topic has one partition. Rows of several would come to the query out of their order, by up to a piece: hours of
-    event time where days are played in seconds, and a watermark would take them for late.
+    Each topic has one partition. From several partitions, a query would receive rows out of order by up to a piece.
+    That is hours of event time when days are replayed in seconds, so the watermark would drop rows as late.
     """
 
     def __init__(self, address: str, pieces: Mapping[str, Sequence[Path]]) -> None:
-        """Make the topics.
+        """Create the topics.
 
         Parameters
         ----------
         address
-            Of a broker, ``HOST:PORT``.
+            Address of the broker, ``HOST:PORT``.
         pieces
-            By stream, the Parquet files that will be put. Their rows are encoded here, before a clock runs.
+            Parquet files that will be delivered, by stream. Their rows are encoded now, before the replay starts.
 
         Raises
         ------
         PenstockError
-            ``PENSTOCK_KAFKA`` where the broker does not answer, or refuses.
+            ``PENSTOCK_KAFKA`` if the broker does not answer, or does not create the topics.
         """
         self._address = address
         self._rows = {piece: _encode(piece) for files in pieces.values() for piece in files}
-        # A name of its own for each run: brokers are shared.
+        # Brokers are shared, so each run uses unique topic names.
         run = f"penstock-demo-{uuid.uuid4().hex[:12]}"
         self._topics = {stream: f"{run}-{stream}" for stream in pieces}
         client: dict[str, str | int | float | bool] = {"bootstrap.servers": address, "log_level": 0}
         self._producer = Producer({**client, "linger.ms": 5, "acks": "all", "enable.idempotence": True})
         self._admin = AdminClient(client)
-        self._make_topics()
+        self._create_topics()
 
     def __enter__(self) -> KafkaFeed:
-        """Give the feed."""
+        """Return the feed."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Delete the topics; nothing where the broker has gone."""
+        """Delete the topics. Errors are ignored, because the broker may have ended."""
         for done in self._admin.delete_topics(list(self._topics.values()), operation_timeout=LIMIT_S).values():
             try:
                 done.result(LIMIT_S)
@@ -95,29 +95,29 @@ class KafkaFeed:
                 return
 
     def put(self, stream: str, piece: Path) -> None:
-        """Send the rows of a file; back when the broker has all.
+        """Send the rows of a file. Returns when the broker has acknowledged all of them.
 
         Raises
         ------
         PenstockError
-            ``PENSTOCK_KAFKA`` where it has not, after 20 seconds.
+            ``PENSTOCK_KAFKA`` if it has not acknowledged them after 20 seconds.
         """
         failed: list[KafkaError] = []
 
-        def taken(error: KafkaError | None, _: object) -> None:
+        def on_delivery(error: KafkaError | None, _: object) -> None:
             if error is not None:
                 failed.append(error)
 
         for row in self._rows[piece]:
-            self._producer.produce(self._topics[stream], row, on_delivery=taken)
+            self._producer.produce(self._topics[stream], row, on_delivery=on_delivery)
         missing = self._producer.flush(LIMIT_S)
         if missing or failed:
-            why = failed[0].str() if failed else f"{missing} are missing after {LIMIT_S:g} s"
-            raise _error(self._address, f"take all rows of {piece.name}", why)
+            reason = failed[0].str() if failed else f"{missing} rows are missing after {LIMIT_S:g} s"
+            raise _error(self._address, f"accept all rows of {piece.name}", reason)
 
     def read(self, spark: SparkSession, stream: str, schema: StructType) -> DataFrame:
-        """Read a stream."""
-        from pyspark.sql import functions as sf  # noqa: PLC0415, Spark is not needed to put rows
+        """Return a streaming DataFrame that reads a stream."""
+        from pyspark.sql import functions as sf  # noqa: PLC0415, Spark is not needed to deliver rows
 
         return (
             spark.readStream.format("kafka")
@@ -130,16 +130,16 @@ class KafkaFeed:
         )
 
     def stream_of(self, source: str) -> str:
-        """Name the stream of ``KafkaV2[Subscribe[TOPIC]]``."""
+        """Return the name of the stream from ``KafkaV2[Subscribe[TOPIC]]``."""
         return next(stream for stream, topic in self._topics.items() if f"[{topic}]" in source)
 
-    def _make_topics(self) -> None:
+    def _create_topics(self) -> None:
         topics = [NewTopic(topic, num_partitions=1, replication_factor=1) for topic in self._topics.values()]
         try:
             for done in self._admin.create_topics(topics, operation_timeout=LIMIT_S).values():
                 done.result(LIMIT_S)
         except KafkaException as e:
-            raise _error(self._address, f"make topics {', '.join(self._topics.values())}", e.args[0].str()) from e
+            raise _error(self._address, f"create topics {', '.join(self._topics.values())}", e.args[0].str()) from e
 
 
 def _encode(piece: Path) -> list[bytes]:

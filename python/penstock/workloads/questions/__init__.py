@@ -1,4 +1,4 @@
-"""Questions to real data that only a stateful query answers."""
+"""Questions about real data that need a stateful query."""
 
 from penstock.workloads.questions import books, flights, nasa, taxi
 from penstock.workloads.questions.question import Question

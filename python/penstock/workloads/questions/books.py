@@ -1,4 +1,4 @@
-"""Books, and which words come and go in them."""
+"""Books: how often each word occurs over time."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -12,13 +12,13 @@ from penstock.workloads.questions.question import MICROSECONDS, TIME, Question, 
 
 
 def streams(lines: pa.Table) -> Mapping[str, pa.Table]:
-    """Let a reader read a line a second."""
+    """Make a stream with one line per second."""
     seconds = lines["line_no"].cast(pa.int64())
     return {"lines": pa.table({TIME: pc.multiply(seconds, 1_000_000).cast(MICROSECONDS), "text": lines["text"]})}
 
 
 def answer(streams: Mapping[str, DataFrame]) -> DataFrame:
-    """Count every word in each thousand lines, every two hundred."""
+    """Count each word in windows of 1,000 lines that start every 200 lines."""
     word = sf.explode(sf.split(sf.lower("text"), "[^\\p{L}]+")).alias("word")
     return (
         streams["lines"]
@@ -32,7 +32,7 @@ def answer(streams: Mapping[str, DataFrame]) -> DataFrame:
 
 
 def trace(streams: Mapping[str, pa.Table]) -> pa.Table:
-    """Give every word a row."""
+    """Make a row for every word."""
     lines = streams["lines"]
     words = pc.split_pattern_regex(pc.utf8_lower(lines["text"].combine_chunks()), "[^\\p{L}]+")
     table = pa.table({TIME: lines[TIME].combine_chunks().take(pc.list_parent_indices(words)), "word": words.flatten()})
@@ -40,7 +40,7 @@ def trace(streams: Mapping[str, pa.Table]) -> pa.Table:
 
 
 QUESTION = Question(
-    "How often did each word come in the last thousand lines?",
+    "How often did each word occur in the last thousand lines?",
     "books.parquet",
     timedelta(seconds=100_000),
     streams,

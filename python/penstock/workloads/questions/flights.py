@@ -1,4 +1,4 @@
-"""Flights, and which of them wait for others."""
+"""Flights: which late departures wait for a late arrival."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -15,12 +15,12 @@ from penstock.workloads.questions.question import TIME, Question, at
 
 ON_THE_GROUND_MIN = 25
 MILES_PER_MINUTE = 7.7
-"""The data have no times of arrival: a flight arrives so long after its departure, as its distance takes."""
+"""Speed of a flight. The data have no arrival times, so they are computed from departure time and distance."""
 LATE_MIN = 15
 
 
 def streams(flights: pa.Table) -> Mapping[str, pa.Table]:
-    """Split flights into departures and arrivals, each in the order of its own time."""
+    """Split flights into departures and arrivals, each sorted by its own time."""
     departs = at(flights["dep_utc"])
     minutes = pc.add(ON_THE_GROUND_MIN, pc.floor(pc.divide(flights["distance_mi"], MILES_PER_MINUTE)).cast(pa.int64()))
     arrives = pc.add(departs, pc.multiply(minutes, 60_000_000).cast(pa.duration("us")))
@@ -32,9 +32,9 @@ def streams(flights: pa.Table) -> Mapping[str, pa.Table]:
 
 
 def answer(streams: Mapping[str, DataFrame]) -> DataFrame:
-    """Find for every late departure the flights that came in later still, in the 90 minutes before, where it left.
+    """Find for every late departure the at least equally late flights that arrived there in the 90 minutes before.
 
-    A join of two streams: every departure meets all that has arrived at its airport in that time.
+    This is a join of two streams: each departure is matched with all arrivals at its airport in that time.
     """
     departures = streams["departures"].withWatermark(TIME, "10 minutes").alias("out")
     arrivals = streams["arrivals"].withWatermark(TIME, "10 minutes").alias("inbound")
@@ -52,17 +52,18 @@ def answer(streams: Mapping[str, DataFrame]) -> DataFrame:
 
 
 def trace(streams: Mapping[str, pa.Table]) -> pa.Table:
-    """Count what each flight meets: a departure all that arrived at its airport in 90 minutes, an arrival nothing."""
+    """Compute the cost of each row: 1, and for a departure also its matches, the arrivals in the 90 minutes before."""
     departures, arrivals = streams["departures"], streams["arrivals"]
-    came = _by_airport(arrivals)
-    met = np.zeros(departures.num_rows)
+    arrival_rows = _by_airport(arrivals)
+    matches = np.zeros(departures.num_rows)
     for airport, rows in _by_airport(departures).items():
-        arrived = _micros(arrivals)[came.get(airport, [])]
+        arrived = _micros(arrivals)[arrival_rows.get(airport, [])]
         left = _micros(departures)[rows]
-        met[rows] = np.searchsorted(arrived, left, "right") - np.searchsorted(arrived, left - 90 * 60_000_000, "right")
+        first = np.searchsorted(arrived, left - 90 * 60_000_000, "right")
+        matches[rows] = np.searchsorted(arrived, left, "right") - first
     both = pa.concat_tables(
-        pa.table({TIME: rows[TIME], "key": rows["airport"], "cost": 1.0 + more})
-        for rows, more in ((departures, met), (arrivals, np.zeros(arrivals.num_rows)))
+        pa.table({TIME: rows[TIME], "key": rows["airport"], "cost": 1.0 + count})
+        for rows, count in ((departures, matches), (arrivals, np.zeros(arrivals.num_rows)))
     )
     return both.take(np.argsort(_micros(both), kind="stable"))
 
@@ -72,7 +73,7 @@ def _micros(rows: pa.Table) -> NDArray[np.int64]:
 
 
 def _by_airport(rows: pa.Table) -> dict[str, NDArray[np.int64]]:
-    """Numbers of the rows of each airport, in their order."""
+    """Return the row numbers of each airport, in ascending order."""
     airports = rows["airport"].combine_chunks().dictionary_encode()
     index = airports.indices.to_numpy()
     order = np.argsort(index, kind="stable")

@@ -1,4 +1,4 @@
-"""A web server, and how long its visitors stay."""
+"""A web server: how long its visitors stay."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -11,12 +11,12 @@ from penstock.workloads.questions.question import TIME, Question, at, keyed
 
 
 def streams(requests: pa.Table) -> Mapping[str, pa.Table]:
-    """Keep who asked, and what it weighed."""
+    """Keep time, host and size of each request."""
     return {"requests": pa.table({TIME: at(requests["time_utc"]), **{n: requests[n] for n in ("host_id", "bytes")}})}
 
 
 def answer(streams: Mapping[str, DataFrame]) -> DataFrame:
-    """Find the sessions of each host: requests with less than half an hour between them."""
+    """Find the sessions of each host: requests less than 30 minutes apart."""
     return (
         streams["requests"]
         .withWatermark(TIME, "1 minute")

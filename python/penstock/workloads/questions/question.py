@@ -1,4 +1,4 @@
-"""What is asked of a stream."""
+"""A question and the streaming query that answers it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,25 +18,25 @@ MICROSECONDS = pa.timestamp("us", "UTC")
 class Question:
     """A question, its data, and the query that answers it.
 
-    The query answers in append mode, so that what it says does not depend on where its batches end.
+    The query runs in append mode, so that its answers do not depend on where its batches end.
 
     Parameters
     ----------
     asks
-        In words.
+        Text of the question.
     file
-        Of the real data, in the project's folder ``data``.
+        Name of the file with the data, in the project's folder ``data``.
     span
-        Event time that is replayed, from the start of the data on.
+        Event time that is replayed, from the start of the data.
     streams
-        From the file's rows to a table for each stream, in the order of `TIME`.
+        Function that splits the rows of the file into a table for each stream, sorted by `TIME`.
     answer
-        From the streams, each with a column `TIME` of Spark's timestamps, to the answers.
+        Function that makes the query from the streams, which have a timestamp column `TIME`.
     trace
-        From the streams to a table of (`TIME`, ``key``, ``cost``): the work that each key of the query makes, in the
-        order of time, so that ways to place keys can be compared by counting.
+        Function that makes a trace from the streams: a table with `TIME`, ``key`` and ``cost``, sorted by time. It has
+        the work for each key of the query, so that ways to place keys can be compared by simulation.
     interval
-        Event time of a batch, where that is counted.
+        Event time of a batch in that simulation.
     """
 
     asks: str
@@ -49,10 +49,10 @@ class Question:
 
 
 def keyed(rows: pa.Table, key: str) -> pa.Table:
-    """Make a trace of rows that cost the same, in the order of their times."""
+    """Make a trace of rows that all have the same cost. The rows must be sorted by time."""
     return pa.table({TIME: rows[TIME], "key": rows[key], "cost": np.ones(rows.num_rows)})
 
 
 def at(milliseconds: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Make the column `TIME` from timestamps without a time zone, which are of UTC."""
+    """Make the column `TIME` from timestamps without a time zone, which are in UTC."""
     return milliseconds.cast(pa.timestamp("us")).cast(MICROSECONDS)

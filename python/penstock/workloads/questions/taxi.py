@@ -1,4 +1,4 @@
-"""Taxis, and where business is better."""
+"""Taxis: trips and fares of each zone over time."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -11,13 +11,13 @@ from penstock.workloads.questions.question import TIME, Question, at, keyed
 
 
 def streams(trips: pa.Table) -> Mapping[str, pa.Table]:
-    """Keep where each trip began and what it brought."""
-    # New York's clock, as if it were UTC's.
+    """Keep start time, start zone and fare of each trip."""
+    # The times are local times of New York. They are treated as UTC.
     return {"trips": pa.table({TIME: at(trips["pickup_local"]), **{n: trips[n] for n in ("pu_zone", "fare_cents")}})}
 
 
 def answer(streams: Mapping[str, DataFrame]) -> DataFrame:
-    """Sum trips and fares of each zone over the last hour, every minute."""
+    """Count trips and sum fares of each zone over the last hour, every minute."""
     return (
         streams["trips"]
         .withWatermark(TIME, "10 minutes")
@@ -28,7 +28,7 @@ def answer(streams: Mapping[str, DataFrame]) -> DataFrame:
 
 
 QUESTION = Question(
-    "What did taxis take in each zone in the last hour, every minute?",
+    "How much did taxis earn in each zone in the last hour, every minute?",
     "taxi_green.parquet",
     timedelta(days=20),
     streams,

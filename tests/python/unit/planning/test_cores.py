@@ -88,7 +88,7 @@ def test_phi_is_doubled_until_an_assignment_keeps_to_it():
 
 
 def test_what_cannot_be_is_refused():
-    with pytest.raises(ValueError, match="5 cores are asked for, there are 4"):
+    with pytest.raises(ValueError, match="demand is 5 cores, but capacity is 4"):
         assign(np.array([[1, 1], [1, 1]]), np.array([2, 2]), demand([3, 2], [1, 1]))
     with pytest.raises(ValueError, match="more cores of a node"):
         assign(np.array([[2, 1], [0, 0]]), np.array([2, 2]), demand([1, 1], [1, 1]))

@@ -64,7 +64,7 @@ def test_batches_without_load_say_nothing():
 
 def test_another_number_of_items_is_refused():
     forecaster = Forecaster(2)
-    with pytest.raises(ValueError, match="3 loads, and 2 before"):
+    with pytest.raises(ValueError, match="expected 2 loads, as in earlier batches, found 3"):
         forecaster.observe(np.zeros(3))
 
 

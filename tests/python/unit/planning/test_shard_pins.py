@@ -75,12 +75,12 @@ def test_it_says_why_no_others_are_pinned():
     assert reasoned(PinPlanner(), load, heavy).reason == ""
     dear = Worth(bytes_per_ms=1000.0, move_ms=0.0, horizon=10)
     assert reasoned(PinPlanner(), load, heavy, worth=dear, state_bytes=1_000_000.0).reason.startswith(
-        "cost exceeds gain: to pin a key takes longer than it saves in 10 batches"
+        "cost exceeds gain: pinning a key takes longer than it saves in 10 batches"
     )
     quiet = {"load": [25, 120, 115, 75, 20], "heavy": {4: 20.0}, "pin_slots": [4]}
     assert reasoned(PinPlanner(), **quiet).reason.startswith("within hysteresis: 1 pinned keys")
     assert reasoned(PinPlanner(), load, heavy, most=0).reason == (
-        "1 more keys would be pinned, and penstock.pinned.max=0 may be"
+        "1 more keys would be pinned, but penstock.pinned.max=0 is the limit"
     )
 
 

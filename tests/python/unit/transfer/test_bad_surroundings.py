@@ -88,7 +88,7 @@ def test_a_host_without_room_or_address_for_a_sidecar(tmp_path, change, limit, r
                 executor_channel.recv(1)
         assert process.wait(PATIENCE_S) == 1
         told = process.stderr.read()
-    assert "there can be no sidecar here" in told
+    assert "the transfer sidecar cannot start" in told
     assert reason in told
     assert not folder.exists()
 
@@ -119,10 +119,10 @@ def test_a_peer_of_another_version_is_refused_with_what_to_do(monkeypatch):
     answer = ours.answer(mine.hello)
     version = handshake.VERSION
     monkeypatch.setattr(handshake, "VERSION", version + 1)
-    told = f"speaks version {version}, this one {version + 1}: use one Penstock everywhere"
+    told = f"has protocol version {version}, this process {version + 1}: use the same Penstock everywhere"
     with pytest.raises(PeerRefusedError, match=told):
         handshake.Accepting(SECRET, encrypted=False).answer(mine.hello)
-    with pytest.raises(PeerRefusedError, match="use one Penstock everywhere"):
+    with pytest.raises(PeerRefusedError, match="use the same Penstock everywhere"):
         mine.proof(answer)
 
 

@@ -342,7 +342,7 @@ def test_a_start_that_is_none_is_refused(line, tmp_path):
         check=False,
     )
     assert done.returncode == 2
-    assert "an executor starts this process" in done.stderr
+    assert "only an executor starts this process" in done.stderr
 
 
 def test_who_does_not_know_the_token_gets_no_lane(tmp_path):
@@ -501,7 +501,7 @@ def test_records_that_are_not_due_break_a_lane(channel_ends, record):
 def test_a_longer_message_than_may_be_breaks_a_lane(channel_ends):
     sidecar, executor, _ = channel_ends
     executor.send(b"12345", soon())
-    with pytest.raises(BrokenChannelError, match="5 bytes, and 4 is the most"):
+    with pytest.raises(BrokenChannelError, match="5 bytes, at most 4 are allowed"):
         sidecar.message(soon(), 4)
 
 

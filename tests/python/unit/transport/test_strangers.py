@@ -76,7 +76,7 @@ def test_headers_of_encrypted_data_tell_nothing_of_them() -> None:
 def test_a_sealed_slice_with_a_checksum_is_refused() -> None:
     data = memoryview(b"abc")
     slices.decode(slices.encode(0, 3, data, sealed=True), 0, sealed=True).check(memoryview(b"xyz"))
-    with pytest.raises(PeerBrokenError, match="is sealed, and has a checksum"):
+    with pytest.raises(PeerBrokenError, match="is sealed, but has a checksum"):
         slices.decode(slices.encode(0, 3, data), 0, sealed=True)
 
 
@@ -218,7 +218,10 @@ def test_mpi_is_not_offered_where_strangers_must_be_kept_out() -> None:
     for listener in offers.listeners.values():
         listener.close()
     assert set(offers.listeners) == {"tcp"}
-    assert offers.missing["mpi"] == "spark.authenticate is set, and the port of an MPI library takes packets of anybody"
+    assert (
+        offers.missing["mpi"]
+        == "spark.authenticate is set, but the port of an MPI library accepts packets from anybody"
+    )
 
 
 def test_secrets_are_not_shown() -> None:

@@ -72,7 +72,7 @@ def test_the_largest_message_arrives_where_it_is_wanted_and_a_larger_one_is_not_
         sender.join()
         # Element by element, as memory views compare, it would take seconds.
         assert np.array_equal(np.asarray(target), np.asarray(message))
-        with pytest.raises(ValueError, match="is the most"):
+        with pytest.raises(ValueError, match=r"at most \d+ are allowed"):
             channel.send(bytearray(MAX_BYTES + 1), soon())
         channel.send(b"still here", soon())
         assert channel.receive(soon()) == b"still here"
@@ -238,9 +238,9 @@ def test_slices_are_refused_that_are_not_due():
     data = memoryview(b"abc")
     header = slices.encode(7, 3, data)
     slices.decode(header, 7).check(data)
-    with pytest.raises(PeerBrokenError, match="slice 7 came, and 8 was due"):
+    with pytest.raises(PeerBrokenError, match="expected slice 8, found 7"):
         slices.decode(header, 8)
     with pytest.raises(PeerBrokenError, match="checksum"):
         slices.decode(header, 7).check(memoryview(b"abd"))
-    with pytest.raises(PeerBrokenError, match="no slice begins"):
+    with pytest.raises(PeerBrokenError, match="not the beginning of a slice"):
         slices.decode(b"x" + header[1:], 7)

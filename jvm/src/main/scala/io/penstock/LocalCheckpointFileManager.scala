@@ -28,15 +28,16 @@ import io.penstock.conf.Settings
 import io.penstock.errors.PenstockException
 
 /**
- * A checkpoint file manager for local disks that starts no child processes: Spark's default forks a `chmod` for every
- * file, which costs more than the file. Set `spark.sql.streaming.checkpointFileManagerClass` to this class's name.
+ * A checkpoint file manager for local disks that starts no child processes. Spark's default manager forks a `chmod` for
+ * every file, which takes longer than writing the file. To use this manager, set
+ * `spark.sql.streaming.checkpointFileManagerClass` to the name of this class.
  *
- * A file appears under its name complete or not at all. Without overwriting, creation is exclusive, between processes
- * as well: it is a hard link to the finished temporary file. Files are interchangeable with those of Spark's default
- * manager.
+ * A file appears under its name when it is complete, or not at all. Without overwriting, creation is exclusive, also
+ * between processes: the file is a hard link to the finished temporary file. Files are interchangeable with those of
+ * Spark's default manager.
  *
  * @param path
- *   the checkpoint; its scheme, or the default file system's where it has none, must be `file`
+ *   path of the checkpoint; its scheme, or the default file system's scheme if it has none, must be `file`
  * @throws io.penstock.errors.PenstockException
  *   PENSTOCK_NOT_A_LOCAL_PATH for a path on another file system
  */
@@ -46,7 +47,7 @@ class LocalCheckpointFileManager(path: Path, hadoopConf: Configuration) extends 
 
   private val fsync: Boolean = Settings.lookedUp(Settings.CheckpointFsync)(k => Option(hadoopConf.get(k)))
 
-  // Only opens files, for which it needs no child process either.
+  // Used only to open files, which needs no child process.
   private val reader = {
     val fs = new RawLocalFileSystem
     fs.initialize(URI.create("file:///"), hadoopConf)
@@ -54,10 +55,10 @@ class LocalCheckpointFileManager(path: Path, hadoopConf: Configuration) extends 
   }
 
   /**
-   * A stream to a temporary file beside `path`, which `close` moves there and `cancel` deletes.
+   * A stream to a temporary file in the directory of `path`. `close` moves the file to `path`, `cancel` deletes it.
    *
    * @throws java.io.FileNotFoundException
-   *   where the directory does not exist
+   *   if the directory does not exist
    */
   override def createAtomic(path: Path, overwriteIfPossible: Boolean): CancellableFSDataOutputStream = {
     val target = local(path)
@@ -99,22 +100,23 @@ class LocalCheckpointFileManager(path: Path, hadoopConf: Configuration) extends 
     }
 
     private def publish(): Unit = {
-      // Spark's default manager checks a file against a checksum file that an earlier file of this name may have left.
+      // An earlier file of this name may have left a checksum file, against which Spark's default manager checks the
+      // file.
       Files.deleteIfExists(checksumFile(target))
       if (overwrite) Files.move(temporary, target, StandardCopyOption.ATOMIC_MOVE)
       else linkExclusively()
       if (fsync) Using.resource(FileChannel.open(target.getParent, StandardOpenOption.READ))(_.force(true))
     }
 
-    /** A disk that is full or read-only says something else. */
+    /** Whether the file system does not support hard links. A full or read-only disk has other error messages. */
     private def saysNoLinks(e: FileSystemException): Boolean =
       Seq("not permitted", "not supported", "not implemented", "Too many links")
         .exists(Option(e.getReason).getOrElse("").contains(_))
 
     private def noHardLinks(cause: Exception) = new PenstockException(
       "PENSTOCK_NO_HARD_LINKS",
-      s"$target could not be created exclusively: the file system made no hard link ($cause). Put the checkpoint " +
-        "on a file system with hard links, or unset spark.sql.streaming.checkpointFileManagerClass.",
+      s"$target could not be created exclusively, because the file system did not create a hard link ($cause). Put " +
+        "the checkpoint on a file system with hard links, or unset spark.sql.streaming.checkpointFileManagerClass.",
       cause
     )
 
@@ -130,24 +132,24 @@ class LocalCheckpointFileManager(path: Path, hadoopConf: Configuration) extends 
   override def open(path: Path): FSDataInputStream = reader.open(new Path(local(path).toUri))
 
   /**
-   * Files and directories in a directory, or the file itself where `path` is one.
+   * The files and directories in a directory, or the file itself if `path` is a file.
    *
    * @throws java.io.FileNotFoundException
-   *   where there is neither
+   *   if `path` does not exist
    */
   override def list(path: Path, filter: PathFilter): Array[FileStatus] = {
-    val at = local(path)
+    val root = local(path)
     val entries =
       try {
-        if (Files.isDirectory(at)) Using.resource(Files.list(at))(_.iterator().asScala.toArray)
-        else Array(at)
-      } catch { case _: NoSuchFileException => throw missing(at) }
+        if (Files.isDirectory(root)) Using.resource(Files.list(root))(_.iterator().asScala.toArray)
+        else Array(root)
+      } catch { case _: NoSuchFileException => throw missing(root) }
     val found = entries.filterNot(isChecksumFile).flatMap(status)
-    if (found.isEmpty && !Files.exists(at)) throw missing(at)
+    if (found.isEmpty && !Files.exists(root)) throw missing(root)
     found.filter(s => filter.accept(s.getPath)).sortBy(_.getPath.getName)
   }
 
-  /** None where the file has gone since it was listed. */
+  /** None if the file has been deleted since it was listed. */
   private def status(file: NioPath): Option[FileStatus] =
     try {
       val a = Files.readAttributes(file, classOf[BasicFileAttributes])
@@ -157,13 +159,13 @@ class LocalCheckpointFileManager(path: Path, hadoopConf: Configuration) extends 
 
   override def mkdirs(path: Path): Unit = {
     val directory = local(path)
-    // `createDirectories` refuses a link to a directory.
+    // `createDirectories` fails if the path is a link to a directory.
     if (!Files.isDirectory(directory)) Files.createDirectories(directory)
   }
 
   override def exists(path: Path): Boolean = Files.exists(local(path))
 
-  /** Deletes a file, or a directory with all it holds, even while others delete or write there. Links are not followed. */
+  /** Deletes a file or a directory tree, even while others delete or write there. Links are not followed. */
   override def delete(path: Path): Unit = {
     val root = local(path)
     Files.deleteIfExists(checksumFile(root))
@@ -177,7 +179,7 @@ class LocalCheckpointFileManager(path: Path, hadoopConf: Configuration) extends 
       }
       Files.deleteIfExists(file)
     } catch {
-      case _: NoSuchFileException => // someone else deleted it
+      case _: NoSuchFileException => // Another process has deleted it.
       case _: DirectoryNotEmptyException if attempts > 1 => deleteTree(file, attempts - 1)
     }
 

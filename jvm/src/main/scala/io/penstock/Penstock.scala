@@ -3,15 +3,16 @@ package io.penstock
 import org.apache.spark.sql.penstock.routing.{RunTimePins, RunTimeSettings}
 import org.apache.spark.sql.streaming.StreamingQuery
 
-/** What an application may ask of Penstock while its queries run. */
+/** API for applications to control running queries. */
 object Penstock {
 
   /**
-   * Sets an option of a query that runs, without a restart: `setOption(query, "tasks", "16")`. The next batch uses it; it is
-   * gone with the run.
+   * Sets an option of a running query without a restart: `setOption(query, "tasks", "16")`. It applies from the next
+   * batch until the end of the run.
    *
    * @param name
-   *   of a setting that is changeable at run time (docs/configuration.md), with or without `penstock.` or `spark.penstock.`
+   *   name of a setting that can be changed at run time (docs/configuration.md), with or without the prefix `penstock.`
+   *   or `spark.penstock.`
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_UNKNOWN_SETTING, PENSTOCK_INVALID_SETTING, PENSTOCK_NOT_AT_RUN_TIME, PENSTOCK_NOT_RUNNING
    */
@@ -20,8 +21,11 @@ object Penstock {
   }
 
   /**
-   * Gives a key of a query that runs a shard of its own from the next batch on, whatever the policy chooses:
-   * `pin(query, "ORD")`. Keys of several columns have several values. It is gone with the run.
+   * Pins a key of a running query to a shard of its own: `pin(query, "ORD")`. This applies from the next batch until
+   * the end of the run and takes precedence over the policy.
+   *
+   * @param key
+   *   the values of the key's columns
    *
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_NO_SUCH_KEY, PENSTOCK_CANNOT_PIN, PENSTOCK_NOT_RUNNING
@@ -29,8 +33,11 @@ object Penstock {
   def pin(query: StreamingQuery, key: Any*): Unit = RunTimePins.order(query, key, pin = true)
 
   /**
-   * Returns a pinned key to its base shard from the next batch on, and keeps it there, whatever the policy chooses. It is gone with the
-   * run.
+   * Returns a pinned key to its base shard and keeps it there. This applies from the next batch until the end of the
+   * run and takes precedence over the policy.
+   *
+   * @param key
+   *   the values of the key's columns
    *
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_NO_SUCH_KEY, PENSTOCK_CANNOT_PIN, PENSTOCK_NOT_RUNNING

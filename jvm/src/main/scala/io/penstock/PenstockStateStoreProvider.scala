@@ -2,5 +2,5 @@ package io.penstock
 
 import org.apache.spark.sql.penstock.state.ShardedStateStoreProvider
 
-/** The provider's public name: checkpoints hold it, so it never changes. */
+/** The state store provider. Checkpoints contain the name of this class, so it must not change. */
 class PenstockStateStoreProvider extends ShardedStateStoreProvider

@@ -7,7 +7,7 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 import org.scalatest.TagAnnotation;
 
-/** Marks a suite that tests what hardly depends on Spark's version. A brief run leaves it out. */
+/** Marks a suite whose results hardly depend on the Spark version. Brief runs skip it. */
 @TagAnnotation
 @Inherited
 @Retention(RetentionPolicy.RUNTIME)

@@ -20,7 +20,7 @@ import jdk.jfr.Recording
 import jdk.jfr.consumer.RecordingFile
 import org.scalatest.funsuite.AnyFunSuite
 
-/** The contract of Spark's own CheckpointFileManagerSuite, and what Penstock promises beyond it. */
+/** The contract of Spark's own CheckpointFileManagerSuite, and the guarantees that Penstock adds to it. */
 class LocalCheckpointFileManagerSuite extends AnyFunSuite {
   private def withDirectory(body: Path => Unit): Unit = {
     val directory = Files.createTempDirectory("penstock-cfm")
@@ -45,7 +45,7 @@ class LocalCheckpointFileManagerSuite extends AnyFunSuite {
   private def names(path: Path): Set[String] =
     Using.resource(Files.list(Paths.get(path.toString)))(_.iterator().asScala.map(_.getFileName.toString).toSet)
 
-  test("Spark's contract: mkdirs, list, createAtomic, open, delete, exists") {
+  test("mkdirs, list, createAtomic, open, delete and exists follow Spark's contract") {
     withDirectory { base =>
       val fm = newManager(base)
       val dir = new Path(base, "dir/subdir/subsubdir")
@@ -84,7 +84,7 @@ class LocalCheckpointFileManagerSuite extends AnyFunSuite {
     }
   }
 
-  test("nothing is visible before close; close and cancel may be repeated and mixed") {
+  test("a file becomes visible on close; close and cancel may be repeated and mixed") {
     withDirectory { base =>
       val fm = newManager(base)
       val file = new Path(base, "file")
@@ -104,7 +104,7 @@ class LocalCheckpointFileManagerSuite extends AnyFunSuite {
     }
   }
 
-  test("of many concurrent exclusive creations exactly one wins, and its content stays") {
+  test("exactly one of many concurrent exclusive creations wins, and its content is kept") {
     withDirectory { base =>
       val fm = newManager(base)
       val threads = 8
@@ -147,7 +147,7 @@ class LocalCheckpointFileManagerSuite extends AnyFunSuite {
     }
   }
 
-  test("list: a file lists itself, a missing path is an error, checksum files are hidden") {
+  test("list returns a file itself, fails for a missing path and hides checksum files") {
     withDirectory { base =>
       val fm = newManager(base)
       val file = new Path(base, "file")
@@ -161,13 +161,13 @@ class LocalCheckpointFileManagerSuite extends AnyFunSuite {
     }
   }
 
-  test("a missing directory is an error when a file is created in it") {
+  test("creating a file in a missing directory fails") {
     withDirectory { base =>
       intercept[FileNotFoundException](newManager(base).createAtomic(new Path(base, "no/file"), true))
     }
   }
 
-  test("open: seeks, reads at positions, and reports the length") {
+  test("an open file can seek, read at positions and report its length") {
     withDirectory { base =>
       val fm = newManager(base)
       val file = new Path(base, "file")
@@ -185,14 +185,14 @@ class LocalCheckpointFileManagerSuite extends AnyFunSuite {
     }
   }
 
-  test("files are interchangeable with those of Spark's default manager, stale checksums included") {
+  test("files are interchangeable with those of Spark's default manager, including stale checksums") {
     withDirectory { base =>
       val ours = newManager(base)
       val spark = new FileContextBasedCheckpointFileManager(base, new Configuration())
       val file = new Path(base, "file")
       write(spark, file, 1)
       assert(read(ours, file) == 1)
-      // What a file written with checksums by other means leaves beside it.
+      // Checksum file that a writer with checksums leaves beside the file.
       val fs = base.getFileSystem(new Configuration())
       Using.resource(fs.create(file, true))(_.writeInt(2))
       assert(names(base).contains(".file.crc"))
@@ -204,7 +204,7 @@ class LocalCheckpointFileManagerSuite extends AnyFunSuite {
     }
   }
 
-  test("names with spaces, colons of other kinds and non-ASCII characters") {
+  test("names may contain spaces, colon-like characters and non-ASCII characters") {
     withDirectory { base =>
       val fm = newManager(base)
       Seq("a b", "100%", "naïve-éü", "x=1&y", "#1").foreach { name =>
@@ -216,7 +216,7 @@ class LocalCheckpointFileManagerSuite extends AnyFunSuite {
     }
   }
 
-  test("links to directories: usable as checkpoints, not followed when deleted") {
+  test("links to directories are usable as checkpoints and are not followed on delete") {
     withDirectory { base =>
       val fm = newManager(base)
       val real = new Path(base, "real")
@@ -230,7 +230,7 @@ class LocalCheckpointFileManagerSuite extends AnyFunSuite {
     }
   }
 
-  test("createCheckpointDirectory makes the directory and returns it qualified") {
+  test("createCheckpointDirectory creates the directory and returns its qualified path") {
     withDirectory { base =>
       val fm = newManager(new Path(base, "checkpoint"))
       assert(fm.createCheckpointDirectory() == new Path("file", null, s"$base/checkpoint"))
@@ -238,7 +238,7 @@ class LocalCheckpointFileManagerSuite extends AnyFunSuite {
     }
   }
 
-  test("with fsync, files are as without") {
+  test("fsync does not change the content of files") {
     withDirectory { base =>
       val fm = newManager(base, Settings.CheckpointFsync.key -> "true")
       write(fm, new Path(base, "file"), 1)
@@ -249,7 +249,7 @@ class LocalCheckpointFileManagerSuite extends AnyFunSuite {
     }
   }
 
-  test("a path on another file system is refused") {
+  test("a path on another file system is rejected") {
     def refused(body: => Any): Unit =
       assert(intercept[PenstockException](body).errorClass == "PENSTOCK_NOT_A_LOCAL_PATH")
     refused(newManager(new Path("hdfs://namenode/checkpoint")))
@@ -258,7 +258,7 @@ class LocalCheckpointFileManagerSuite extends AnyFunSuite {
     withDirectory(base => assert(newManager(new Path(s"file:$base")).exists(base)))
   }
 
-  test("no child process is started, whatever is done; Spark's default starts some") {
+  test("no operation starts a child process; Spark's default manager starts some") {
     def everything(fm: CheckpointFileManager, base: Path): Unit = {
       val directory = new Path(base, "directory")
       fm.mkdirs(directory)
@@ -279,7 +279,7 @@ class LocalCheckpointFileManagerSuite extends AnyFunSuite {
     }
   }
 
-  /** Child processes that this JVM starts meanwhile, as its flight recorder sees them. */
+  /** Counts the child processes that this JVM starts while `body` runs, as recorded by Java Flight Recorder. */
   private def processesStarted(body: => Unit): Int = Using.resource(new Recording()) { recording =>
     recording.enable("jdk.ProcessStart").withoutThreshold()
     recording.start()
@@ -292,7 +292,7 @@ class LocalCheckpointFileManagerSuite extends AnyFunSuite {
     } finally Files.delete(file)
   }
 
-  test("Spark finds it by its name") {
+  test("Spark loads the manager by its class name") {
     withDirectory { base =>
       val conf = new Configuration()
       conf.set("spark.sql.streaming.checkpointFileManagerClass", "io.penstock.LocalCheckpointFileManager")

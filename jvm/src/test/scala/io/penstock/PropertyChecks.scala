@@ -3,7 +3,7 @@ package io.penstock
 import org.scalacheck.{Prop, Test => Check}
 import org.scalatest.Assertions
 
-/** Runs a property, and shows its counterexample where it fails. */
+/** Checks a property and reports the counterexample when it fails. */
 trait PropertyChecks { this: Assertions =>
   def check(property: Prop, times: Int = 200): Unit = {
     val result = Check.check(Check.Parameters.default.withMinSuccessfulTests(times), property)

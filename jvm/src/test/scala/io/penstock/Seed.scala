@@ -1,6 +1,6 @@
 package io.penstock
 
-/** Where the randomness of unit tests comes from, given with `-Dpenstock.test.seed=NUMBER` to run another one. */
+/** Seed of all random input in unit tests. Set it with `-Dpenstock.test.seed=NUMBER`. */
 object Seed {
   val value: Long = sys.props.get("penstock.test.seed").fold(20261121L)(_.toLong)
 }

@@ -8,12 +8,12 @@ import org.apache.spark.{SparkContext, Success}
 import org.slf4j.LoggerFactory
 
 /**
- * Notices executors that cannot start because of the plugin: their class path lacks it, or it was built for another
- * Spark. Spark replaces such executors for ever while jobs wait. After several in a row, with no task that ran, the
- * waiting jobs are cancelled, and their error says why.
+ * Detects executors that cannot start because of the plugin: it is missing on their class path, or it was built for
+ * another Spark version. Spark replaces such executors forever while jobs wait. After several failures in a row, with
+ * no successful task in between, the waiting jobs are cancelled with an error that states the reason.
  *
  * @param cancel
- *   cancels a job, for a reason
+ *   Cancels a job; gets the job's id and the reason
  */
 class ExecutorStarts(cancel: (Int, String) => Unit) extends SparkListener {
   import ExecutorStarts._
@@ -32,8 +32,8 @@ class ExecutorStarts(cancel: (Int, String) => Unit) extends SparkListener {
     if (blamesPlugin(removed.reason)) {
       failed += 1
       val text = s"[PENSTOCK_EXECUTOR_START] executor ${removed.executorId} did not start: ${removed.reason}. Every " +
-        "executor needs the jar that the driver has, built for the same Spark: give it to the application with --jars, " +
-        "or put it on spark.executor.extraClassPath on every host"
+        "executor needs the same Penstock jar as the driver, built for the same Spark version. Pass the jar to the " +
+        "application with --jars, or add it to spark.executor.extraClassPath on every host"
       log.error(text)
       if (failed >= Limit) {
         failed = 0
@@ -45,10 +45,10 @@ class ExecutorStarts(cancel: (Int, String) => Unit) extends SparkListener {
 
 object ExecutorStarts {
 
-  /** Executors in a row that may fail to start before jobs are cancelled. */
+  /** Number of executors that must fail in a row before jobs are cancelled. */
   val Limit = 4
 
-  /** Whether an executor's last words name the plugin. */
+  /** Whether the reason why an executor was removed names the plugin. */
   def blamesPlugin(reason: String): Boolean =
     reason != null && (reason.contains(classOf[PenstockPlugin].getName) || reason.contains("PENSTOCK_"))
 

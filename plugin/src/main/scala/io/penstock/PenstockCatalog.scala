@@ -7,7 +7,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.penstock.errors.PenstockException
 
-/** The catalog `penstock` of SQL, which the plugin names: it has procedures and nothing else. */
+/** The SQL catalog `penstock`, which the plugin registers. It has only procedures. */
 class PenstockCatalog extends ProcedureCatalog {
   private var catalog = "penstock"
 
@@ -20,7 +20,7 @@ class PenstockCatalog extends ProcedureCatalog {
       (ident.namespace.toSeq :+ ident.name.toLowerCase).mkString("."),
       throw new PenstockException(
         "PENSTOCK_NO_SUCH_PROCEDURE",
-        s"$catalog.$ident is no procedure of Penstock. Allowed: ${RunTimeProcedures.all.keys.toSeq.sorted.mkString(", ")}."
+        s"unknown procedure $catalog.$ident. Allowed: ${RunTimeProcedures.all.keys.toSeq.sorted.mkString(", ")}."
       )
     )
 

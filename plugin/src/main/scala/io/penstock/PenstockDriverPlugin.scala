@@ -19,10 +19,10 @@ import io.penstock.sidecars.planner.{PlannerSidecar, SidecarPlanner}
 import org.slf4j.LoggerFactory
 
 /**
- * Switches everything on before the first session exists: what it sets is decided by
- * [[io.penstock.conf.ApplicationSetup]]. The application does not start
- *   - on a Spark that the jar was not built for (PENSTOCK_UNSUPPORTED_SPARK),
- *   - with a wrong `spark.penstock.*` setting (PENSTOCK_UNKNOWN_SETTING, PENSTOCK_INVALID_SETTING).
+ * Enables Penstock before the first session exists. [[io.penstock.conf.ApplicationSetup]] decides which settings it
+ * changes. The application does not start
+ *   - on a Spark version that the jar was not built for (PENSTOCK_UNSUPPORTED_SPARK),
+ *   - with an invalid `spark.penstock.*` setting (PENSTOCK_UNKNOWN_SETTING, PENSTOCK_INVALID_SETTING).
  */
 class PenstockDriverPlugin extends DriverPlugin {
   private val log = LoggerFactory.getLogger(getClass)
@@ -30,7 +30,7 @@ class PenstockDriverPlugin extends DriverPlugin {
 
   override def init(sc: SparkContext, context: PluginContext): JMap[String, String] = {
     SparkVersions.check(SPARK_VERSION)
-    // The plugin context's configuration, unlike `sc.getConf`, is the live one, which sessions are made from.
+    // Unlike `sc.getConf`, this is the live configuration that sessions are made from.
     val conf = context.conf()
     log.info(s"Penstock ${SparkVersions.penstock} for Spark ${SparkVersions.builtFor}")
     ApplicationSetup.plan(conf.getAll.toMap, RealTimeMode.refusesOtherProviders).foreach { step =>
@@ -59,10 +59,10 @@ class PenstockDriverPlugin extends DriverPlugin {
 
   private def showStatus(sc: SparkContext, mode: Mode): Unit =
     log.info(PenstockTab.attach(sc, mode).fold(
-      "Penstock: no status for `penstock top`, because spark.ui.enabled=false"
-    )(url => s"Penstock: status at $url, for `penstock top`"))
+      "Penstock: `penstock top` cannot show this application, because spark.ui.enabled=false"
+    )(url => s"Penstock: the status for `penstock top` is at $url"))
 
-  /** Planning is the sidecar's, which is started when a query first asks for a plan. */
+  /** Makes the planner. Its sidecar is started when a query first requests a plan. */
   private def plan(conf: Map[String, String]): Unit = {
     val made = new SidecarPlanner(new PlannerSidecar(
       SidecarCommand.of(conf, sys.env, InstalledPython.ofThisJar),
@@ -75,7 +75,7 @@ class PenstockDriverPlugin extends DriverPlugin {
   override def receive(message: AnyRef): AnyRef = {
     message match {
       case executor: ExecutorRegistered => ExecutorOrders.arrived(executor)
-      case other => log.warn(s"Penstock: an executor has told what the driver does not know: ${other.getClass}")
+      case other => log.warn(s"Penstock: unknown message from an executor: ${other.getClass}")
     }
     null
   }
@@ -90,15 +90,15 @@ class PenstockDriverPlugin extends DriverPlugin {
 
   /**
    * Sends the jar to executors that do not get it with the application's own jars. They fetch it before they start their
-   * plugins, of which this is one.
+   * plugins.
    */
   private def shipJar(sc: SparkContext, context: PluginContext): Unit = {
     val jar = new File(getClass.getProtectionDomain.getCodeSource.getLocation.toURI)
     if (!sc.isLocal && jar.isFile && !sc.listJars().exists(_.endsWith("/" + jar.getName))) {
       sc.addJar(jar.getPath)
-      // Executors start with what this key names; Spark wrote it before plugins were started.
+      // Executors fetch the jars in this setting at their start. Spark wrote it before plugins were started.
       context.conf().set("spark.app.initial.jar.urls", sc.listJars().mkString(","))
-      log.info(s"Penstock: sent ${jar.getName} to the executors")
+      log.info(s"Penstock: executors fetch ${jar.getName} from the driver")
     }
   }
 }

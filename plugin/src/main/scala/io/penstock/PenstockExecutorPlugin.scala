@@ -15,8 +15,8 @@ import io.penstock.sidecars.transfer.ExecutorTransfer
 import org.slf4j.LoggerFactory
 
 /**
- * Starts an executor's part, its metrics, and ends it: state leaves the memory with the application. It refuses a Spark
- * that the jar was not built for (PENSTOCK_UNSUPPORTED_SPARK).
+ * Starts the executor side of Penstock and its metrics. At shutdown it frees all state. It refuses a Spark version that
+ * the jar was not built for (PENSTOCK_UNSUPPORTED_SPARK).
  */
 class PenstockExecutorPlugin extends ExecutorPlugin {
   private val log = LoggerFactory.getLogger(getClass)
@@ -24,28 +24,35 @@ class PenstockExecutorPlugin extends ExecutorPlugin {
 
   override def init(context: PluginContext, extraConf: JMap[String, String]): Unit = {
     SparkVersions.check(SPARK_VERSION)
-    // In local mode the driver's part does it: Spark starts this before it knows the id that metrics are named by.
+    // In local mode the driver plugin registers metrics: Spark starts this plugin before it knows the id that is part
+    // of metric names.
     if (context.executorID() != "driver") {
       ExecutorMetrics.register(context.metricRegistry())
       Option(extraConf.get(TravelSettings.SecretKey)).foreach(startTransfer(context, _))
     }
   }
 
-  /** Shards travel by a process beside this one, which is started without waiting for it. */
+  /** Starts the transfer sidecar, which sends shards to other executors. Does not wait for it. */
   private def startTransfer(context: PluginContext, secret: String): Unit = {
     val conf = context.conf()
     handOverLimitMs = Settings.application(Settings.HandOverLimitMs, conf.getAll.toMap)
     if (TravelSettings.isOn(conf)) {
-      // An executor without one goes on.
+      // An executor without a sidecar continues to run.
       try {
         val command = SidecarCommand.ofExecutor(conf.getAll.toMap, sys.env, InstalledPython.ofThisJar)
         ExecutorTransfer.start(command, TravelSettings.of(conf, secret), ShardSender)
         context.send(ExecutorEndpoint.start())
-      } catch { case NonFatal(e) => log.warn("Penstock: no sidecar, so that shards come from the checkpoint", e) }
+      } catch {
+        case NonFatal(e) =>
+          log.warn("Penstock: the transfer sidecar did not start, so shards are loaded from the checkpoint", e)
+      }
     }
   }
 
-  /** In local mode the JVM outlives the application: a shell or a notebook starts the next one in it. */
+  /**
+   * Frees all state. In local mode the JVM outlives the application: a shell or a notebook may start the next one in
+   * it.
+   */
   override def shutdown(): Unit = {
     LeavingExecutor.handOver(handOverLimitMs)
     ExecutorTransfer.stop()

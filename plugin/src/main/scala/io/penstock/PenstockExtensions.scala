@@ -4,7 +4,10 @@ import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.penstock.commit.StateCommits
 import org.apache.spark.sql.penstock.routing.RoutingExtensions
 
-/** What the plugin appends to `spark.sql.extensions`: the planner, with the state layer as its source of leases. */
+/**
+ * Extensions that the plugin appends to `spark.sql.extensions`: the planner rules, which get leases from the state
+ * layer.
+ */
 class PenstockExtensions extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit = new RoutingExtensions(StateCommits.leases)(extensions)
 }

@@ -19,7 +19,7 @@ class ExecutorStartsSuite extends AnyFunSuite {
     def lostToPlugin(): Unit = lost("Unable to create executor due to io.penstock.PenstockPlugin")
   }
 
-  test("jobs that wait are cancelled after several failed starts, with the reason") {
+  test("waiting jobs are cancelled with the reason after several failed starts") {
     val watched = new Watched
     watched.jobStarts(1)
     watched.jobStarts(2)
@@ -32,7 +32,7 @@ class ExecutorStartsSuite extends AnyFunSuite {
     assert(watched.cancelled.head._2.contains("io.penstock.PenstockPlugin"))
   }
 
-  test("executors that are lost for other reasons are no concern") {
+  test("executors that are lost for other reasons cancel no jobs") {
     val watched = new Watched
     watched.jobStarts(1)
     (1 to 3 * ExecutorStarts.Limit).foreach(_ => watched.lost("Remote RPC client disassociated"))

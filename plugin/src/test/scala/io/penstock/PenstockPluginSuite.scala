@@ -21,11 +21,11 @@ class PenstockPluginSuite extends AnyFunSuite {
   private def refused(conf: (String, String)*): PenstockException =
     intercept[PenstockException](withApplication(conf: _*)(_ => ()))
 
-  test("spark.plugins alone switches everything on") {
+  test("setting spark.plugins is enough to enable Penstock") {
     withApplication() { sc =>
       val conf = sc.getConf
       assert(conf.get(ApplicationSetup.ExtensionsKey) == "io.penstock.PenstockExtensions")
-      // Where queries get these one by one, the integration tests look at queries.
+      // If these are set for each query, the integration tests check them.
       val expected =
         Option.unless(RealTimeMode.refusesOtherProviders)("io.penstock.PenstockStateStoreProvider" -> "256")
       assert(conf.getOption(ApplicationSetup.ProviderKey) == expected.map(_._1))
@@ -33,7 +33,7 @@ class PenstockPluginSuite extends AnyFunSuite {
     }
   }
 
-  test("what the user has set stays") {
+  test("settings of the user are kept") {
     val own = Map(
       ApplicationSetup.ProviderKey ->
         "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
@@ -42,14 +42,14 @@ class PenstockPluginSuite extends AnyFunSuite {
     withApplication(own.toSeq: _*)(sc => own.foreach { case (k, v) => assert(sc.getConf.get(k) == v) })
   }
 
-  test("mode off leaves new queries to plain Spark") {
+  test("with mode off, new queries use plain Spark") {
     withApplication("spark.penstock.mode" -> "off") { sc =>
       assert(sc.getConf.get(ApplicationSetup.ExtensionsKey) == ApplicationSetup.Extensions)
       assert(!sc.getConf.contains(ApplicationSetup.ProviderKey))
     }
   }
 
-  test("a wrong setting stops the application at its start, and leaves no context behind") {
+  test("an invalid setting stops the application at its start and leaves no context behind") {
     assert(refused("spark.penstock.shards" -> "65537").errorClass == "PENSTOCK_INVALID_SETTING")
     assert(refused("spark.penstock.thetta" -> "1.1").errorClass == "PENSTOCK_UNKNOWN_SETTING")
     withApplication()(sc => assert(!sc.isStopped))

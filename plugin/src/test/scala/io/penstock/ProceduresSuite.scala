@@ -10,7 +10,7 @@ import io.penstock.errors.PenstockException
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Orders in SQL, for clients that cannot call the driver: `CALL penstock.set(...)`. */
+/** SQL procedures for clients that cannot call the driver: `CALL penstock.set(...)`. */
 class ProceduresSuite extends AnyFunSuite with BeforeAndAfterAll {
   private lazy val spark = SparkSession.builder().master("local[2]").appName("procedures")
     .config("spark.ui.enabled", "false").config("spark.plugins", "io.penstock.PenstockPlugin")
@@ -35,9 +35,9 @@ class ProceduresSuite extends AnyFunSuite with BeforeAndAfterAll {
 
   private def errorOf(text: String, arguments: Any*): PenstockException =
     Iterator.iterate[Throwable](intercept[Exception](spark.sql(text, arguments.toArray)))(_.getCause)
-      .takeWhile(_ != null).collectFirst { case e: PenstockException => e }.getOrElse(fail("not Penstock's error"))
+      .takeWhile(_ != null).collectFirst { case e: PenstockException => e }.getOrElse(fail("not an error of Penstock"))
 
-  test("options are set, and keys pinned and unpinned, for a query that runs, by its run's id") {
+  test("procedures set options and pin and unpin keys of a running query by its run id") {
     run { (query, batch) =>
       def call(text: String, arguments: Any*): Unit =
         assert(spark.sql(text, (query.runId.toString +: arguments).toArray).collect().isEmpty)
@@ -52,7 +52,7 @@ class ProceduresSuite extends AnyFunSuite with BeforeAndAfterAll {
     }
   }
 
-  test("errors are those of the functions") {
+  test("procedures fail with the same errors as the functions") {
     run { (query, _) =>
       val id = query.runId.toString
       assert(errorOf("CALL penstock.set(?, 'task', '1')", id).errorClass == "PENSTOCK_UNKNOWN_SETTING")
@@ -64,14 +64,14 @@ class ProceduresSuite extends AnyFunSuite with BeforeAndAfterAll {
     }
   }
 
-  test("the procedures are listed, and others are not there") {
+  test("the procedures are listed, and unknown procedures fail") {
     val listed = spark.sql("SHOW PROCEDURES IN penstock").collect().map(_.mkString(" "))
     assert(Seq("set", "pin", "unpin").forall(name => listed.exists(_.contains(name))))
     val error = intercept[Exception](spark.sql("CALL penstock.flush()"))
     assert(error.getMessage.contains("flush"))
   }
 
-  test("a catalog of the user with that name is left alone") {
+  test("a user catalog with the name penstock is kept") {
     val own = Map("spark.sql.catalog.penstock" -> "a.B")
     val steps = conf.ApplicationSetup.plan(own, perQuery = false)
     assert(!steps.flatMap(_.change).map(_._1).contains("spark.sql.catalog.penstock"))

@@ -8,7 +8,7 @@ import org.apache.spark.sql.streaming.StreamingQuery
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Wrong settings of a query stop it before its first batch, and say what is allowed. */
+/** Invalid settings of a query stop it before its first batch, with an error that states what is allowed. */
 class QuerySettingsInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
   private lazy val spark = SparkSession.builder().master("local[2]").appName("settings")
     .config("spark.ui.enabled", "false").config("spark.plugins", "io.penstock.PenstockPlugin")
@@ -23,19 +23,19 @@ class QuerySettingsInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
 
   private def failure(session: SparkSession, options: (String, String)*): String = {
     val checkpoint = Files.createTempDirectory("penstock-settings")
-    // Errors of the session fail the start, those of the query's options the query.
+    // Errors in the session's settings fail the start; errors in the query's options fail the query.
     val error = intercept[Exception](start(session, checkpoint, options.toMap).awaitTermination(60000): Unit)
     assert(!Files.exists(checkpoint.resolve("commits").resolve("0")), "a batch was run")
     Iterator.iterate[Throwable](error)(_.getCause).takeWhile(_ != null).map(_.getMessage).mkString("\n")
   }
 
-  test("an unknown option: key, value, nearest key and where all are listed") {
+  test("an unknown option fails with key, value, nearest key and where all options are listed") {
     val text = failure(spark, "penstock.thetta" -> "1.1")
     Seq("PENSTOCK_UNKNOWN_SETTING", "penstock.thetta=1.1", "Did you mean penstock.theta?", "penstock config")
       .foreach(t => assert(text.contains(t)))
   }
 
-  test("an option out of range, and of the wrong type: what is allowed") {
+  test("an option out of range or of the wrong type fails with the allowed values") {
     Seq("1.0", "much").foreach { value =>
       val text = failure(spark, "penstock.theta" -> value)
       Seq("PENSTOCK_INVALID_SETTING", s"'$value'", "greater than 1 and at most 10").foreach(t =>
@@ -44,12 +44,12 @@ class QuerySettingsInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
     }
   }
 
-  test("the number of shards is no query's own") {
+  test("the number of shards cannot be set for a single query") {
     val text = failure(spark, "penstock.shards" -> "8")
     assert(text.contains("PENSTOCK_SETTING_SCOPE") && text.contains("--conf spark.penstock.shards=8"))
   }
 
-  test("a session's wrong setting stops its queries, and only its") {
+  test("an invalid setting of a session stops only the queries of that session") {
     val session = spark.newSession()
     session.conf.set("spark.penstock.mode", "sometimes")
     val text = failure(session)
@@ -61,7 +61,7 @@ class QuerySettingsInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
     } finally good.stop()
   }
 
-  /** The source never ends: waits for one batch. */
+  /** Waits for one batch, because the source never ends. */
   private def awaitBatch(query: StreamingQuery): Unit = {
     val end = System.nanoTime() + 60L * 1000 * 1000 * 1000
     while (query.lastProgress == null && query.isActive && System.nanoTime() < end) Thread.sleep(50)

@@ -13,7 +13,7 @@ import org.json4s.jackson.JsonMethods
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
-/** The tab of Spark's UI, and its JSON, of queries that run. */
+/** The tab in Spark's UI and its JSON, for running queries. */
 class StatusInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
   private lazy val spark = SparkSession.builder().master("local[2]").appName("status")
     .config("spark.ui.port", "0")
@@ -32,52 +32,52 @@ class StatusInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
     )
   }
 
-  /** Events reach listeners a little later than the query's own thread is told. */
-  private def eventually[T](what: => Option[T]): T = {
+  /** Waits for a result. Events reach listeners a little later than the query's own thread. */
+  private def eventually[T](result: => Option[T]): T = {
     val until = System.nanoTime() + 60000000000L
-    Iterator.continually { Thread.sleep(50); what }.takeWhile(_ => System.nanoTime() < until).flatten.nextOption()
-      .getOrElse(fail("it did not come within a minute"))
+    Iterator.continually { Thread.sleep(50); result }.takeWhile(_ => System.nanoTime() < until).flatten.nextOption()
+      .getOrElse(fail("no result within a minute"))
   }
 
-  /** What Spark's metrics system has of a query, by name within its source. */
+  /** Gauges of a query in Spark's metrics system, by name within its source. */
   private def numbers(query: String): Map[String, Double] = {
     val JObject(gauges) = JsonMethods.parse(get("/metrics/json").body()) \ "gauges": @unchecked
     gauges.flatMap { case (name, value) =>
       value \ "value" match {
         case JDouble(number) if name.contains(s".penstock.$query.") =>
           Some(name.split(s"\\.penstock\\.$query\\.").last -> number)
-        // Of what there is nothing to tell: executors, where tasks are divided among none.
+        // Missing values, for example `executors` if tasks are not divided among executors.
         case _ => None
       }
     }.toMap
   }
 
-  test("a query's batches, decisions and shards are told as JSON, and shown") {
+  test("the batches, decisions and shards of a query are shown as JSON and as a page") {
     val query = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 100).load()
       .groupBy("value").count().writeStream.outputMode("update").format("noop").queryName("counts & more")
       .option("checkpointLocation", Files.createTempDirectory("penstock-status").toString).start()
     try {
-      val told = eventually {
+      val status = eventually {
         val document = JsonMethods.parse(get("/penstock/json?batches=3").body())
         assert(document \ "application" \ "id" == JString(spark.sparkContext.applicationId))
         Some(document \ "queries").map(_(0))
           .filter(q => (q \ "batches").children.size == 3 && (q \ "regions").children.nonEmpty)
       }
-      assert(told \ "name" == JString("counts & more") && told \ "runId" == JString(query.runId.toString))
-      val region = (told \ "regions")(0)
+      assert(status \ "name" == JString("counts & more") && status \ "runId" == JString(query.runId.toString))
+      val region = (status \ "regions")(0)
       assert((region \ "taskOf").children.size == 8 && (region \ "tasks") == JInt(2))
       val JArray(rows) = region \ "rows": @unchecked
       assert(rows.map(_.asInstanceOf[JInt].num.toLong).sum > 0)
       Seq("tasksBusyNs" -> 1, "tasksWaitNs" -> 0).foreach { case (field, least) =>
-        val JArray(told) = region \ field: @unchecked
-        assert(told.size == 2 && told.forall(_.asInstanceOf[JInt].num.toLong >= least), field)
+        val JArray(values) = region \ field: @unchecked
+        assert(values.size == 2 && values.forall(_.asInstanceOf[JInt].num.toLong >= least), field)
       }
       // A batch has 100 new keys, and one get and one put for each.
       Seq("stateBytes" -> 1, "keys" -> 100, "operations" -> 200).foreach { case (field, least) =>
-        val JArray(told) = region \ field: @unchecked
-        assert(told.size == 8 && told.map(_.asInstanceOf[JInt].num.toLong).sum >= least, field)
+        val JArray(values) = region \ field: @unchecked
+        assert(values.size == 8 && values.map(_.asInstanceOf[JInt].num.toLong).sum >= least, field)
       }
-      val report = (told \ "batches")(2) \ "observedMetrics" \ "penstock"
+      val report = (status \ "batches")(2) \ "observedMetrics" \ "penstock"
       val JString(decision) = (report \ "regions")(0) \ "decision": @unchecked
       val page = get("/penstock").body()
       Seq("counts &amp; more", query.runId.toString, "running").foreach(text => assert(page.contains(text), page))
@@ -88,7 +88,7 @@ class StatusInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
       assert(gauges("store0.default.storeKeys") > 0 && gauges("store0.default.storeOperations") > 0)
       val prometheus = get("/metrics/prometheus").body().linesIterator.filter(_.contains("region0_tasks_Value")).toSeq
       assert(prometheus.size == 1 && prometheus.head.endsWith(" 2.0"), prometheus)
-      // The source never has it; the page tells the newest batches.
+      // The source never produces this key; the page shows the newest batches.
       Penstock.pin(query, -5L)
       eventually(Option.when(get("/penstock").body().contains("-5 (never seen)"))(()))
     } finally query.stop()
@@ -96,7 +96,7 @@ class StatusInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
     eventually(Option.when(get("/penstock").body().contains("ended, run"))(()))
   }
 
-  test("of queries of one name the metrics system has all") {
+  test("queries with the same name all appear in the metrics system") {
     def started(rows: Int) = {
       val session = spark.newSession()
       val source = MemoryStream[Long](Encoders.scalaLong, session)
@@ -123,7 +123,7 @@ class StatusInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
     } finally first.stop()
   }
 
-  test("a wrong question is refused with what is allowed") {
+  test("a request with an invalid parameter is refused with the allowed values") {
     val refused = get("/penstock/json/?batches=all")
     assert(refused.statusCode() == 400 && refused.body().contains("an integer from 0 to 100"), refused.body())
   }

@@ -1,16 +1,16 @@
 package io.penstock.benchmarks
 
 /**
- * The options of a benchmark, `--name=value`.
+ * The options of a benchmark, each as `--name=value`.
  *
  * @throws IllegalArgumentException
- *   for an argument of another form
+ *   if an argument has another form
  */
 final class Arguments(args: Seq[String]) {
   private val values: Map[String, String] = args.map { arg =>
     arg.split("=", 2) match {
       case Array(name, value) if name.startsWith("--") => name.drop(2) -> value
-      case _ => throw new IllegalArgumentException(s"expected --name=value, found: $arg")
+      case _ => throw new IllegalArgumentException(s"argument $arg is not valid; expected --name=value")
     }
   }.toMap
 
@@ -19,11 +19,11 @@ final class Arguments(args: Seq[String]) {
 
   /**
    * @throws IllegalArgumentException
-   *   where the option is missing
+   *   if the option is missing
    */
   def required(name: String): String =
     values.getOrElse(name, throw new IllegalArgumentException(s"--$name is missing"))
 
-  /** Whether a side takes part: `--sides` is a regular expression, by default everything. */
+  /** Whether a side takes part. `--sides` is a regular expression, which matches all sides by default. */
   def wants(side: Side): Boolean = text("sides", ".*").r.matches(side.name)
 }

@@ -6,8 +6,8 @@ import org.apache.spark.sql.streaming.OutputMode
 import io.penstock.benchmarks.work.{RowCost, ServedKeys, WhoRan, Zipf}
 
 /**
- * What binding at the barrier gains: one millisecond of waiting a row, skewed keys, sixteen tasks. Hot keys stay, or
- * move in every batch.
+ * Measures the gain of binding at the barrier: skewed keys, one millisecond of waiting per row, sixteen tasks. The hot
+ * keys are always the same, or others in every batch.
  */
 object Barrier {
   private val Shards = 256

@@ -4,7 +4,10 @@ import org.apache.spark.sql.SparkSession
 
 import io.penstock.benchmarks.work.Operators
 
-/** What binding at the barrier costs where nothing is gained by it: uniform keys, against a table made when planning. */
+/**
+ * Measures the cost of binding at the barrier with uniform keys, where it gains nothing, against a binding that is made
+ * during planning.
+ */
 object BarrierCost {
   private val Shards = 256
 

@@ -6,8 +6,8 @@ import org.apache.spark.sql.streaming.OutputMode
 import io.penstock.benchmarks.work.{Burners, ComputedKeys, EvenKeys, WhoRan}
 
 /**
- * Even keys on a machine that others use: every shard has the same rows in every batch, and processes that compute take half of
- * each core. What is measured of rows is noise, and must move nothing.
+ * Even keys on a busy machine: every shard has the same rows in every batch, and other processes use half of each core.
+ * Differences between the measured times of rows are noise, which must not move shards.
  */
 object Busy {
   private val Shards = 256

@@ -8,16 +8,16 @@ import org.openjdk.jmh.results.RunResult
 import org.openjdk.jmh.runner.Runner
 import org.openjdk.jmh.runner.options.{ChainedOptionsBuilder, OptionsBuilder}
 
-/** Times of single calls, by JMH in this JVM. */
+/** Measures single calls with JMH in this JVM. */
 object Calls {
 
   /**
-   * Measures some methods of a benchmark and reports each.
+   * Measures methods of a benchmark and reports each.
    *
    * @param methods
-   *   regular expression of their names
+   *   regular expression that matches the names of the methods
    * @param label
-   *   what tells the result from others, besides the name of the method
+   *   labels that identify the result, besides the name of the method
    */
   def measure(report: Report, benchmark: Class[_], methods: String)(
       options: ChainedOptionsBuilder => ChainedOptionsBuilder

@@ -11,7 +11,7 @@ import io.penstock.benchmarks.store.CheckBenchmark
 import io.penstock.benchmarks.work.Operators
 import org.openjdk.jmh.runner.options.{ChainedOptionsBuilder, TimeValue}
 
-/** What checks cost: of one key and of one byte, by JMH, beside batches of which it is known how much they check. */
+/** Measures the cost of the checks of one key and of one byte with JMH, and counts how many of them a batch needs. */
 object Check {
   private val Shards = 256
 
@@ -34,12 +34,12 @@ object Check {
     calls(report)
   }
 
-  /** What was written for a batch, which is all that has a checksum; 0 where it is gone. */
+  /** Bytes of the files that were written for a batch. All of them have a checksum. 0 if the files are deleted. */
   private def checkedBytes(checkpoint: Path, batch: Long): Long =
     Seq("manifests" -> '.', "changelogs" -> '-').map { case (folder, separator) =>
-      val place = checkpoint.resolve("state").resolve("_penstock").resolve(folder)
-      if (!Files.exists(place)) 0L
-      else Using.resource(Files.list(place)) {
+      val path = checkpoint.resolve("state").resolve("_penstock").resolve(folder)
+      if (!Files.exists(path)) 0L
+      else Using.resource(Files.list(path)) {
         _.iterator().asScala
           .filter(_.getFileName.toString.startsWith(s"$batch$separator"))
           .map(Files.size)

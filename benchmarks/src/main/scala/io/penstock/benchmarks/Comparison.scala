@@ -2,20 +2,22 @@ package io.penstock.benchmarks
 
 import java.nio.file.{Files, Path, Paths}
 
-/** One comparison from start to report: its queries live at the same time and take turns. */
+/** A comparison from start to report. Its queries exist at the same time and take turns. */
 object Comparison {
 
-  /** Where checkpoints are written: below `--checkpoints`, by default below the system's folder of temporary files. */
+  /** Folder for checkpoints: `--checkpoints`, or the system's folder for temporary files. */
   def checkpoints(args: Arguments): Path =
     Files.createDirectories(Paths.get(args.text("checkpoints", System.getProperty("java.io.tmpdir"))))
 
   /**
+   * Runs a comparison and reports its samples.
+   *
    * @param starts
-   *   each starts one contender
+   *   functions that start a contender each
    * @param extra
-   *   further figures of a contender's batches, by name, from the number of the batch
+   *   additional figures of a contender's batch by name, given the number of the batch
    * @param cold
-   *   whether nothing ran in this JVM before: then it has twice the rounds to compile in
+   *   whether nothing ran in this JVM before. Then the warm-up is twice as long, because the JVM has more to compile
    */
   def run(
       watch: StageWatch,

@@ -10,14 +10,15 @@ import io.penstock.Penstock
 import io.penstock.benchmarks.source.Gate
 
 /**
- * A running query of one side, which computes a batch when told to.
+ * A running query of a side, which runs one batch at a time on request.
  *
  * @param label
- *   what tells this case from the others of its comparison
+ *   labels that identify this case in its comparison
  * @param every
- *   takes part in one round out of `every`: slow sides need fewer batches. Odd, so that the order of its turns changes
+ *   the contender takes part in one of `every` rounds, because slow sides need fewer batches. It must be odd, so that
+ *   the order of its turns changes
  * @param first
- *   batch that the query starts with
+ *   number of the query's first batch
  */
 final class Contender(
     val side: Side,
@@ -30,25 +31,26 @@ final class Contender(
 ) {
   private var next = first
 
-  /** Sets an option for the batches to come. */
+  /** Sets an option for the next batches. */
   def set(name: String, value: String): Unit = Penstock.setOption(query, name, value)
 
   /**
    * Runs one batch to its end.
    *
    * @param tasks
-   *   that its stateful stage must have
+   *   number of tasks that the stateful stage must have
    * @throws IllegalStateException
-   *   where the side is not what its name says, or where one turn was more than one batch
+   *   if the side is not what its name says, or more than one batch ran
    * @throws java.util.concurrent.TimeoutException
-   *   where the batch takes more than five minutes
+   *   if the batch takes more than five minutes
    */
   def step(watch: StageWatch, tasks: Int = side.tasks): Sample = {
     val before = Contender.processorNs()
     Gate.open(gate)
     val progress = await(next)
     val processorNs = Contender.processorNs() - before
-    if (Gate.batches(gate) != next + 1) throw new IllegalStateException(s"${side.name}: another user of gate $gate")
+    if (Gate.batches(gate) != next + 1)
+      throw new IllegalStateException(s"side ${side.name}: gate $gate has another user")
     val stages = watch.of(query.id.toString, next)
     val stage = stages.filter(_.readsShuffle).last
     Evidence.check(side.copy(tasks = tasks), checkpoint, progress, stage)
@@ -64,9 +66,9 @@ final class Contender(
     while (found.isEmpty) {
       query.exception.foreach(throw _)
       if (System.nanoTime() > deadline)
-        throw new java.util.concurrent.TimeoutException(s"${side.name}: batch $batch did not end within 300 s")
+        throw new java.util.concurrent.TimeoutException(s"side ${side.name}: batch $batch did not end within 300 s")
       Thread.sleep(5)
-      // An idle query reports as well, with the next batch's number: rows tell the two apart.
+      // An idle query also reports progress, with the next batch's number but without rows.
       found = query.recentProgress.reverseIterator.find(p => p.batchId == batch && p.numInputRows > 0)
     }
     found.get
@@ -76,17 +78,17 @@ final class Contender(
 object Contender {
   private val system = ManagementFactory.getPlatformMXBean(classOf[OperatingSystemMXBean])
 
-  /** Processor time that this process has used, all threads, in ns. */
+  /** Processor time of all threads of this process, in ns. */
   private def processorNs(): Long = system.getProcessCpuTime
 }
 
 /**
- * One measured batch.
+ * A measured batch.
  *
  * @param stage
- *   the one that ran the stateful operators
+ *   stage that ran the stateful operators
  * @param processorMs
- *   processor time of the whole process, driver and tasks, compiler and collector, from the turn's start to its end
+ *   processor time of the process during the turn, including driver, tasks, compiler and garbage collector
  */
 final case class Sample(
     progress: StreamingQueryProgress,

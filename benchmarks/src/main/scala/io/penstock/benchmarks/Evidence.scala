@@ -7,23 +7,25 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.streaming.StreamingQueryProgress
 
-/** Checks that a side is what its name says, from what Spark wrote and measured. A wrong side ends the benchmark. */
+/** Checks that a side is what its name says, by Spark's files and metrics. A wrong side ends the benchmark. */
 object Evidence {
 
   /**
+   * Checks a side after a batch.
+   *
    * @param checkpoint
-   *   of the query: its offset log names the provider and the number of state partitions
+   *   checkpoint of the query. Its offset log names the provider and the number of state partitions
    * @param stage
-   *   the stage that ran the stateful operators
+   *   stage that ran the stateful operators
    * @throws IllegalStateException
-   *   where the side is something else
+   *   if the side is not what its name says
    */
   def check(side: Side, checkpoint: Path, progress: StreamingQueryProgress, stage: StageWatch.Stage): Unit = {
-    def must(what: String, found: Any, expected: Any): Unit =
+    def must(property: String, found: Any, expected: Any): Unit =
       if (found != expected)
         throw new IllegalStateException(
-          s"side ${side.name}, batch ${progress.batchId}: $what is $found, expected $expected. What was measured is " +
-            s"not what the name says; batch: ${progress.json}"
+          s"side ${side.name}, batch ${progress.batchId}: $property is $found, expected $expected. The measured side " +
+            s"is not what its name says; progress of the batch: ${progress.json}"
         )
     if (progress.batchId == 0) {
       val log = Files.readAllLines(checkpoint.resolve("offsets").resolve("0")).asScala.mkString
@@ -34,7 +36,7 @@ object Evidence {
       must("number of state partitions", o.numShufflePartitions, side.statePartitions)
     )
     must("number of tasks of the stateful stage", stage.tasks, side.tasks)
-    // With the plugin on, a query that plain Spark runs reports that it was left alone.
+    // With the plugin enabled, Penstock reports mode `off` for a query that plain Spark runs.
     val report = Option(progress.observedMetrics.get("penstock"))
     must("mode that Penstock reports", report.fold("off")(_.getAs[String]("mode")), side.mode)
     if (side.mode != "off") {

@@ -6,22 +6,23 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.scheduler._
 
-/** The executors of an application on a cluster, as its scheduler knows them. */
+/** The executors of an application on a cluster, by the events of its scheduler. */
 final class ExecutorWatch extends SparkListener {
-  private val PatienceNs = 120L * 1000 * 1000 * 1000
-  private val there = ConcurrentHashMap.newKeySet[String]()
+  private val TimeoutNs = 120L * 1000 * 1000 * 1000
+  private val executors = ConcurrentHashMap.newKeySet[String]()
 
-  override def onExecutorAdded(event: SparkListenerExecutorAdded): Unit = there.add(event.executorId): Unit
+  override def onExecutorAdded(event: SparkListenerExecutorAdded): Unit = executors.add(event.executorId): Unit
 
-  override def onExecutorRemoved(event: SparkListenerExecutorRemoved): Unit = there.remove(event.executorId): Unit
+  override def onExecutorRemoved(event: SparkListenerExecutorRemoved): Unit = executors.remove(event.executorId): Unit
 
-  /** Waits until there are so many, and gives their ids. */
+  /** Waits until there are exactly `count` executors, and returns their ids. */
   def await(count: Int): Set[String] = {
-    val end = System.nanoTime() + PatienceNs
-    while (there.size != count) {
-      if (System.nanoTime() > end) throw new TimeoutException(s"${there.size} executors, $count are expected")
+    val end = System.nanoTime() + TimeoutNs
+    while (executors.size != count) {
+      if (System.nanoTime() > end)
+        throw new TimeoutException(s"there are ${executors.size} executors after 120 s, expected $count")
       Thread.sleep(20)
     }
-    there.asScala.toSet
+    executors.asScala.toSet
   }
 }

@@ -7,8 +7,8 @@ import io.penstock.benchmarks.source.Gate
 import io.penstock.benchmarks.work.{EvenKeys, RowCost, ServedKeys}
 
 /**
- * An application with few cores ends, and its queries go on in one with four times as many, from their checkpoints: the
- * same queries with the same options. Plain Spark has as many partitions as there were cores at first.
+ * An application with few cores ends, and its queries continue from their checkpoints in an application with four times
+ * as many cores, with the same options. Plain Spark has as many partitions as the first application has cores.
  */
 object Grow {
   private val Shards = 256

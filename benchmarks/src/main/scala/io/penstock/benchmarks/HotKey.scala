@@ -6,8 +6,9 @@ import org.apache.spark.sql.streaming.OutputMode
 import io.penstock.benchmarks.work.{HotKeys, RowCost, ServedKeys}
 
 /**
- * One key rises to 60 % of what a task can do, then another does instead of it: alone in its shard, which fits beside
- * others, and beside a key that has half of what a task can do, so that their shard is more than a task's share.
+ * One key gets 60 % of the rows that a task can process, and later another key instead. In the case `alone`, the shard
+ * of the key has few other rows. In the case `crowded`, it has another key with half of the rows that a task can
+ * process, so that the shard has more than a task's share.
  */
 object HotKey {
   private val Shards = 256
@@ -18,7 +19,7 @@ object HotKey {
     val tasks = spark.sparkContext.defaultParallelism
     val rows = args.int("rows", tasks * 1000)
     val keys = args.int("keys", 10000)
-    // Nobody waits to know how plain Spark does in each run.
+    // Plain Spark does not react to hot keys, so it takes part in few rounds.
     val sides = Seq(Side.hdfs(tasks).copy(name = "plain") -> 5, Side.penstock("penstock", Shards, tasks) -> 1)
     for (manager <- FileManager.named(args.text("file-manager", "local"))) {
       val starts = for {

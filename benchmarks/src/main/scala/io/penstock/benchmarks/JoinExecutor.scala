@@ -8,8 +8,8 @@ import org.apache.spark.sql.streaming.OutputMode
 import io.penstock.benchmarks.work.{EvenKeys, RowCost, ServedKeys}
 
 /**
- * An executor joins four that are busy, each of one core, on a standalone cluster. Plain Spark has as many partitions as
- * there were cores at first.
+ * An executor joins four busy executors on a standalone cluster. Each has one core. Plain Spark has as many partitions
+ * as there are cores at the start.
  */
 object JoinExecutor {
   private val Shards = 256
@@ -22,7 +22,7 @@ object JoinExecutor {
     val keys = EvenKeys(Shards, KeysOfShard)
     val sides = Seq(Side.hdfs(Few).copy(name = "plain"), Side.penstock("penstock", Shards, Few))
     for (manager <- FileManager.named(args.text("file-manager", "local"))) {
-      // The executor is started when its executors are listened for.
+      // The file requests the first executors. They start now because the listener must see them being added.
       Files.createFile(Paths.get(args.required("signals"), "ready"))
       val before = executors.await(Few)
       val contenders = for (side <- sides if args.wants(side)) yield {
@@ -49,7 +49,7 @@ object JoinExecutor {
     }
   }
 
-  /** Share of a stage's rows that others than these executors had. */
+  /** Share of a stage's rows that were processed by executors that are not in `before`. */
   private def shareOf(stage: StageWatch.Stage, before: Set[String]): Double =
     stage.rows.zip(stage.executors).collect { case (rows, e) if !before(e) => rows }.sum.toDouble / stage.rows.sum
 }

@@ -3,7 +3,7 @@ package io.penstock.benchmarks
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.streaming.OutputMode
 
-/** What a batch costs that changes 1,000 keys of a large state, and of a small one. */
+/** Measures batches that change 1,000 keys, with a large and with a small state. */
 object Large {
   private val Shards = 256
   private val Few = 100000

@@ -8,13 +8,13 @@ import io.penstock.conf.PolicyChoice
 import io.penstock.control.{Measured, Placing, Planner}
 
 /**
- * From the end of a batch to the plan in hand: what was measured goes to the driver's own sidecar and comes back as a
- * plan, as in a query that runs. Loads differ from batch to batch.
+ * Measures the time from the end of a batch to its plan. As in a running query, measurements go to the planner sidecar,
+ * which answers with a plan. Loads change from batch to batch.
  */
 object Loop {
   private val Tasks = 16
   private val PollNs = 10000L
-  private val PatienceNs = 150L * 1000 * 1000 * 1000
+  private val TimeoutNs = 150L * 1000 * 1000 * 1000
 
   def run(args: Arguments, report: Report): Unit =
     for (shards <- Seq(256, 4096); policy <- None +: PolicyChoice.planned.map(p => Some(p.name))) {
@@ -35,19 +35,19 @@ object Loop {
       report.line(label, ms.drop(args.int("warm-up", 20)).map(took => Map("planMs" -> took)))
     }
 
-  /** Waits for the plan that knows of a batch, and gives its places. */
+  /** Waits for the plan of a batch, and returns the task of each shard. */
   private def planOf(measured: Measured, since: Long): Option[Array[Int]] = {
     var found = Planner.current.plan(measured.run, measured.region)
     while (!found.exists(_.batch == measured.batch)) {
-      if (System.nanoTime() - since > PatienceNs)
-        throw new TimeoutException(s"no plan for batch ${measured.batch}: $found")
+      if (System.nanoTime() - since > TimeoutNs)
+        throw new TimeoutException(s"no plan for batch ${measured.batch} within 150 s; the newest is $found")
       LockSupport.parkNanos(PollNs)
       found = Planner.current.plan(measured.run, measured.region)
     }
     found.toOption.flatMap(_.taskOf)
   }
 
-  /** A batch of about a second of work, in which every shard's load is from half to one and a half times the mean. */
+  /** A batch with about a second of work, in which the load of each shard is 0.5 to 1.5 times the mean. */
   private def batchOf(
       run: UUID,
       batch: Long,

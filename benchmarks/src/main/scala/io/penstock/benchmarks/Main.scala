@@ -7,9 +7,9 @@ import scala.collection.immutable.ListMap
 import org.apache.spark.sql.SparkSession
 
 /**
- * Runs one benchmark and writes what it measured. Started by `penstock bench`.
+ * Runs one benchmark and writes its samples. `penstock bench` starts this program.
  *
- * Arguments: the benchmark's name, `--out=FILE`, and the benchmark's options.
+ * The arguments are the name of the benchmark, `--out=FILE`, and the options of the benchmark.
  */
 object Main {
   def main(args: Array[String]): Unit = {
@@ -45,7 +45,7 @@ object Main {
       val name = args.headOption.mkString
       val run = benchmarks.getOrElse(
         name,
-        throw new IllegalArgumentException(s"benchmark $name; allowed: ${benchmarks.keys.mkString(", ")}")
+        throw new IllegalArgumentException(s"there is no benchmark $name; allowed: ${benchmarks.keys.mkString(", ")}")
       )
       run()
     } finally {

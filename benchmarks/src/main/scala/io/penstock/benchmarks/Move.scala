@@ -12,9 +12,9 @@ import io.penstock.sidecars.transfer.{ChannelMemories, TransferProcess, Transfer
 import io.penstock.state.engine.ShardState
 
 /**
- * How long a shard takes from one executor's memory to where it can be read in another's, by transport, inside an executor, and
- * through the checkpoint: Penstock's, and those of plain Spark's providers, which have no other way. Both executors' sidecars
- * are on this machine.
+ * Measures the time until a shard in the memory of one executor can be read in another's: with each transport, inside
+ * one executor, and through the checkpoints of Penstock and of plain Spark's providers, which have no other way. Both
+ * transfer sidecars are on this machine.
  */
 object Move {
   private val Sizes = Seq("32 KB" -> (32 << 10), "32 MB" -> (32 << 20))
@@ -27,7 +27,7 @@ object Move {
     try
       for ((size, bytes) <- Sizes) {
         val shard = new MovedShard(bytes, Files.createTempDirectory(Comparison.checkpoints(args), "move"))
-        def timed[A](way: String)(move: => A)(after: A => Unit): Unit = {
+        def timed[A](route: String)(move: => A)(after: A => Unit): Unit = {
           val rounds = args.int("warm-up", 20) + args.int("rounds", 60)
           val took = (0 until rounds).map { _ =>
             val start = System.nanoTime()
@@ -37,12 +37,12 @@ object Move {
             ns
           }
           report.line(
-            Map("bench" -> "move", "call" -> s"$size $way"),
+            Map("bench" -> "move", "call" -> s"$size $route"),
             took.drop(args.int("warm-up", 20)).map(ns => Map("ns" -> ns, "movedBytes" -> bytes))
           )
         }
-        def measure(way: String)(move: => ShardState): Unit =
-          timed(way)(move)(found => require(shard.isWhole(found), way))
+        def measure(route: String)(move: => ShardState): Unit =
+          timed(route)(move)(found => require(shard.isWhole(found), s"the shard that moved $route is not complete"))
         measure("inside an executor")(shard.inside())
         for (transport <- Transports) {
           val settings =

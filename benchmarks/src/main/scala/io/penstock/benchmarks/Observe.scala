@@ -4,7 +4,7 @@ import org.apache.spark.sql.SparkSession
 
 import io.penstock.benchmarks.work.Operators
 
-/** What the control loop itself costs: everything is measured, planned and told, and nothing is changed. */
+/** Measures the cost of mode `observe`, in which Penstock measures, plans and reports, and changes nothing. */
 object Observe {
 
   def run(spark: SparkSession, args: Arguments, watch: StageWatch, report: Report): Unit = {

@@ -4,7 +4,7 @@ import org.apache.spark.sql.SparkSession
 
 import io.penstock.benchmarks.work.Operators
 
-/** What a batch costs: 256 shards on as many tasks as there are cores, against plain Spark's providers. */
+/** Measures batches with 256 shards on as many tasks as there are cores, against plain Spark's providers. */
 object Overhead {
   private val Shards = 256
   private val Many = 200
@@ -25,10 +25,11 @@ object Overhead {
   def mapTasks(spark: SparkSession, args: Arguments): Int = args.int("map-tasks", spark.sparkContext.defaultParallelism)
 
   /**
-   * The setups of one operator: Penstock, plain Spark with a partition per core and, where wanted, plain Spark with 200.
+   * The setups for one operator: Penstock, plain Spark with a partition per core and, if `many`, plain Spark with 200
+   * partitions.
    *
    * @param rocksDbOnly
-   *   plain Spark runs the operator with the RocksDB provider only
+   *   whether plain Spark can run the operator only with the RocksDB provider
    * @param many
    *   whether to compare with 200 partitions as well
    */
@@ -45,7 +46,7 @@ object Overhead {
     val few = Side.penstock("penstock", Shards, cores) +: stock(cores)
     val slow = if (many) stock(Many) else Nil
     for (side <- few ++ slow if args.wants(side)) yield {
-      // A batch with 200 partitions takes as long as ten with two: fewer of them are enough.
+      // A batch with 200 partitions takes as long as ten batches with two, so these sides run fewer batches.
       val every = if (slow.contains(side)) args.int("slow-every", 9) else 1
       new SideSetup(side, manager, Map("operator" -> operator), every, Comparison.checkpoints(args))
     }

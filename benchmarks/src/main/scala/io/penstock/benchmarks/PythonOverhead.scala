@@ -9,11 +9,11 @@ import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.{DataFrame, SparkSession}
 
 /**
- * The comparison of an operator whose query is written in Python: a PySpark program starts the queries, and the turns
- * are taken here, as for every other operator.
+ * The comparison for an operator whose query is written in Python. A PySpark program starts the queries, and this class
+ * runs their batches as for all other operators.
  *
  * @param arguments
- *   as of `overhead`
+ *   options of the benchmark `overhead`
  */
 final class PythonOverhead(spark: SparkSession, arguments: java.util.List[String]) {
   private val args = new Arguments(arguments.asScala.toSeq)
@@ -22,10 +22,10 @@ final class PythonOverhead(spark: SparkSession, arguments: java.util.List[String
   private val contenders = mutable.ArrayBuffer.empty[Contender]
   spark.sparkContext.addSparkListener(watch)
 
-  /** Names of the file managers to compare with, one after the other. */
+  /** Names of the file managers to compare, in order. */
   def managers: java.util.List[String] = FileManager.named(args.text("file-manager", "both")).map(_.name).asJava
 
-  /** The setups to start a query in, of an operator that plain Spark runs with the RocksDB provider only. */
+  /** The setups for an operator that plain Spark can run only with the RocksDB provider. */
   def setups(operator: String, manager: String): java.util.List[SideSetup] =
     FileManager.named(manager).flatMap(Overhead.setups(
       spark,
@@ -36,23 +36,23 @@ final class PythonOverhead(spark: SparkSession, arguments: java.util.List[String
       many = false
     )).asJava
 
-  /** The numbers of a setup, in a session of the setup. */
+  /** The source of numbers of a setup, in a session of that setup. */
   def numbers(setup: SideSetup, session: SparkSession): DataFrame =
     setup.numbers(session, Overhead.rows(args), Overhead.mapTasks(spark, args))
 
-  /** How many different keys there are. */
+  /** Number of distinct keys. */
   def keys: Int = Overhead.keys(args)
 
-  /** The query that was started in a setup takes part in the next comparison. */
+  /** Adds a query that was started in a setup to the next comparison. */
   def add(setup: SideSetup, query: StreamingQuery): Unit = { contenders += setup.contender(query); () }
 
-  /** Compares the queries that were added since the last comparison, and stops them. */
+  /** Compares the queries that were added since the last comparison, and stops them afterwards. */
   def compare(): Unit = {
     val starts = contenders.toSeq.map(c => () => c)
     contenders.clear()
     Comparison.run(watch, report, args, "overhead", starts)
   }
 
-  /** Ends the report. */
+  /** Closes the report. */
   def close(): Unit = report.close()
 }

@@ -9,14 +9,14 @@ import org.apache.spark.sql.streaming.OutputMode
 import io.penstock.metrics.Metrics
 
 /**
- * How long a query takes from its start to the end of its first batch, with a large state in the checkpoint and nothing
- * of it in memory.
+ * Measures the time from the start of a query to the end of its first batch, with a large state that is only in the
+ * checkpoint and not in memory.
  */
 object Recover {
   private val Shards = 256
   private val KeyBytes = 100
 
-  /** Batches that change little: a checkpoint has snapshots and changes on top of them. */
+  /** Number of batches that change few keys, so that the checkpoint has both snapshots and deltas. */
   private val Changes = 30
 
   def run(spark: SparkSession, args: Arguments, watch: StageWatch, report: Report): Unit = {
@@ -27,7 +27,7 @@ object Recover {
         val setup = new SideSetup(side, manager, Map("keys" -> keys.toString), every = 1, Comparison.checkpoints(args))
         val counts = setup
           .numbers(setup.session(spark), LoadedKeys.sizes(keys, args.int("rows", 1000)), cores)
-          // No store can make these smaller than they are.
+          // Hashes, so that no store can compress the keys.
           .groupBy(substring(sha2(LoadedKeys.key(keys).cast("string").cast("binary"), 512), 1, KeyBytes).as("k"))
           .count()
         def start(batch: Long): Contender = setup.start(counts, OutputMode.Update(), batch)
@@ -45,16 +45,20 @@ object Recover {
     }
   }
 
-  /** A query that is started again and again. */
+  /** A query that is restarted many times. */
   final private class Restarts(start: Long => Contender, private var batch: Long) {
     var last: Contender = _
 
     private def mustHaveLoaded(sample: Sample): Unit = {
       val loaded = sample.progress.stateOperators.map(_.customMetrics.get(Metrics.ShardsLoaded.name).longValue).sum
-      if (loaded != Shards) throw new IllegalStateException(s"$loaded of $Shards shards came from the checkpoint")
+      if (loaded != Shards)
+        throw new IllegalStateException(s"$loaded of $Shards shards were loaded from the checkpoint, expected all")
     }
 
-    /** One start: the sample of its batch, and ms from the call that starts the query to the end of the batch. */
+    /**
+     * Starts the query once. Returns the sample of its first batch, and the time in ms from the call that starts it to
+     * the end of that batch.
+     */
     def once(watch: StageWatch): (Sample, Long) = {
       ShardStores.dropAll()
       System.gc()

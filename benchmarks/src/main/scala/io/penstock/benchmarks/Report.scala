@@ -7,16 +7,18 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.ObjectMapper
 
-/** Writes what was measured: one line of JSON per case, with every batch in it. Statistics are made elsewhere. */
+/** Writes samples: one line of JSON per case, with all its batches. Statistics are computed by `penstock bench`. */
 final class Report(file: Path) extends AutoCloseable {
   private val mapper = new ObjectMapper()
   private val out = new PrintWriter(Files.newBufferedWriter(file))
 
   /**
+   * Writes the samples of a contender.
+   *
    * @param extra
-   *   further figures of each batch, in the order of the samples
+   *   additional figures of each batch, in the order of the samples
    * @param label
-   *   what tells these batches of the contender from others of its
+   *   additional labels that distinguish these batches from others of the same contender
    */
   def write(
       bench: String,
@@ -30,10 +32,12 @@ final class Report(file: Path) extends AutoCloseable {
   }
 
   /**
+   * Writes a case.
+   *
    * @param label
-   *   names the case
+   *   labels that identify the case
    * @param samples
-   *   figures of each batch or other unit that was measured, by name
+   *   figures by name, for each batch or other measured unit
    */
   def line(label: Map[String, String], samples: Seq[Map[String, Any]]): Unit = {
     out.println(mapper.writeValueAsString(java(Map("case" -> label, "batches" -> samples))))

@@ -6,13 +6,13 @@ import org.apache.spark.sql.SparkSession
 
 import io.penstock.benchmarks.work.Operators
 
-/** What it costs to go from few tasks to many and back, in the middle of a query. */
+/** Measures changes from few tasks to many and back while a query runs. */
 object Rescale {
   private val Shards = 256
   private val Few = 2
   private val Many = 16
 
-  /** Batches between two changes. */
+  /** Number of batches between two changes. */
   private val Period = 10
 
   def run(spark: SparkSession, args: Arguments, watch: StageWatch, report: Report): Unit =
@@ -31,9 +31,9 @@ object Rescale {
           if (round >= warmUp) samples(tasks) += sample -> round % Period
         }
       finally contender.stop()
-      for ((tasks, of) <- samples.toSeq.sortBy(_._1)) {
+      for ((tasks, kept) <- samples.toSeq.sortBy(_._1)) {
         val label = Map("tasks" -> tasks.toString)
-        report.write("rescale", contender, of.map(_._1).toSeq, of.map(s => Map("sinceChange" -> s._2)).toSeq, label)
+        report.write("rescale", contender, kept.map(_._1).toSeq, kept.map(s => Map("sinceChange" -> s._2)).toSeq, label)
       }
     }
 }

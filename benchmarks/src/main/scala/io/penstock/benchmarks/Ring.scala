@@ -13,8 +13,8 @@ import io.penstock.sidecars.transfer.ExecutorChannel
 import io.penstock.state.engine.Arena
 
 /**
- * A channel between the JVM and Python by itself: slices from one to the other and back, and how long a process takes to answer
- * that waits for a message.
+ * Measures an executor channel between the JVM and Python: slices in both directions, and the time in which a waiting
+ * process answers a message.
  */
 object Ring {
   private val Bytes = 64 << 20
@@ -32,8 +32,8 @@ object Ring {
           ExecutorChannel.MemoryBytes
         )
       val data = new Array[Byte](ExecutorChannel.SliceBytes)
-      def ask(what: Long, size: Long): Unit =
-        channel.send(16)(_.put(ByteBuffer.allocate(16).order(LITTLE_ENDIAN).putLong(what).putLong(size).array))
+      def ask(request: Long, size: Long): Unit =
+        channel.send(16)(_.put(ByteBuffer.allocate(16).order(LITTLE_ENDIAN).putLong(request).putLong(size).array))
       def answer(): Unit = channel.receive(_.takeAll()): Unit
       def measure(call: String, bytes: Int)(work: => Unit): Unit = {
         val rounds = args.int("warm-up", 20) + args.int("rounds", 60)
@@ -59,7 +59,7 @@ object Ring {
       }
       measure("64 MiB from Python, into new pages", Bytes) {
         ask(send, Bytes.toLong)
-        // As shards are.
+        // Shards are received in the same way.
         channel.receive(in => while (in.remaining > 0) in.take(Arena.PageBytes): Unit)
       }
       measure("a byte and back", 1) {

@@ -3,12 +3,12 @@ package io.penstock.benchmarks
 import scala.collection.mutable
 
 /**
- * Lets contenders take turns, a batch each, A B C, then C B A, and so on: what disturbs the machine for longer than a
- * batch disturbs all sides alike.
+ * Lets contenders take turns with a batch each: A B C, then C B A, and so on. A disturbance of the machine that lasts
+ * longer than a batch then affects all sides alike.
  */
 object Rounds {
 
-  /** Rounds of batches; see `take`. */
+  /** Runs rounds of batches; see `take`. */
   def run(
       contenders: Seq[Contender],
       watch: StageWatch,
@@ -18,18 +18,21 @@ object Rounds {
   ): Seq[(Contender, Seq[Sample])] = take(contenders, warmUp, measured, seconds)(_.every)(_.step(watch))
 
   /**
+   * Runs rounds in which each contender has a turn.
+   *
    * @param warmUp
-   *   rounds whose samples are dropped
+   *   number of rounds whose samples are dropped
    * @param measured
-   *   rounds whose samples are kept
+   *   number of rounds whose samples are kept
    * @param seconds
-   *   after which no further round starts, once three are kept: a slow machine gives fewer samples, not a longer wait
+   *   time after which no further round starts once three samples are kept, so that a slow machine gives fewer samples
+   *   instead of running longer
    * @param every
-   *   a contender takes part in one round out of so many
+   *   function that returns for a contender the number of rounds of which it takes part in one
    * @param turn
-   *   of a contender
+   *   function that runs a turn of a contender and returns its sample
    * @return
-   *   what was kept, per contender, in the order of its turns
+   *   samples of each contender, in the order of its turns
    */
   def take[C, S](contenders: Seq[C], warmUp: Int, measured: Int, seconds: Int)(every: C => Int)(
       turn: C => S

@@ -3,22 +3,22 @@ package io.penstock.benchmarks
 import org.apache.spark.sql.penstock.benchmarks.PlannedBinding
 
 /**
- * One side of a comparison: who keeps the state, in how many state partitions, run by how many tasks.
+ * A side of a comparison: the state store provider, the number of state partitions and the number of tasks.
  *
  * @param mode
- *   of Penstock; `off` where plain Spark runs the query
+ *   Penstock's mode. `off` if plain Spark runs the query
  * @param boundAtBarrier
- *   whether shards are bound to tasks by the batch's own counts
+ *   whether shards are bound to tasks at the barrier, by the rows of the batch
  * @param routed
- *   whether Penstock routes all state
+ *   whether Penstock routes all regions
  * @param inTurn
- *   whether tasks take shards, or what feeds them, one after the other
+ *   whether tasks run their shards in turn
  * @param settings
- *   of the side's session
+ *   settings of the side's session
  * @param options
- *   of the side's `writeStream`
+ *   options of the side's `writeStream`
  * @param providerClass
- *   that the checkpoint must name
+ *   state store provider that the checkpoint must name
  */
 final case class Side(
     name: String,
@@ -56,7 +56,7 @@ object Side {
     )
   }
 
-  /** Plain Spark with the RocksDB provider, which is told not to count rows: without that it reads before it writes. */
+  /** Plain Spark with a RocksDB provider that does not count rows, and need not read each key before it writes it. */
   def rocksdbWithoutCount(partitions: Int): Side = {
     val s = rocksdb(partitions)
     s.copy(
@@ -66,10 +66,10 @@ object Side {
   }
 
   /**
-   * Penstock as `spark.plugins` alone sets it up.
+   * Penstock as it is configured by `spark.plugins` alone.
    *
    * @param options
-   *   of the query, `penstock.*`
+   *   options of the query, `penstock.*`
    */
   def penstock(name: String, shards: Int, tasks: Int, options: Map[String, String] = Map.empty): Side =
     Side(
@@ -85,11 +85,11 @@ object Side {
       options
     )
 
-  /** Penstock with shards bound to tasks when the batch is planned. */
+  /** Penstock with shards that are bound to tasks when the batch is planned. */
   def penstockWithoutBarrier(name: String, shards: Int, tasks: Int): Side =
     penstock(name, shards, tasks).copy(boundAtBarrier = false, settings = Map(PlannedBinding.Key -> "true"))
 
-  /** Penstock's state store in as many shards as tasks, where Penstock does what the mode says. */
+  /** Penstock's state store with as many shards as tasks, in a mode of Penstock. */
   def inMode(mode: String, tasks: Int): Side = penstock(mode, tasks, tasks).copy(
     mode = mode,
     boundAtBarrier = mode != "off",
@@ -111,7 +111,7 @@ object Side {
 
   private def inPartitions(n: Int) = Map(
     "spark.sql.shuffle.partitions" -> n.toString,
-    // Spark's own key, which the plugin sets for the application.
+    // An internal key of Spark, which the plugin sets for the application.
     "spark.sql.streaming.internal.stateStore.partitions" -> n.toString
   )
 }

@@ -12,12 +12,12 @@ import io.penstock.benchmarks.source.{ArrivingSource, BatchSizes, GatedSource}
 import io.penstock.benchmarks.work.Operator
 
 /**
- * Everything that a side's query needs to start: its session's settings, its gate, its checkpoint.
+ * Everything that a side's query needs to start: settings of its session, gate and checkpoint.
  *
  * @param label
- *   what tells this case from the others of its comparison, besides the side and the file manager
+ *   labels that identify this case in its comparison, besides the side and the file manager
  * @param every
- *   the side takes part in one round out of `every`
+ *   the side takes part in one of `every` rounds
  */
 final class SideSetup(
     val side: Side,
@@ -32,18 +32,18 @@ final class SideSetup(
   /** Settings of the side's session. */
   val settings: Map[String, String] = SideSetup.common ++ manager.settings ++ side.settings
 
-  /** A session that differs from `spark` by the side's settings only. */
+  /** A new session that differs from `spark` only in the side's settings. */
   def session(spark: SparkSession): SparkSession = {
     val own = spark.newSession()
     settings.foreach { case (k, v) => own.conf.set(k, v) }
     own
   }
 
-  /** The numbers 0, 1, 2, ...: `rows` in each batch, made by `partitions` map tasks. */
+  /** The numbers 0, 1, 2, ... with `rows` in each batch, made by `partitions` map tasks. */
   def numbers(session: SparkSession, rows: Int, partitions: Int): DataFrame =
     numbers(session, BatchSizes(0, 0, rows.toLong), partitions)
 
-  /** The numbers 0, 1, 2, ... of [[Arrivals]] by the name of the gate, made by `partitions` map tasks. */
+  /** The numbers 0, 1, 2, ... of the [[Arrivals]] with the name of the gate, made by `partitions` map tasks. */
   def arriving(session: SparkSession, partitions: Int): DataFrame =
     session.readStream
       .format(classOf[ArrivingSource].getName)
@@ -63,14 +63,14 @@ final class SideSetup(
       .load()
 
   /**
-   * Starts a query; its sink takes the rows and does nothing.
+   * Starts a query whose sink ignores the rows.
    *
    * @param batch
-   *   that it starts with
+   *   number of its first batch
    */
   def start(frame: DataFrame, mode: OutputMode, batch: Long = 0L): Contender = contender(query(frame, mode), batch)
 
-  /** A query that nobody needs to tell when to go on; its sink takes the rows and does nothing. */
+  /** Starts a query that is not controlled by a contender. Its sink ignores the rows. */
   def query(frame: DataFrame, mode: OutputMode): StreamingQuery = frame.writeStream
     .format("noop")
     .outputMode(mode)
@@ -78,11 +78,11 @@ final class SideSetup(
     .option("checkpointLocation", checkpoint.toString)
     .start()
 
-  /** Starts an operator over the numbers: `rows` in each batch, with so many `keys`, made by `mapTasks` tasks. */
+  /** Starts a query with an operator over the numbers, `rows` in each batch with `keys` keys, from `mapTasks` tasks. */
   def start(spark: SparkSession, operator: Operator, rows: Int, keys: Int, mapTasks: Int): Contender =
     start(operator.over(numbers(session(spark), rows, mapTasks), rows, keys), operator.mode)
 
-  /** The contender of a query that was started elsewhere with this setup's settings, gate and checkpoint. */
+  /** The contender for a query that was started with this setup's settings, gate and checkpoint. */
   def contender(query: StreamingQuery, batch: Long = 0L): Contender =
     new Contender(
       side,
@@ -94,13 +94,13 @@ final class SideSetup(
       batch
     )
 
-  /** For PySpark. */
+  /** The options of the side as a Java map, for PySpark. */
   def optionsForPython: java.util.Map[String, String] = side.options.asJava
 }
 
 object SideSetup {
 
-  /** Idle queries poll rarely, a batch without data never runs between two turns, and all batches are told. */
+  /** Idle queries poll rarely, no batch without data runs between turns, and the progress of all batches is kept. */
   private val common = Map(
     "spark.sql.streaming.pollingDelay" -> "100ms",
     "spark.sql.streaming.noDataMicroBatches.enabled" -> "false",

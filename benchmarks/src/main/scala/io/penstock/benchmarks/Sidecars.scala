@@ -9,14 +9,14 @@ import org.apache.spark.sql.streaming.OutputMode
 import io.penstock.benchmarks.work.{EvenKeys, RowCost, ServedKeys}
 
 /**
- * Two executors whose shards change place in every batch, on a standalone cluster: batches while all sidecars are killed
- * every second, and batches while they are left alone.
+ * Two executors on a standalone cluster, whose shards change executor in every batch: batches with undisturbed transfer
+ * sidecars, and batches while all sidecars are killed every second.
  */
 object Sidecars {
   private val Shards = 256
   private val KeysOfShard = 8
   private val Two = 2
-  private val PatienceNs = 120L * 1000 * 1000 * 1000
+  private val TimeoutNs = 120L * 1000 * 1000 * 1000
 
   def run(spark: SparkSession, args: Arguments, watch: StageWatch, report: Report): Unit = {
     val executors = new ExecutorWatch
@@ -35,12 +35,12 @@ object Sidecars {
       val query = setup.start(ServedKeys.of(numbers, keys, RowCost(1.0), setup.gate, Shards), OutputMode.Update())
       try {
         (0 until args.int("warm-up", 20)).foreach(_ => query.step(watch))
-        // A sidecar that was killed often is started again later each time: killed batches come last.
+        // Each restart of a killed sidecar is delayed longer than the one before, so the phase with kills is the last.
         for (phase <- Seq("alone", "killed")) {
           if (phase == "killed") Files.createFile(kill): Unit
           val samples = (0 until args.int("rounds", 40)).map { _ =>
             val sample = query.step(watch)
-            require(sample.stage.rows.sum == rows, s"${sample.stage.rows.sum} rows of $rows")
+            require(sample.stage.rows.sum == rows, s"the batch has ${sample.stage.rows.sum} rows, expected $rows")
             sample
           }
           report.write("sidecar", query, samples, label = Map("sidecars" -> phase))
@@ -49,12 +49,12 @@ object Sidecars {
     }
   }
 
-  /** Waits until it is measured what sidecars use that have nothing to do. */
+  /** Waits until `penstock bench` has measured the idle sidecars. */
   private def idle(signals: Path): Unit = {
     Files.createFile(signals.resolve("idle"))
-    val end = System.nanoTime() + PatienceNs
+    val end = System.nanoTime() + TimeoutNs
     while (!Files.exists(signals.resolve("idle-measured"))) {
-      if (System.nanoTime() > end) throw new TimeoutException("idle sidecars were not measured")
+      if (System.nanoTime() > end) throw new TimeoutException("the idle sidecars were not measured within 120 s")
       Thread.sleep(100)
     }
   }

@@ -6,22 +6,24 @@ import org.apache.spark.sql.streaming.OutputMode
 import io.penstock.benchmarks.work.{RowCost, Served, ServedKeys, WhoRan, Zipf}
 
 /**
- * Elasticutor's micro-benchmark (section 5.1) in Spark: skewed keys, of which others become hot some times a minute, rows
- * that take a millisecond of waiting on average, sixteen tasks. Plain Spark and policies side by side.
+ * Elasticutor's micro-benchmark (section 5.1) in Spark: skewed keys, rows with a millisecond of waiting on average, and
+ * sixteen tasks. Other keys become hot several times a minute. It compares plain Spark with several policies.
  */
 object Skew {
   private val Shards = 256
 
-  /** Rows in a minute where all tasks are busy all the time. */
+  /** Number of rows per minute at perfect balance, when all tasks are always busy. */
   private def minuteRows(tasks: Int) = 60000L * tasks
 
   /**
+   * A case of the benchmark.
+   *
    * @param exponent
-   *   of Zipf's law
+   *   exponent of Zipf's law
    * @param spread
-   *   what a row of the dearest key takes over that of the cheapest
+   *   cost of a row of the most expensive key over that of the cheapest key
    * @param omega
-   *   shuffles a minute, at perfect balance
+   *   number of shuffles of keys per minute, at perfect balance
    */
   final private[benchmarks] case class Case(exponent: Double, spread: Double, omega: Int) {
     def label: Map[String, String] =
@@ -35,7 +37,7 @@ object Skew {
     omega <- Seq(0, 2, 8, 16)
   } yield Case(exponent, spread, omega)
 
-  /** The papers' policies with the tolerance that they were published with. */
+  /** Plain Spark, the papers' policies with their published tolerance, and hybrid. */
   private def sides(tasks: Int): Seq[Side] = {
     def policy(name: String, options: (String, String)*) =
       Side.penstock(name, Shards, tasks, Map("penstock.policy" -> name, "penstock.tasks" -> tasks.toString) ++ options)
@@ -51,16 +53,16 @@ object Skew {
     val tasks = spark.sparkContext.defaultParallelism
     val rows = args.int("rows", tasks * 5000)
     val wanted = args.text("cases", ".*").r
-    val taken = for {
+    val chosen = for {
       manager <- FileManager.named(args.text("file-manager", "local"))
-      of <- cases if wanted.matches(of.name)
-    } yield (manager, of)
-    for (((manager, of), number) <- taken.zipWithIndex) {
+      skew <- cases if wanted.matches(skew.name)
+    } yield (manager, skew)
+    for (((manager, skew), number) <- chosen.zipWithIndex) {
       val starts = sides(tasks).filter(args.wants).map { side => () =>
-        val setup = new SideSetup(side, manager, of.label, every = 1, Comparison.checkpoints(args))
+        val setup = new SideSetup(side, manager, skew.label, every = 1, Comparison.checkpoints(args))
         val numbers = setup.numbers(setup.session(spark), rows, args.int("map-tasks", 8))
-        val zipf = of.zipf(args.int("keys", 10000), tasks)
-        setup.start(ServedKeys.of(numbers, zipf, RowCost(of.spread), setup.gate, Shards), OutputMode.Update())
+        val zipf = skew.zipf(args.int("keys", 10000), tasks)
+        setup.start(ServedKeys.of(numbers, zipf, RowCost(skew.spread), setup.gate, Shards), OutputMode.Update())
       }
       Comparison.run(watch, report, args, "skew", starts, (c, batch) => work(c.gate, batch), number == 0)
     }

@@ -4,7 +4,7 @@ import scala.collection.mutable
 
 import org.apache.spark.scheduler._
 
-/** What Spark's scheduler itself says about every stage of every batch, whoever planned it. */
+/** Collects the stages of every batch from the events of Spark's scheduler. */
 final class StageWatch extends SparkListener {
   import StageWatch._
 
@@ -37,17 +37,19 @@ final class StageWatch extends SparkListener {
   }
 
   /**
-   * The stages of a batch, first to last, waiting for those that the listener bus has not delivered yet.
+   * Returns the stages of a batch in order. Waits for events that the listener bus has not delivered yet.
    *
    * @throws java.util.concurrent.TimeoutException
-   *   where no stage that reads a shuffle arrives within 30 s
+   *   if no stage that reads a shuffle is reported within 30 s
    */
   def of(query: String, batch: Long): Seq[Stage] = synchronized {
     val key = Batch(query, batch)
     val deadline = System.nanoTime() + 30L * 1000 * 1000 * 1000
     while (!stages.get(key).exists(_.exists(_.readsShuffle))) {
       if (System.nanoTime() > deadline)
-        throw new java.util.concurrent.TimeoutException(s"no stage of batch $batch of query $query was reported")
+        throw new java.util.concurrent.TimeoutException(
+          s"no stage that reads a shuffle was reported within 30 s for batch $batch of query $query"
+        )
       wait(100)
     }
     stages.remove(key).map(_.sortBy(_.id).toSeq).getOrElse(Nil)
@@ -58,12 +60,14 @@ object StageWatch {
   final private case class Batch(query: String, id: Long)
 
   /**
+   * A completed stage.
+   *
    * @param ms
-   *   from submission to completion
+   *   time from submission to completion
    * @param rows
-   *   shuffled rows that each task read
+   *   number of shuffled rows that each task read
    * @param executors
-   *   where each of them ran
+   *   executor on which each task ran
    */
   final case class Stage(id: Int, tasks: Int, ms: Long, rows: Seq[Long], executors: Seq[String]) {
     def readsShuffle: Boolean = rows.exists(_ > 0)

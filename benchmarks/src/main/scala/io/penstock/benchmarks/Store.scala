@@ -9,7 +9,7 @@ import io.penstock.benchmarks.store.StoreBenchmark
 import org.openjdk.jmh.results.RunResult
 import org.openjdk.jmh.runner.options.{ChainedOptionsBuilder, TimeValue, WarmupMode}
 
-/** What one call of a store costs and what an entry takes, by JMH, all providers in this JVM. */
+/** Measures single calls of state stores with JMH, and the memory of an entry, for all providers in this JVM. */
 object Store {
   private val Shards = 256
   private val Few = 10000
@@ -25,7 +25,7 @@ object Store {
     ).filter(args.wants)
     measure(spark, args, report, sides, StoreShape.Whole, Seq(StoreSetups.Keys), "get|put|remove")
     measure(spark, args, report, sides, StoreShape.Prefixed, Seq(StoreSetups.Keys), "prefixScan")
-    // The HDFS-backed provider has no order.
+    // The HDFS-backed provider does not support range scans in key order.
     measure(spark, args, report, sides.filter(_ != hdfs), StoreShape.Ordered, Seq(StoreSetups.Keys), "rangeScan")
     measure(spark, args, report, sides, StoreShape.Whole, Seq(Few, StoreSetups.Keys), "commit")
   }
@@ -50,7 +50,7 @@ object Store {
     def options(common: ChainedOptionsBuilder) = common
       .param("side", sides.map(_.name): _*)
       .param("keys", sizes.map(_.toString): _*)
-      // Whatever is compiled for one provider is compiled for all of them before the first is measured.
+      // Warm up all providers before the first is measured, so that the JVM compiles code for all of them.
       .warmupMode(WarmupMode.BULK)
       .warmupIterations(args.int("warm-up", 10))
       .measurementIterations(args.int("rounds", 12))
@@ -65,7 +65,7 @@ object Store {
     Map("bench" -> "store", "keys" -> keys, "side" -> params.getParam("side"))
   }
 
-  /** Bytes of an entry beyond its key and its value. */
+  /** Reports the bytes of an entry without its key and value. */
   private def reportMemory(report: Report, side: Side, keys: Int, setup: StoreSetup): Unit = {
     val beyond = setup.memoryBytes.toDouble / keys - StoreShape.EntryBytes
     val label = Map("bench" -> "store", "call" -> "memory", "keys" -> keys.toString, "side" -> side.name)

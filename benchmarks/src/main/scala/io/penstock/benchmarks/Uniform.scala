@@ -5,7 +5,7 @@ import org.apache.spark.sql.streaming.OutputMode
 
 import io.penstock.benchmarks.work.{EvenKeys, RowCost, ServedKeys, WhoRan}
 
-/** Every key, and so every shard and every partition, has the same work in every batch: nothing is to be gained. */
+/** Every key, and therefore every shard and partition, has the same work in every batch, so balancing gains nothing. */
 object Uniform {
   private val Shards = 256
   private val KeysOfShard = 8

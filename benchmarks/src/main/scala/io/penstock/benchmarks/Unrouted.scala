@@ -6,7 +6,7 @@ import org.apache.spark.sql.{DataFrame, SparkSession}
 
 import io.penstock.benchmarks.work.Operators
 
-/** Plans whose state Penstock cannot, or not only, feed through its own exchanges, against plain Spark. */
+/** Measures plans whose state Penstock cannot feed through its own exchanges alone, against plain Spark. */
 object Unrouted {
   private val Shards = 256
   private val CachedTable = "cached table"
@@ -50,14 +50,14 @@ object Unrouted {
     setup.start(frame, Operators.Aggregation.mode)
   }
 
-  /** With a table that is divided as the state is, so that the join needs no exchange. */
+  /** Joins the counts with a table that has the same partitioning as the state, so that the join needs no exchange. */
   private def joined(counts: DataFrame, partitions: Int, keys: Int): DataFrame = {
     val session = counts.sparkSession
     session.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     val table = session.range(keys.toLong).select(col("id").as("k"), (col("id") * 2).as("name"))
-    val divided = table.repartition(partitions, col("k")).cache()
-    // Before it is there, Spark does not know how it is divided, and plans an exchange.
-    divided.count(): Unit
-    counts.join(divided, "k")
+    val cached = table.repartition(partitions, col("k")).cache()
+    // Spark knows the partitioning only of a materialized table, and would plan an exchange otherwise.
+    cached.count(): Unit
+    counts.join(cached, "k")
   }
 }

@@ -1,6 +1,6 @@
 package io.penstock.conf
 
-/** Levenshtein distance: how many characters to insert, delete or replace to make one text of the other. */
+/** Levenshtein distance: number of characters to insert, delete or replace to turn one text into the other. */
 private[conf] object EditDistance {
   def apply(a: String, b: String): Int = {
     val first = (0 to b.length).toArray

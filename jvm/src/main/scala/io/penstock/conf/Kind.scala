@@ -1,34 +1,34 @@
 package io.penstock.conf
 
 /**
- * The type of a setting's values: how they are written, and which are allowed.
+ * The type of a setting's values: their notation and which of them are allowed.
  *
  * @param name
- *   of the type, for documentation
+ *   name of the type, for documentation
  * @param allowed
- *   what a value may be, in words that an error can show
+ *   description of the allowed values, for error messages and documentation
  * @param read
- *   the value that a text stands for; None where the text is not allowed
+ *   parses a text; returns None if the text is not allowed
  * @param write
- *   the text of a value; `read(write(v)) == Some(v)`
+ *   formats a value, so that `read(write(v)) == Some(v)`
  */
 final case class Kind[T](name: String, allowed: String, read: String => Option[T], write: T => String)
 
 object Kind {
 
-  /** An integer in `min..max`, both included. */
+  /** An integer from `min` to `max`, inclusive. */
   def int(min: Int, max: Int): Kind[Int] =
     Kind("integer", s"an integer from $min to $max", s => s.toIntOption.filter(v => v >= min && v <= max), _.toString)
 
-  /** An integer in `min..max`, both included. */
+  /** An integer from `min` to `max`, inclusive. */
   def long(min: Long, max: Long): Kind[Long] =
     Kind("integer", s"an integer from $min to $max", s => s.toLongOption.filter(v => v >= min && v <= max), _.toString)
 
-  /** A size of at most `most` bytes. */
-  def bytes(most: Long): Kind[Long] = Kind(
+  /** A size of at most `max` bytes. */
+  def bytes(max: Long): Kind[Long] = Kind(
     "size",
-    s"a size such as 512k or 4m (${ByteSize.UnitsInWords}), at most ${ByteSize.write(most)}",
-    ByteSize.read(_).filter(_ <= most),
+    s"a size such as 512k or 4m (${ByteSize.UnitsInWords}), at most ${ByteSize.write(max)}",
+    ByteSize.read(_).filter(_ <= max),
     ByteSize.write
   )
 
@@ -41,7 +41,7 @@ object Kind {
       show
     )
 
-  /** A program: its name, which is looked for on the path, or where it is. */
+  /** A program: a path, or a name that is looked up on the PATH. */
   val program: Kind[String] =
     Kind("program", "a program's name or path, without arguments", s => Option(s.trim).filter(_.nonEmpty), s => s)
 
@@ -49,15 +49,15 @@ object Kind {
   val boolean: Kind[Boolean] = Kind("boolean", "true or false", _.toLowerCase.toBooleanOption, _.toString)
 
   /**
-   * One of several forms, each a plain word, a word with a seed or a number: `hybrid`, `chaos(17)`, `16`. Case does not
-   * matter.
+   * A choice between several forms: plain words, words with a seed, and numbers, such as `hybrid`, `chaos(17)` and
+   * `16`. Case is ignored.
    *
    * @param words
    *   plain words with their values
    * @param seeded
-   *   words that take a seed, with what makes the value of it
+   *   words that take a seed, with the function from the seed to the value
    * @param number
-   *   the kind of the numbers that are allowed, with what makes the value of one
+   *   the kind of allowed numbers, with the function from a number to the value; None if numbers are not allowed
    */
   def choice[T](
       name: String,

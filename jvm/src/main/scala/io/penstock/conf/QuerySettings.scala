@@ -10,10 +10,10 @@ final class QuerySettings private (values: Map[String, QuerySettings.Resolved]) 
 
   /** The value of a setting. */
   def apply[T](setting: Setting[T]): T =
-    // The map is filled from the same registry, each name with a value of its own setting's type.
+    // The cast is safe: the map is filled from the registry, each name with a value of its setting's type.
     values(setting.name).value.asInstanceOf[T]
 
-  /** Where the value was set; None for a default. */
+  /** The scope in which the value was set; None for a default. */
   def origin(setting: Setting[_]): Option[Scope] = values(setting.name).origin
 
   def mode: Mode = apply(Settings.Mode)
@@ -28,7 +28,7 @@ final class QuerySettings private (values: Map[String, QuerySettings.Resolved]) 
   def tasks: TasksChoice = apply(Settings.Tasks)
 
   /**
-   * These settings with another value of one, for a query that runs.
+   * A copy of these settings in which one value is changed, for a running query.
    *
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_UNKNOWN_SETTING, PENSTOCK_INVALID_SETTING, PENSTOCK_NOT_AT_RUN_TIME
@@ -36,11 +36,11 @@ final class QuerySettings private (values: Map[String, QuerySettings.Resolved]) 
   def updated(option: String, text: String): QuerySettings = {
     val setting = Settings.named(option, text)
     if (setting.effect != Effect.NextBatch) {
-      val able = Settings.all.filter(_.effect == Effect.NextBatch).map(_.option)
+      val changeable = Settings.all.filter(_.effect == Effect.NextBatch).map(_.option)
       throw new PenstockException(
         "PENSTOCK_NOT_AT_RUN_TIME",
-        s"$option=$text cannot be set for a query that runs: it takes effect at ${setting.effect.name}. Allowed: " +
-          s"${able.mkString(", ")}. Stop the query and start it with this value"
+        s"$option=$text cannot be set for a running query: it takes effect at ${setting.effect.name}. Stop the query " +
+          s"and start it with this value. These options can be set for a running query: ${changeable.mkString(", ")}"
       )
     }
     new QuerySettings(
@@ -48,7 +48,7 @@ final class QuerySettings private (values: Map[String, QuerySettings.Resolved]) 
     )
   }
 
-  /** Name and text of every value, by name: for logs and tests. */
+  /** Name and text of every value, sorted by name, for logs and tests. */
   def texts: Seq[(String, String)] = Settings.all.map(s => s.name -> QuerySettings.text(s, this))
 
   override def equals(other: Any): Boolean = other match {
@@ -69,15 +69,15 @@ object QuerySettings {
    * Resolves and checks all settings.
    *
    * @param query
-   *   options of the query's sink; keys of any case (Spark lower-cases them). Options that are not Penstock's are
+   *   options of the query's sink, with keys in any case (Spark lower-cases them). Options that are not Penstock's are
    *   ignored
    * @param session
    *   configuration of the session, which may repeat the application's
    * @param application
    *   configuration that the application started with
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_UNKNOWN_SETTING, PENSTOCK_INVALID_SETTING or PENSTOCK_SETTING_SCOPE for the first wrong entry, nearest
-   *   scope first, then by key
+   *   PENSTOCK_UNKNOWN_SETTING, PENSTOCK_INVALID_SETTING or PENSTOCK_SETTING_SCOPE for the first invalid entry: those
+   *   of the query are checked first, then those of the session and of the application, each in order of the keys
    */
   def resolve(
       query: Map[String, String],
@@ -87,7 +87,7 @@ object QuerySettings {
     def from(entries: Map[String, String], found: Scope) =
       Settings.parsed(entries, found).map { case (setting, value) => setting.name -> Resolved(value, Some(found)) }
     val fromQuery = from(query, Scope.Query)
-    // Spark copies the application's entries to every session: they are the application's.
+    // Spark copies the application's entries to every session; these copies are not settings of the session.
     val fromSession =
       from(session.filterNot { case (key, value) => application.get(key).contains(value) }, Scope.Session)
     val fromApplication = from(application, Scope.Application)
@@ -97,11 +97,11 @@ object QuerySettings {
   }
 
   /**
-   * Options of a query that have the bare name of a setting which a query may set, and a value that is allowed for it: who
-   * wrote them may have meant it, but they are left to the sink (decision 080).
+   * Options of a query that have the name of a query setting without a prefix, and a value that the setting allows. The
+   * user may have meant the setting, but the options are left to the sink (decision 080).
    *
    * @return
-   *   the options as they are written
+   *   the options as `name=value`
    */
   def unprefixed(query: Map[String, String]): Seq[String] = query.toSeq.sorted.collect {
     case (name, text)

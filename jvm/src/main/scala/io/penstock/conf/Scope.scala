@@ -1,8 +1,8 @@
 package io.penstock.conf
 
 /**
- * How near to a query a value may be set. A wider scope is always allowed as well: what a query may set, a session and
- * an application may set for all their queries.
+ * The narrowest place in which a setting may be set. Wider scopes are allowed as well: a setting of a query may also be
+ * set in the session or the application, for all their queries.
  */
 sealed abstract class Scope(val name: String, val location: String) {
 
@@ -14,24 +14,24 @@ sealed abstract class Scope(val name: String, val location: String) {
 
 object Scope {
 
-  /** Spark's configuration when the application starts: `--conf`, `spark-defaults.conf`, the first session's builder. */
+  /** Spark's configuration at the application's start: `--conf`, `spark-defaults.conf`, the first session's builder. */
   case object Application extends Scope("application", "the application's configuration")
 
-  /** `spark.conf.set`, for queries that the session starts afterwards. */
+  /** `spark.conf.set`, for queries that are started in the session later. */
   case object Session extends Scope("session", "the session's configuration")
 
   /** `writeStream.option`, for one query. */
   case object Query extends Scope("query", "the query's options")
 
-  /** Widest first. */
+  /** All scopes, the widest first. */
   val all: Seq[Scope] = Seq(Application, Session, Query)
 }
 
 /**
- * When a new value of a setting is used.
+ * When a new value of a setting takes effect.
  *
  * @param changeableAtRunTime
- *   whether it can be set for a query that runs
+ *   whether the setting can be changed for a running query
  */
 sealed abstract class Effect(val name: String, val changeableAtRunTime: Boolean)
 
@@ -40,12 +40,12 @@ object Effect {
   /** Read once, when the application starts. */
   case object ApplicationStart extends Effect("application start", false)
 
-  /** Fixed by the first batch of a checkpoint: a query keeps it for life. */
+  /** Fixed by the first batch of a checkpoint. */
   case object NewCheckpoint extends Effect("new checkpoint", false)
 
-  /** Read when a query starts, and may be set for a query that runs: its next batch uses it. */
+  /** Read when a query starts; can be changed for a running query, whose next batch uses the new value. */
   case object NextBatch extends Effect("next batch", true)
 
-  /** Read when a query starts, so a restart of the query, with the same checkpoint, changes it. */
+  /** Read when a query starts; can be changed by restarting the query from the same checkpoint. */
   case object QueryStart extends Effect("query start", false)
 }

@@ -3,18 +3,18 @@ package io.penstock.conf
 import io.penstock.errors.PenstockException
 
 /**
- * One setting. `Settings` holds them all.
+ * One setting. `Settings` contains all of them.
  *
  * @param name
- *   what follows `spark.penstock.` in Spark's configuration, and `penstock.` in a query's options
+ *   name without a prefix: it follows `spark.penstock.` in Spark's configuration, and `penstock.` in a query's options
  * @param scope
- *   the nearest place to a query where it may be set
+ *   narrowest scope in which the setting may be set
  * @param unit
- *   of the value; "-" where it has none
+ *   unit of the value; "-" if it has none
  * @param since
- *   version of Penstock that introduced it
+ *   version of Penstock that introduced the setting
  * @param meaning
- *   one or two sentences of Markdown
+ *   description for users, in one to four sentences of Markdown
  */
 final case class Setting[T](
     name: String,
@@ -33,18 +33,19 @@ final case class Setting[T](
   /** Key in a query's options. */
   def option: String = Setting.OptionPrefix + name
 
-  /** Whether it is meant by a key, in any case: Spark does not keep that of options. */
+  /** Whether a key names this setting. Case is ignored, because Spark lower-cases options. */
   def isNamed(written: String): Boolean = key.equalsIgnoreCase(written) || option.equalsIgnoreCase(written)
 
   /**
-   * The value that `text` stands for.
+   * Parses a value.
    *
    * @param writtenAs
-   *   the key as the user wrote it, for the error
+   *   key as the user wrote it, for the error message
    * @param found
-   *   where it was set
+   *   scope in which the value was set
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_SETTING_SCOPE where it may not be set there, PENSTOCK_INVALID_SETTING where the text is no allowed value
+   *   PENSTOCK_SETTING_SCOPE if the setting may not be set in this scope, PENSTOCK_INVALID_SETTING if the value is not
+   *   allowed
    */
   def parse(text: String, writtenAs: String, found: Scope): T = {
     if (!scope.admits(found)) {
@@ -56,8 +57,8 @@ final case class Setting[T](
     }
     kind.read(text.trim).getOrElse(throw new PenstockException(
       "PENSTOCK_INVALID_SETTING",
-      s"$writtenAs has the value '$text' (in ${found.location}). Allowed: ${kind.allowed}. Default: ${kind.write(default)}. " +
-        s"Set an allowed value, or remove $writtenAs."
+      s"$writtenAs has the value '$text' (in ${found.location}). Allowed: ${kind.allowed}. " +
+        s"Default: ${kind.write(default)}. Set an allowed value, or remove $writtenAs."
     ))
   }
 }
@@ -66,10 +67,10 @@ object Setting {
   val ConfPrefix = "spark.penstock."
   val OptionPrefix = "penstock."
 
-  /** Both are used in all places: who has learnt one need not know where the other belongs. */
+  /** Both prefixes are accepted everywhere, so that users need not know which of them belongs where. */
   private val Prefixes = Seq(ConfPrefix, OptionPrefix)
 
-  /** The prefix of a key that is meant for Penstock, in any case; None for others. */
+  /** The prefix of a key of Penstock, ignoring case; None for other keys. */
   def prefixOf(written: String): Option[String] = Prefixes.find(p => written.regionMatches(true, 0, p, 0, p.length))
 
   private def whereTo(scope: Scope, key: String, text: String): String = scope match {

@@ -5,8 +5,8 @@ import scala.collection.mutable.ArrayBuffer
 import io.penstock.errors.PenstockException
 
 /**
- * The configuration registry: every setting of Penstock, once. The documentation and the Python side's list are
- * generated from it (`make docs`).
+ * The configuration registry: it declares every setting of Penstock once. `make docs` generates the documentation and
+ * the Python package's list of settings from it.
  */
 object Settings {
   private val registry = ArrayBuffer.empty[Setting[_]]
@@ -38,9 +38,10 @@ object Settings {
     QueryStart,
     "-",
     "0.1.0",
-    "What Penstock does: `on` binds shards to tasks in every batch, `observe` computes and reports bindings without " +
-      "using them, `off` routes nothing: a task runs one shard. With `off` for the whole application new " +
-      "queries use Spark's own state store; those that began with Penstock go on."
+    "What Penstock does for a query. `on` binds shards to tasks in every batch, `observe` computes and reports " +
+      "bindings but does not use them, and `off` runs each shard in a task of its own, as plain Spark does. With " +
+      "`off` for the whole application, new queries use Spark's default state store, and queries that started with " +
+      "Penstock keep running."
   )
 
   val Shards: Setting[Int] = entry(
@@ -51,8 +52,9 @@ object Settings {
     NewCheckpoint,
     "shards",
     "0.1.0",
-    "Number of state shards of new queries. Spark fixes it with a query's first batch; a query that starts from a " +
-      "checkpoint with another number fails."
+    "Number of state shards of a new query. It is fixed by the first batch of a checkpoint; a query that starts from " +
+      "a checkpoint with a different number fails. Raise it for queries that run on many cores or whose shards are " +
+      "too large to be balanced."
   )
 
   val Theta: Setting[Double] = entry(
@@ -63,8 +65,8 @@ object Settings {
     NextBatch,
     "ratio",
     "0.1.0",
-    "Balance that the policy aims at: the busiest task's load over the mean load. Smaller is better balanced " +
-      "and moves more shards: 1.05 suits executors that must load a large state for each shard that comes to them."
+    "Largest imbalance that is accepted: the busiest task's load over the mean. Lower values balance better and move " +
+      "more shards; raise it, for example to 1.05, if moving a shard is expensive because its state is large."
   )
 
   val Policy: Setting[PolicyChoice] = entry(
@@ -75,11 +77,12 @@ object Settings {
     QueryStart,
     "-",
     "0.1.0",
-    "What chooses the task of each shard: `hybrid` does at the shuffle barrier, by the batch's own rows and what rows " +
-      "were seen to cost, and keeps the previous owners as far as `theta` allows. To compare with, as published, by what " +
-      "the batch before has shown: `refine` (Elasticutor), `resourceCentric` (which it is compared with: all shards are " +
-      "dealt out anew), `mixed`, `minTable`, `minMig` (Fang et al., with shards for keys). " +
-      "`static` goes by shard id, `chaos(<seed>)` is random, for tests."
+    "Policy that chooses the task of each shard. `hybrid` decides at the shuffle barrier, from the rows of the batch " +
+      "and the measured cost of rows, and leaves shards on their previous tasks as far as `theta` allows. `refine` " +
+      "(Elasticutor), `resourceCentric` (Elasticutor's baseline, which assigns all shards from scratch), `mixed`, " +
+      "`minTable` and `minMig` (Fang et al., applied to shards instead of keys) are published algorithms that decide " +
+      "from the previous batch; use them for comparison. `static` assigns tasks by shard id; `chaos(<seed>)` assigns " +
+      "them at random and is meant for tests."
   )
 
   val PinnedMax: Setting[Int] = entry(
@@ -90,9 +93,10 @@ object Settings {
     NextBatch,
     "keys",
     "0.1.0",
-    "How many keys of a stateful part of a query may be pinned, each to a shard of its own, with its state: `hybrid` does " +
-      "where a shard has more load than a task should have, and the key is not all of it. They return to their base shards when nothing " +
-      "has been lost by that for a while."
+    "Largest number of keys that may be pinned in a region (stateful operators between two shuffles). A pinned key " +
+      "and its state have a shard of their own. `hybrid` pins a heavy key if its shard has more load than a task " +
+      "should have and also holds other keys; the key returns to its base shard when that shard can carry it again. " +
+      "0 pins no keys."
   )
 
   val Tasks: Setting[TasksChoice] = entry(
@@ -103,9 +107,10 @@ object Settings {
     NextBatch,
     "-",
     "0.1.0",
-    "How many tasks a batch's stateful stages have: `cores` is one per core of the application, `auto` is as many as " +
-      "make a batch shortest by what its own batches have shown (at most `cores`), a number is that many (never more than " +
-      "shards), `chaos(<seed>)` is another number in every batch, for tests."
+    "Number of tasks of a batch's stateful stages, at most one per shard. `cores` uses one task per core of the " +
+      "application, and a number sets a fixed count. `auto` uses the number that makes a batch shortest according to " +
+      "the query's own batches, at most one per core. `chaos(<seed>)` uses a random number in every batch and is " +
+      "meant for tests."
   )
 
   val ReportKeys: Setting[Boolean] = entry(
@@ -116,9 +121,9 @@ object Settings {
     NextBatch,
     "-",
     "0.1.0",
-    "Whether heavy keys are told by their values, in progress, logs and the UI, without what " +
-      "`spark.sql.redaction.string.regex` matches. With `false` they are told by their 32-bit hash, which is no " +
-      "anonymisation: who can guess a key can check the guess."
+    "Whether progress, logs and the UI report heavy keys by value. Parts that match " +
+      "`spark.sql.redaction.string.regex` are redacted. Set to false to report heavy keys by their 32-bit hash " +
+      "instead; a hash is not anonymous, because anyone who can guess a key can check the guess."
   )
 
   val Python: Setting[String] = entry(
@@ -129,9 +134,10 @@ object Settings {
     ApplicationStart,
     "-",
     "0.1.0",
-    "The Python of the processes beside the driver, which plans, and beside executors; it needs the package `penstock`. " +
-      "`auto`: PySpark's (`spark.pyspark.driver.python` for the driver, `spark.pyspark.python`, `PYSPARK_DRIVER_PYTHON`, " +
-      "`PYSPARK_PYTHON`), else the one that the wheel was installed for, else `python3`."
+    "Python interpreter of the planner sidecar beside the driver and of the transfer sidecars beside executors. The " +
+      "package `penstock` must be installed for it. `auto` uses PySpark's interpreter " +
+      "(`spark.pyspark.driver.python`, `spark.pyspark.python`, `PYSPARK_DRIVER_PYTHON`, `PYSPARK_PYTHON`; the two " +
+      "driver names apply to the driver only), else the one that the wheel was installed for, else `python3`."
   )
 
   val Transport: Setting[String] = entry(
@@ -142,9 +148,10 @@ object Settings {
     ApplicationStart,
     "-",
     "0.1.0",
-    "How shards travel from one executor's memory to another's, by a Python process beside each: `auto` is the best that both " +
-      "have of `local` (shared memory of one host), `verbs` (RDMA) and `tcp`; `mpi` and the others are used where they are " +
-      "named and can be had, else `tcp`. What does not come, and with `off` everything, is read from the checkpoint."
+    "Transport that the transfer sidecars use to move shards between the memories of executors. `auto` uses the best " +
+      "that both executors support of `local` (shared memory on one host), `verbs` (RDMA) and `tcp`. A transport set " +
+      "by name, such as `mpi`, is used if it is available, else `tcp`. Shards that cannot be transferred are read " +
+      "from the checkpoint; with `off` this is true of all shards."
   )
 
   val MoveMaxBytesPerBatch: Setting[Long] = entry(
@@ -155,8 +162,10 @@ object Settings {
     NextBatch,
     "bytes",
     "0.1.0",
-    "How much state of a stateful part of a query may be sent to other executors by plan, and as much again as first copies (`replicas`), " +
-      "while a batch begins: the shards with most load first, and one at least. The others wait for later batches."
+    "Largest amount of state that a region (stateful operators between two shuffles) may move to other executors at " +
+      "the start of a batch by plan. New replicas (`replicas`) have a second budget of the same size. Shards with " +
+      "the most load go first, at least one in each batch, and the others wait for later batches. Lower it if moves " +
+      "delay batches."
   )
 
   val Replicas: Setting[Int] = entry(
@@ -167,9 +176,10 @@ object Settings {
     NextBatch,
     "executors",
     "0.1.0",
-    "How many executors have each shard in memory, as far as they have room. With 2, an executor that dies costs a batch and " +
-      "no reload: the other is at most a batch behind. It takes twice the memory, and each batch's changes travel. The shards " +
-      "with most load come first."
+    "Number of executors that hold each shard in memory, as far as memory allows. With 2, a failed executor costs " +
+      "one batch and no reload from the checkpoint, because the replica is at most one batch behind. This takes " +
+      "twice the memory and sends each batch's changes over the network. Shards with the most load are replicated " +
+      "first."
   )
 
   val LatencyTargetMs: Setting[Int] = entry(
@@ -180,10 +190,10 @@ object Settings {
     NextBatch,
     "ms",
     "0.1.0",
-    "Mean time from a row's arrival to the end of its batch that is wanted. Spark is asked for as many executors as that takes, " +
-      "by what the query's batches have shown, and given back those that it does not take, between `executors.min` and " +
-      "`executors.max`. 0: executors are nobody's business but Spark's. With `spark.dynamicAllocation.enabled` Spark decides, " +
-      "and what would be asked for is only told."
+    "Target mean time from a row's arrival to the end of its batch. Penstock requests the number of executors that " +
+      "this takes according to the query's batches, between `executors.min` and `executors.max`, and releases those " +
+      "that are not needed. 0 leaves executor allocation to Spark. With `spark.dynamicAllocation.enabled` Spark " +
+      "allocates executors, and Penstock only reports how many it would request."
   )
 
   val ExecutorsMin: Setting[Int] = entry(
@@ -194,7 +204,7 @@ object Settings {
     ApplicationStart,
     "executors",
     "0.1.0",
-    "Executors that there are at least, where `latency.targetMs` decides."
+    "Smallest number of executors to which `latency.targetMs` may scale the application."
   )
 
   val ExecutorsMax: Setting[Int] = entry(
@@ -205,7 +215,8 @@ object Settings {
     ApplicationStart,
     "executors",
     "0.1.0",
-    "Executors that there are at most, where `latency.targetMs` decides. 0: as many as there have been at once."
+    "Largest number of executors to which `latency.targetMs` may scale the application. 0 is the largest number of " +
+      "executors that the application has had at once."
   )
 
   val HandOverLimitMs: Setting[Int] = entry(
@@ -216,8 +227,9 @@ object Settings {
     ApplicationStart,
     "ms",
     "0.1.0",
-    "How long an executor that is decommissioned or given back may take to hand the shards in its memory to others before it " +
-      "ends. What it does not hand over is read from the checkpoint; with 0 that is all of it."
+    "Longest time that an executor may take to hand its shards over to other executors before it ends, when it is " +
+      "decommissioned or released. Shards that are not handed over in time are read from the checkpoint. 0 disables " +
+      "the hand-over. Raise it if executors hold more state than they can send in this time."
   )
 
   val CheckpointFsync: Setting[Boolean] = entry(
@@ -228,8 +240,8 @@ object Settings {
     QueryStart,
     "-",
     "0.1.0",
-    "Whether `io.penstock.LocalCheckpointFileManager` waits until each file has reached the disk, so that a checkpoint " +
-      "survives a loss of power. Spark's own manager does not wait on local disks."
+    "Whether `io.penstock.LocalCheckpointFileManager` waits until each file is on disk. Set to true if a checkpoint " +
+      "on a local disk must survive a power failure. Spark's own manager does not wait on local disks."
   )
 
   val StateInlineBytes: Setting[Long] = entry(
@@ -240,8 +252,9 @@ object Settings {
     QueryStart,
     "bytes",
     "0.1.0",
-    "Changes of state up to this size per batch go to the driver, which writes them into the batch's manifest; an attempt " +
-      "whose share is larger writes a changelog file of its own. 0: always a file."
+    "Size of the state changes of a batch up to which tasks send them to the driver, which writes them into the " +
+      "batch's manifest. Each task has a part of this limit in proportion to its shards; a task with more changes " +
+      "writes a changelog file. 0 writes a file in every case. Lower it if the driver is short of memory."
   )
 
   val StateSnapshotBytes: Setting[Long] = entry(
@@ -252,8 +265,9 @@ object Settings {
     QueryStart,
     "bytes",
     "0.1.0",
-    "How much of a store may be written as snapshots in the background of one batch, by size on the heap, over all " +
-      "executors. Shards that do not fit wait, those with most changes first; a task writes at least one that is due."
+    "Largest amount of a store's state, by its size on the heap, that all executors together write as snapshots in " +
+      "the background of one batch. Shards with the most changes go first, and the others wait; a task writes at " +
+      "least one snapshot that is due. Raise it for faster restarts, lower it if snapshots slow down batches."
   )
 
   val StateMaxBytes: Setting[HeapLimit] = entry(
@@ -264,19 +278,20 @@ object Settings {
     ApplicationStart,
     "bytes",
     "0.1.0",
-    "How much heap the state of all queries may hold in one executor. A batch that needs more fails with " +
-      "`PENSTOCK_STATE_TOO_LARGE` before the executor runs out of memory; nothing that was committed is lost, and the " +
-      "query goes on when there is more room. `100%` is no limit but the heap's own."
+    "Largest part of an executor's heap that the state of all queries may use, as a size or a share of the heap. A " +
+      "batch that needs more fails with `PENSTOCK_STATE_TOO_LARGE` before the executor runs out of memory. Committed " +
+      "state is not lost; start the query again with more memory or more executors. `100%` sets no limit but the " +
+      "heap itself."
   )
 
-  /** All settings, by name. */
+  /** All settings, sorted by name. */
   val all: Seq[Setting[_]] = registry.sortBy(_.name).toSeq
 
   /**
-   * Checks every `spark.penstock.*` entry of the application's configuration; other entries are ignored.
+   * Checks every entry of Penstock in the application's configuration; other entries are ignored.
    *
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_UNKNOWN_SETTING or PENSTOCK_INVALID_SETTING for the first entry, by key, that is wrong
+   *   PENSTOCK_UNKNOWN_SETTING or PENSTOCK_INVALID_SETTING for the first invalid entry in order of the keys
    */
   def checkApplication(conf: Map[String, String]): Unit = parsed(conf, Application).foreach(_ => ())
 
@@ -289,9 +304,11 @@ object Settings {
   def application[T](setting: Setting[T], conf: Map[String, String]): T = lookedUp(setting)(conf.get)
 
   /**
-   * The value of one setting where values are looked up by key, or its default: in a Hadoop configuration, which holds the
-   * session's settings and the application's.
+   * The value of one setting in a configuration that is read by key, or its default. A Hadoop configuration is one: it
+   * holds the settings of the session and of the application.
    *
+   * @param find
+   *   returns the text of a key, None if the key is not set
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_INVALID_SETTING
    */
@@ -299,20 +316,21 @@ object Settings {
     Seq(setting.key, setting.option).flatMap(key => find(key).map(setting.parse(_, key, Application))).headOption
       .getOrElse(setting.default)
 
-  /** The entries of one place that are meant for Penstock, by key. */
+  /** The entries with a prefix of Penstock, sorted by key. */
   private[conf] def ownEntries(entries: Map[String, String]): Seq[(String, String)] =
     entries.filter { case (key, _) => Setting.prefixOf(key).nonEmpty }.toSeq.sortBy(_._1)
 
   /**
-   * The settings that one place has, with their values.
+   * The settings that are set in one scope, with their values.
    *
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_UNKNOWN_SETTING, PENSTOCK_INVALID_SETTING, PENSTOCK_SETTING_SCOPE for the first entry, by key, that is wrong
+   *   PENSTOCK_UNKNOWN_SETTING, PENSTOCK_INVALID_SETTING or PENSTOCK_SETTING_SCOPE for the first invalid entry in order
+   *   of the keys
    */
   private[conf] def parsed(entries: Map[String, String], at: Scope): Seq[(Setting[_], Any)] = {
     val found = ownEntries(entries).map { case (written, text) =>
       val setting = named(written, text)
-      // Spark has put options into lower case.
+      // Spark lower-cases options, so the name is taken from the registry.
       (setting, Setting.prefixOf(written).getOrElse("") + setting.name, text)
     }
     found.groupBy(_._1).foreach { case (setting, same) =>
@@ -320,7 +338,7 @@ object Settings {
         val both = same.map { case (_, key, text) => s"$key=$text" }.mkString(" and ")
         throw new PenstockException(
           "PENSTOCK_INVALID_SETTING",
-          s"$both were found in ${at.location}, and both are ${setting.key}. Remove one."
+          s"$both were found in ${at.location}, and both set ${setting.key}. Remove one of them."
         )
       }
     }
@@ -328,9 +346,13 @@ object Settings {
   }
 
   /**
-   * The setting with a name: its key, its query option's, in any case, or where it is set for a query that runs its name
-   * alone.
+   * The setting with this name, in any case. The name may be the key, the query option, or, for a running query, the
+   * name without a prefix.
    *
+   * @param written
+   *   name as the user wrote it
+   * @param value
+   *   value as the user wrote it, for the error message
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_UNKNOWN_SETTING
    */
@@ -342,8 +364,8 @@ object Settings {
       val nearest = Some(all.map(prefix.getOrElse("") + _.name).minBy(distance)).filter(distance(_) <= similar)
       throw new PenstockException(
         "PENSTOCK_UNKNOWN_SETTING",
-        s"$written=$value is no setting of Penstock. ${nearest.fold("")(key => s"Did you mean $key? ")}Correct the key, or " +
-          "remove it; `penstock config` lists all."
+        s"$written=$value is not a setting of Penstock. ${nearest.fold("")(key => s"Did you mean $key? ")}Correct " +
+          "the key or remove it; `penstock config` lists all settings."
       )
     }
   }

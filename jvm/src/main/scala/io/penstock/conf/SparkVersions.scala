@@ -4,10 +4,10 @@ import java.util.Properties
 
 import io.penstock.errors.PenstockException
 
-/** Which Spark this jar was built for, and whether it may run on another. */
+/** Which Spark this jar was built for, and which versions of Spark are supported. */
 object SparkVersions {
 
-  /** Minors that Penstock is built for, one jar each. */
+  /** Minor versions of Spark that are supported. Each has a jar of its own. */
   val supported: Seq[String] = Seq("4.2", "4.3")
 
   private lazy val build: Properties = {
@@ -21,11 +21,11 @@ object SparkVersions {
   /** Version of Penstock. */
   def penstock: String = build.getProperty("version")
 
-  /** Minor of Spark, such as `4.2`, that this jar was built for. */
+  /** Minor version of Spark that this jar was built for, such as `4.2`. */
   def builtFor: String = build.getProperty("spark")
 
   /**
-   * Refuses a Spark that this jar was not built for.
+   * Fails if this jar was not built for the running Spark.
    *
    * @param running
    *   full version of the running Spark, such as `4.2.0`

@@ -7,7 +7,7 @@ sealed abstract class Mode(val name: String) {
 
 object Mode {
 
-  /** Nothing is routed: a task runs one shard, as in plain Spark. State stays readable. */
+  /** Each task runs one shard, as in plain Spark. State in Penstock's store stays readable. */
   case object Off extends Mode("off")
 
   /** Bindings are computed and reported, but tasks run as under `Off`. */
@@ -19,24 +19,24 @@ object Mode {
   val kind: Kind[Mode] = Kind.choice("mode", Seq(Off, Observe, On).map(m => m.name -> (m: Mode)))(_.name)
 }
 
-/** What chooses the task of each shard. */
+/** Policy that chooses the task of each shard. */
 sealed abstract class PolicyChoice(override val toString: String)
 
 object PolicyChoice {
 
-  /** At the barrier, by the batch's own rows; previous owners stay but for the moves that balance needs. */
+  /** Decides at the barrier, from the rows of the batch, and moves only the shards that balance requires. */
   case object Hybrid extends PolicyChoice("hybrid")
 
-  /** By shard id: the same binding whatever the load. */
+  /** Assigns tasks by shard id, whatever the load is. */
   case object Static extends PolicyChoice("static")
 
-  /** By a paper's algorithm, which the driver's planner runs on what the batch before has shown. */
+  /** A published algorithm, which the planner sidecar runs on the measurements of the previous batch. */
   final case class Planned(name: String) extends PolicyChoice(name)
 
-  /** Elasticutor's and what it is compared with, and Fang et al.'s. */
+  /** `refine` is Elasticutor's algorithm, `resourceCentric` its baseline; the others are from Fang et al. */
   val planned: Seq[Planned] = Seq("refine", "resourceCentric", "mixed", "minTable", "minMig").map(Planned)
 
-  /** At random, for tests. */
+  /** Assigns tasks at random, for tests. */
   final case class Chaos(seed: Long) extends PolicyChoice(s"chaos($seed)")
 
   val kind: Kind[PolicyChoice] = Kind.choice[PolicyChoice](
@@ -47,25 +47,25 @@ object PolicyChoice {
 }
 
 /**
- * Which policy chooses the number of tasks of a batch.
+ * Policy that chooses the number of tasks of a batch.
  *
  * @param followsCores
- *   whether it has another number with other cores
+ *   whether the number of tasks changes with the number of cores
  */
 sealed abstract class TasksChoice(override val toString: String, val followsCores: Boolean = false)
 
 object TasksChoice {
 
-  /** As many as the application has cores, at most one per shard. */
+  /** One task per core of the application, at most one per shard. */
   case object Cores extends TasksChoice("cores", followsCores = true)
 
-  /** As many as the driver's planner finds best. */
+  /** The number of tasks that the planner sidecar finds best. */
   case object Auto extends TasksChoice("auto", followsCores = true)
 
-  /** So many, at most one per shard. */
+  /** A fixed number of tasks, at most one per shard. */
   final case class Fixed(count: Int) extends TasksChoice(count.toString)
 
-  /** Another number in every batch, at random, for tests. */
+  /** A random number of tasks in every batch, for tests. */
   final case class Chaos(seed: Long) extends TasksChoice(s"chaos($seed)")
 
   val kind: Kind[TasksChoice] = Kind.choice[TasksChoice](
@@ -76,7 +76,7 @@ object TasksChoice {
   )(_.toString)
 }
 
-/** How much of a JVM's heap something may take. */
+/** Upper bound for a part of a JVM's heap. */
 sealed abstract class HeapLimit(override val toString: String) {
 
   /** The limit in bytes, in a heap of at most `maxHeapBytes`. */
@@ -85,12 +85,12 @@ sealed abstract class HeapLimit(override val toString: String) {
 
 object HeapLimit {
 
-  /** So many bytes in every JVM. */
+  /** The same number of bytes in every JVM. */
   final case class Size(sizeBytes: Long) extends HeapLimit(ByteSize.write(sizeBytes)) {
     override def bytes(maxHeapBytes: Long): Long = sizeBytes
   }
 
-  /** So many hundredths of the JVM's largest heap. */
+  /** A percentage of the JVM's maximum heap. */
   final case class Share(percent: Int) extends HeapLimit(s"$percent%") {
     override def bytes(maxHeapBytes: Long): Long = maxHeapBytes / 100 * percent
   }

@@ -3,26 +3,27 @@ package io.penstock.control
 import java.util.UUID
 
 /**
- * What a query's batch took, and how many executors may be asked for so that its rows are answered in time.
+ * Measurements of a query's batch and limits, from which the planner computes the number of executors that keeps the
+ * query's latency target.
  *
  * @param executors
- *   that there are
+ *   current number of executors
  * @param batchMs
- *   what the batch took
+ *   duration of the batch
  * @param intervalMs
- *   from the start of the batch before to its own
+ *   time from the start of the previous batch to the start of this batch
  * @param workMs
- *   time of its tasks, over all of them, waiting for input left out
+ *   total time of the batch's tasks, without the time that they waited for input
  * @param tasks
- *   that can run at once
+ *   number of tasks that the application can run at once
  * @param targetMs
- *   mean latency of a row that is wanted
+ *   target mean latency of a row
  * @param cores
- *   tasks that an executor can run at once
+ *   number of tasks that one executor can run at once
  * @param least
- *   executors that there are to be
+ *   smallest number of executors that may be requested
  * @param most
- *   executors that there may be
+ *   largest number of executors that may be requested
  */
 final case class Demand(
     run: UUID,
@@ -39,5 +40,5 @@ final case class Demand(
     most: Int
 )
 
-/** How many executors a query needs, and why. */
+/** Number of executors that a query needs, with the reason. */
 final case class Scaled(executors: Int, reason: String)

@@ -6,30 +6,30 @@ import io.penstock.routing.{ExecutorSet, Homes, MoveCost}
 import io.penstock.sharding.Layout
 
 /**
- * What the driver knows of a region when the last task of a batch has ended.
+ * Measurements of a region, complete when the last task of a batch has ended.
  *
  * @param tasks
- *   N
+ *   number of tasks of the region, N
  * @param maxTasks
- *   that can run at once
+ *   number of tasks that can run at once
  * @param stageMs
- *   from the binding of shards to the last task's end
+ *   time from the binding of shards to the end of the last task
  * @param tasksMs
- *   time of each task, in their order, without waiting and without what kept it from running
+ *   running time of each task by task number, without time spent waiting or prevented from running
  * @param rows
- *   of each shard
+ *   number of rows of each shard
  * @param busyNs
- *   part of the time that was booked to rows, by the load that each shard was bound by
+ *   time attributed to rows, divided among the shards in proportion to the load that they were bound with
  * @param plansTasks
- *   whether N is to be planned
+ *   whether the planner chooses the number of tasks
  * @param placing
- *   None where shards are bound at the barrier
+ *   inputs for placing shards on tasks; None if shards are bound at the barrier
  * @param pinning
- *   None where pinned keys are not planned
+ *   inputs for planning pinned keys; None if pinned keys are not planned
  * @param attributing
- *   None where tasks could time their rows
+ *   inputs for estimating the cost of rows from the times of tasks; None if tasks measured their rows themselves
  * @param homing
- *   None where shards cannot go from one executor to another
+ *   inputs for placing shards on executors; None if shards cannot move between executors
  */
 final case class Measured(
     run: UUID,
@@ -49,36 +49,36 @@ final case class Measured(
 )
 
 /**
- * What a policy that places shards between batches needs besides.
+ * Additional inputs of a policy that places shards on tasks between batches.
  *
  * @param policy
- *   its name
+ *   name of the policy
  * @param theta
- *   busiest task over mean that is accepted
+ *   largest imbalance that is accepted
  * @param tasks
- *   N of `taskOf`
+ *   number of tasks for `taskOf`
  * @param taskOf
- *   task of each shard, as proposed
+ *   proposed task of each shard
  * @param stateBytes
- *   size of each shard's state, 0 where it is not known
+ *   size of each shard's state, 0 if it is not known
  */
 final case class Placing(policy: String, theta: Double, tasks: Int, taskOf: Array[Int], stateBytes: Array[Long])
 
 /**
- * What planning of pinned keys needs besides.
+ * Additional inputs for planning pinned keys.
  *
  * @param theta
- *   busiest task over mean that is accepted
+ *   largest imbalance that is accepted
  * @param most
- *   hashes that may be pinned
+ *   largest number of hashes that may be pinned
  * @param tasks
- *   N as it was proposed
+ *   proposed number of tasks
  * @param layout
- *   of the batch
+ *   layout of the batch
  * @param heavy
- *   keys that had much of the time or of the rows
+ *   keys with a large share of the time or of the rows
  * @param stateBytes
- *   size of each shard's state, 0 where it is not known
+ *   size of each shard's state, 0 if it is not known
  */
 final case class Pinning(
     theta: Double,
@@ -90,32 +90,32 @@ final case class Pinning(
 )
 
 /**
- * What finding out of costs from the times of whole tasks needs besides.
+ * Additional inputs for estimating the cost of rows from the times of tasks.
  *
  * @param layout
- *   of the batch
+ *   layout of the batch
  * @param ranOn
- *   task of each shard
+ *   task that ran each shard
  */
 final case class Attributing(layout: Layout, ranOn: Array[Int])
 
 /**
- * What planning of shards between executors needs besides.
+ * Additional inputs for placing shards on executors.
  *
  * @param theta
- *   busiest executor over mean that is accepted
+ *   largest imbalance between executors that is accepted
  * @param executors
- *   when the batch had ended
+ *   executors at the end of the batch
  * @param changed
- *   whether the batch had others: then no balance can be waited for
+ *   whether the batch ran on other executors; the planner then does not wait until an imbalance persists
  * @param tasks
- *   that it had on each executor, all 0 where they were not divided among them
+ *   number of the batch's tasks on each executor; all 0 if tasks were not divided among executors
  * @param home
- *   executor of each shard, [[io.penstock.routing.ExecutorSet.Unknown]] where it has none
+ *   home executor of each shard, [[io.penstock.routing.ExecutorSet.Unknown]] if it has none
  * @param moveCost
- *   what a move takes
+ *   cost of moving a shard between executors
  * @param stateBytes
- *   size of each shard's state, 0 where it is not known
+ *   size of each shard's state, 0 if it is not known
  */
 final case class Homing(
     theta: Double,
@@ -128,30 +128,30 @@ final case class Homing(
 )
 
 /**
- * A key, by its hash, that had much of a batch.
+ * A heavy key of a batch, identified by its hash.
  *
  * @param busyNs
- *   time of its rows at least, as far as it was booked to keys
+ *   lower bound for the time of its rows, because only a part of the time is attributed to keys
  */
 final case class HeavyKey(hash: Int, rows: Long, busyNs: Long)
 
 /**
- * What a region should do from the next batch on.
+ * Plan for a region, to be used from the next batch on.
  *
  * @param batch
- *   newest batch that it knows of
+ *   newest batch whose measurements the plan is based on
  * @param reason
- *   why so many tasks
+ *   reason for the number of tasks
  * @param taskOf
- *   task of each shard, below `tasks`; None where shards are bound at the barrier
+ *   task of each shard, less than `tasks`; None if shards are bound at the barrier
  * @param pinned
- *   hashes that are to have a shard of their own; None where that was not planned
+ *   hashes to be pinned; None if pinned keys are not planned
  * @param pinsReason
- *   why no others; None where there is nothing to say
+ *   reason why no other keys are pinned; None if there is none to report
  * @param rowTimes
- *   what rows take; None where times of tasks do not tell, or need not
+ *   time per row of each shard; None if it could not be estimated from the times of tasks, or need not be
  * @param homes
- *   None where shards cannot go from one executor to another
+ *   moves of shards between executors; None if shards cannot move between executors
  */
 final case class Plan(
     batch: Long,
@@ -165,29 +165,31 @@ final case class Plan(
 ) {
 
   /**
-   * Whether it knows a batch so shortly before this one that shards may go where it has them: what moved them since knew
-   * more than an older one.
+   * Whether the plan is recent enough to place the shards of this batch. Bindings made after an older plan are based on
+   * newer measurements and are better than that plan.
    */
   def isFresh(forBatch: Long): Boolean = batch >= forBatch - Plan.FreshBatches
 }
 
 object Plan {
 
-  /** A plan may be a batch late. */
+  /** A plan for a batch may be one batch late, so that it is based on the batch before the previous one. */
   private val FreshBatches = 2
 }
 
 /**
- * What a row of each shard takes.
+ * Time per row of each shard.
  *
  * @param layout
- *   that the shards are of
+ *   layout to which the shards belong
+ * @param ns
+ *   mean time of a row of each shard
  */
 final case class RowTimes(layout: Layout, ns: Array[Long]) {
 
   /**
-   * What rows of the shards of a layout cost, relative to the typical row: that of the shard in the middle. Shards that the
-   * layout has anew cost what their keys have cost where they were.
+   * Cost of a row of each shard of a layout, relative to the typical row, which is the median over shards. A shard that
+   * is new in the layout has the cost of the shard from which its keys come.
    */
   def relative(in: Layout): Array[Double] = {
     val typical = math.max(1.0, ns.sorted.apply(ns.length / 2).toDouble)
@@ -197,6 +199,6 @@ final case class RowTimes(layout: Layout, ns: Array[Long]) {
 
 object RowTimes {
 
-  /** No row is for nothing. */
+  /** Lower bound for the relative cost of a row: no row is free. */
   private val Least = 0.01
 }

@@ -2,25 +2,25 @@ package io.penstock.control
 
 import java.util.UUID
 
-/** Plans between batches. It never makes a batch wait, and a batch never needs it. */
+/** Makes plans between batches. A batch never waits for a plan and can run without one. */
 trait Planner {
 
-  /** Hands over what a batch has measured, to be planned with. Returns at once. */
+  /** Passes the measurements of a batch to the planner. Returns at once. */
   def learn(measured: Measured): Unit
 
-  /** The newest plan for a region, or why there is none. */
+  /** The newest plan for a region, or the reason why there is none. */
   def plan(run: UUID, region: Long): Either[String, Plan]
 
   /**
-   * Finds out how many executors a query needs. Returns at once.
+   * Computes how many executors a query needs. Returns at once.
    *
    * @param use
-   *   gets the number, or why there is none, on another thread
+   *   called on another thread with the number of executors, or with the reason why there is none
    */
   def scale(demand: Demand)(use: Either[String, Scaled] => Unit): Unit
 }
 
-/** Where nothing plans. */
+/** A planner that makes no plans. */
 final class NoPlanner(why: String) extends Planner {
   override def learn(measured: Measured): Unit = ()
   override def plan(run: UUID, region: Long): Either[String, Plan] = Left(why)
@@ -29,7 +29,7 @@ final class NoPlanner(why: String) extends Planner {
 
 object Planner {
   @volatile private var planner: Planner =
-    new NoPlanner("the driver has no planner: Penstock's plugin did not start it")
+    new NoPlanner("the driver has no planner because Penstock's plugin did not start it")
 
   /** The planner of this driver. */
   def current: Planner = planner

@@ -2,52 +2,56 @@ package io.penstock.metrics
 
 import io.penstock.telemetry.{RunActivity, StoreActivity, StoreContent}
 
-/** Where a metric is found. */
+/** A place where metrics are reported. */
 sealed abstract class MetricOutput(val inWords: String)
 
 object MetricOutput {
 
   /**
-   * An output where metrics are read whenever somebody looks. A metric is there with what reads it, so none is without a value.
+   * An output whose metrics are read on demand. A metric is listed there together with the function that reads it, so
+   * every metric has a value.
    *
    * @tparam From
-   *   what they are read from
+   *   type of the object from which the metrics are read
    */
   sealed abstract class Read[From](inWords: String) extends MetricOutput(inWords) {
     def apply(value: From => Long): Found = new Value(this, value)
   }
 
-  /** An output where metrics are registered, as counters and gauges of their own. */
+  /** An output where metrics are registered as counters and gauges. */
   sealed abstract class Registered(inWords: String) extends MetricOutput(inWords) with Found {
     override def output: MetricOutput = this
   }
 
-  /** `stateOperators[].customMetrics` in a batch's progress: of the batch, added up over tasks and stores of an operator. */
+  /**
+   * `stateOperators[].customMetrics` in a batch's progress: values of the batch, summed over an operator's tasks and
+   * stores.
+   */
   case object Operator extends Read[StoreActivity]("operator")
 
-  /** `observedMetrics["penstock"].stores[]` in a batch's progress: of the state after the batch, for one store. */
+  /** `observedMetrics["penstock"].stores[]` in a batch's progress: the state of one store after the batch. */
   case object Store extends Read[StoreContent]("store")
 
-  /** `observedMetrics["penstock"].state` in a batch's progress: of the query's run since it began. */
+  /** `observedMetrics["penstock"].state` in a batch's progress: values since the start of the query's run. */
   case object Run extends Read[RunActivity]("run")
 
-  /** The metrics system of an executor: over all queries. */
+  /** The metrics system of an executor: values over all queries. */
   case object Executor extends Registered("executor")
 
-  /** The metrics system of the driver: over all queries. */
+  /** The metrics system of the driver: values over all queries. */
   case object Driver extends Registered("driver")
 }
 
-/** A metric's being at an output. */
+/** The presence of a metric at an output. */
 sealed trait Found {
   def output: MetricOutput
 }
 
-/** What reads a metric at an output. */
-final private[metrics] class Value[From](override val output: MetricOutput.Read[From], val of: From => Long)
+/** Reads a metric at an output. */
+final private[metrics] class Value[From](override val output: MetricOutput.Read[From], val read: From => Long)
     extends Found
 
-/** What a metric counts. */
+/** Unit of a metric. */
 sealed abstract class MetricUnit(val inWords: String)
 
 object MetricUnit {
@@ -61,12 +65,13 @@ object MetricUnit {
  * A number that Penstock reports.
  *
  * @param grows
- *   in the metrics system: whether it only grows, from the start of the JVM on; else it is as it is now
+ *   whether the metrics system shows a counter that only grows since the start of the JVM; otherwise it shows the
+ *   current value
  */
 final case class Metric(name: String, unit: MetricUnit, grows: Boolean, found: Seq[Found], meaning: String) {
   def outputs: Set[MetricOutput] = found.map(_.output).toSet
 
-  /** Name in a record whose own name says that it is Penstock's. */
+  /** Name without the prefix, for records that are already named after Penstock. */
   def field: String = {
     val rest = name.stripPrefix(Metrics.Prefix)
     s"${rest.head.toLower}${rest.tail}"

@@ -4,7 +4,7 @@ import scala.collection.mutable.ArrayBuffer
 
 import io.penstock.sidecars.transfer.Transports
 
-/** Every metric of state, once: the same name wherever it is found. `docs/metrics.md` is generated from it. */
+/** All metrics of state. A metric has the same name at all outputs. `docs/metrics.md` is generated from this list. */
 object Metrics {
   import MetricOutput._
   import MetricUnit._
@@ -22,33 +22,35 @@ object Metrics {
   private def inMs(ns: Long): Long = ns / 1000000L
 
   val StateBytes: Metric = entry("StateBytes", Bytes, grows = false, Executor)(
-    "heap that state holds: shards, changes that wait for the next batch, and changes of running tasks"
+    "heap used by state: shards, committed changes that are not yet applied to shards, and changes of running tasks"
   )
   val StateMaxBytes: Metric = entry("StateMaxBytes", Bytes, grows = false, Executor)(
-    "heap that state may hold, `spark.penstock.state.maxBytes`"
+    "heap that state may use, as set by `spark.penstock.state.maxBytes`"
   )
-  val ShardsHeld: Metric = entry("ShardsHeld", Count, grows = false, Executor)("shards in memory, over all stores")
+  val ShardsHeld: Metric = entry("ShardsHeld", Count, grows = false, Executor)(
+    "number of shards in memory, over all stores"
+  )
   val InternalKeys: Metric = entry("InternalKeys", Count, grows = false, Operator(_.internalKeys))(
-    "keys in column families that are not the user's (indexes, timers); `numRowsTotal` has the user's"
+    "keys in internal column families (indexes, timers); `numRowsTotal` counts the user's keys"
   )
   val OverlayBytes: Metric = entry("OverlayBytes", Bytes, grows = false, Operator(_.overlayBytes), Executor)(
-    "heap of changes that tasks have made and not yet handed over"
+    "heap used by uncommitted changes of tasks"
   )
   val ShardsInMemory: Metric =
     entry("ShardsInMemory", Count, grows = true, Operator(_.opened.inMemoryShards.toLong), Executor)(
-      "shards that were opened as they lay in memory"
+      "shards that were already in memory at the batch's version when they were opened"
     )
   val ShardsFolded: Metric =
     entry("ShardsFolded", Count, grows = true, Operator(_.opened.foldedShards.toLong), Executor)(
-      "shards brought to the batch's version in memory"
+      "shards in memory to which the changes of a batch were applied when they were opened"
     )
   val ShardsTravelled: Metric =
     entry("ShardsTravelled", Count, grows = true, Operator(_.opened.travelledShards.toLong), Executor)(
-      "shards that came from another executor's memory"
+      "shards that were received from another executor's memory"
     )
   val ShardsTravelledBy: Map[String, Metric] = Transports.All.map { transport =>
     transport -> entry(s"ShardsTravelledBy${transport.capitalize}", Count, grows = true, Executor)(
-      s"of these, by the transport `$transport`"
+      s"shards that were received from another executor's memory by the transport `$transport`"
     )
   }.toMap
   val ShardsLoaded: Metric =
@@ -57,59 +59,63 @@ object Metrics {
     )
   val ShardsCaughtUp: Metric =
     entry("ShardsCaughtUp", Count, grows = true, Operator(_.opened.caughtUpShards.toLong), Executor)(
-      "shards in memory as an earlier batch had left them, to which later changes were added from the checkpoint"
+      "shards that were in memory at an older version, to which later changes were applied from the checkpoint"
     )
   val FoldTime: Metric =
     entry("FoldTimeMs", Milliseconds, grows = true, Operator(a => inMs(a.opened.foldNs)), Executor)(
-      "time to bring shards to the batch's version in memory"
+      "time spent applying changes to shards in memory"
     )
   val LoadTime: Metric =
     entry("LoadTimeMs", Milliseconds, grows = true, Operator(a => inMs(a.opened.loadNs)), Executor)(
-      "time to bring shards from another executor or from the checkpoint"
+      "time spent fetching shards from other executors or from the checkpoint"
     )
   val CommitTime: Metric = entry("CommitTimeMs", Milliseconds, grows = true, Operator(a => inMs(a.commitNs)), Executor)(
-    "time to write changes and to tell the driver"
+    "time spent writing changes and reporting them to the driver"
   )
   val CommittedBytes: Metric = entry("CommittedBytes", Bytes, grows = true, Operator(_.committedBytes), Executor)(
-    "changes that were committed"
+    "size of committed changes"
   )
   val SnapshotFiles: Metric =
     entry("SnapshotFiles", Count, grows = true, Run(_.snapshotFiles), Executor)("snapshot files written")
   val SnapshotShards: Metric =
-    entry("SnapshotShards", Count, grows = true, Run(_.snapshotShards), Executor)("shards in these files")
+    entry("SnapshotShards", Count, grows = true, Run(_.snapshotShards), Executor)("shards written in snapshot files")
   val SnapshotBytes: Metric = entry("SnapshotBytes", Bytes, grows = true, Run(_.snapshotBytes), Executor)(
-    "bytes of the shards in these files"
+    "size of the shards in snapshot files"
   )
   val SnapshotFailures: Metric = entry("SnapshotFailures", Count, grows = true, Executor)(
-    "times that writing snapshots failed; it costs a longer chain of changes"
+    "number of times that writing snapshots failed; shards then keep longer chains of changes, and nothing is lost"
   )
   val StoreKeys: Metric = entry("StoreKeys", Count, grows = false, Store(_.load.keys.sum))(
-    "entries of all column families but Spark's own, over all shards, before the changes of the batch"
+    "entries in all column families except Spark's internal ones, over all shards, before the changes of the batch"
   )
-  val StoreBytes: Metric = entry("StoreBytes", Bytes, grows = false, Store(_.load.bytes.sum))("heap that these take")
+  val StoreBytes: Metric = entry("StoreBytes", Bytes, grows = false, Store(_.load.bytes.sum))(
+    "heap used by the store's shards, before the changes of the batch"
+  )
   val StoreOperations: Metric = entry("StoreOperations", Count, grows = false, Store(_.load.operations.sum))(
-    "reads, writes and scans in the batch, over all shards"
+    "number of reads, writes and scans in the batch, over all shards"
   )
   val SnapshotAge: Metric = entry("SnapshotAgeBatches", Batches, grows = false, Store(_.lag.ageBatches), Driver)(
-    "batches since the oldest change that is in no snapshot, the largest of all shards"
+    "batches since the oldest change that is not in a snapshot, the maximum over all shards"
   )
   val SnapshotLagChanges: Metric = entry("SnapshotLagChanges", Count, grows = false, Store(_.lag.changes), Driver)(
-    "change sets that are in no snapshot: what a reload of all shards reads besides snapshots"
+    "change sets that are not in a snapshot; a reload of all shards reads them in addition to snapshots"
   )
   val SnapshotLagBytes: Metric =
-    entry("SnapshotLagBytes", Bytes, grows = false, Store(_.lag.bytes), Driver)("bytes of these")
+    entry("SnapshotLagBytes", Bytes, grows = false, Store(_.lag.bytes), Driver)(
+      "size of the change sets that are not in a snapshot"
+    )
   val FilesDeleted: Metric = entry("FilesDeleted", Count, grows = true, Run(_.filesDeleted), Driver)(
     "files deleted from checkpoints because no retained batch needs them"
   )
 
-  /** In the order of the documentation. */
+  /** All metrics, in the order of the documentation. */
   val all: Seq[Metric] = registry.toSeq
 
-  /** Those that are found at an output. */
+  /** The metrics at an output. */
   def at(output: MetricOutput): Seq[Metric] = all.filter(_.outputs(output))
 
-  /** Those that are read at an output, in the order of `at`, with their values. */
+  /** The metrics that are read at an output, with their values, in the order of `at`. */
   def read[From](output: MetricOutput.Read[From], from: From): Seq[(Metric, Long)] = all.flatMap { metric =>
-    metric.found.collectFirst { case v: Value[From @unchecked] if v.output eq output => metric -> v.of(from) }
+    metric.found.collectFirst { case v: Value[From @unchecked] if v.output eq output => metric -> v.read(from) }
   }
 }

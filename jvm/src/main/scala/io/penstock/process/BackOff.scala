@@ -1,9 +1,9 @@
 package io.penstock.process
 
-/** How long a sidecar that has failed stays down before it is started again. */
+/** Pause before a failed sidecar is started again. */
 object BackOff {
   private val LongestPauseMs = 60000L
 
-  /** After so many failures in a row: 1 s, 2 s, 4 s, ... 60 s. */
+  /** Pause after a number of failures in a row: 1 s, 2 s, 4 s, ... 60 s. */
   def pauseMs(failures: Int): Long = math.min(LongestPauseMs, 1000L << math.min(failures - 1, 16))
 }

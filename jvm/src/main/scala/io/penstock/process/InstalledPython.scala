@@ -4,18 +4,22 @@ import java.nio.file.{Files, Path, Paths}
 
 import scala.util.Try
 
-/** The Python that this jar was installed for, by the wheel: it has the package `penstock`, activated or not. */
+/**
+ * The Python into which the wheel installed this jar. It has the package `penstock`, whether it is activated or not.
+ */
 object InstalledPython {
 
-  /** None where the jar does not lie where the wheel puts it, or was sent from elsewhere. */
+  /**
+   * None if the jar is not in the folder where the wheel installs it, for example because Spark sent it to an executor.
+   */
   def ofThisJar: Option[String] =
     Try(Paths.get(getClass.getProtectionDomain.getCodeSource.getLocation.toURI)).toOption.flatMap(of)
 
   /**
-   * The Python of the environment that has `lib/python3.X/site-packages/penstock/jars/<jar>`.
+   * The Python of the environment that contains `lib/python3.X/site-packages/penstock/jars/<jar>`.
    *
    * @param jar
-   *   absolute path
+   *   absolute path of the jar
    */
   def of(jar: Path): Option[String] = {
     val up = Iterator.iterate(jar.getParent)(_.getParent).takeWhile(_ != null).take(6).toSeq

@@ -8,15 +8,15 @@ import java.security.SecureRandom
 import java.util.concurrent.{ScheduledExecutorService, TimeUnit}
 
 /**
- * A Python process that ends with this one: by the end of its standard input, however this one ends. It has a folder of its
- * own, which nobody else may enter, and what it writes to standard error is remembered for what is said of its failure.
+ * A Python process that ends with this JVM: its standard input is closed then, however the JVM ends. It has a folder
+ * that only this user may enter. The last lines of its standard error are kept for failure messages.
  *
  * @param clock
- *   runs the ends of time limits
+ *   executor that ends the process when a time limit has passed
  */
 final class PythonProcess private (val process: Process, val folder: Path, clock: ScheduledExecutorService)
     extends AutoCloseable {
-  private val errors = new PythonProcess.LastWords(process)
+  private val errors = new PythonProcess.ErrorOutput(process)
   private val output = new BufferedReader(new InputStreamReader(process.getInputStream, UTF_8))
 
   /** Writes a line to its standard input. */
@@ -29,27 +29,33 @@ final class PythonProcess private (val process: Process, val folder: Path, clock
   /**
    * Reads a line of its standard output.
    *
+   * @param beginning
+   *   expected beginning of the line
+   * @return
+   *   the rest of the line
    * @throws java.io.EOFException
-   *   where it has ended, or says something that does not begin like this
+   *   if the output has ended, or the line does not begin as expected
    */
   def hear(beginning: String): String = {
-    val said = output.readLine()
-    if (said == null || !said.startsWith(beginning)) throw new EOFException(Option(said).getOrElse("it ended"))
-    said.substring(beginning.length)
+    val line = output.readLine()
+    if (line == null || !line.startsWith(beginning)) throw new EOFException(Option(line).getOrElse("it ended"))
+    line.substring(beginning.length)
   }
 
   /**
-   * Runs what talks to the process; past the limit the process is ended, and with it the talk.
+   * Runs a conversation with the process. After the time limit the process is ended, which ends the conversation.
    *
+   * @param action
+   *   what the process has to do, a verb for the failure message such as "answer"
    * @throws SidecarFailure
-   *   where the talk failed: the process is then of no use
+   *   if the conversation fails; the process cannot be used any more
    */
-  def within[T](limitMs: Long, what: String)(talk: => T): T = {
-    @volatile var late = false
+  def within[T](limitMs: Long, action: String)(talk: => T): T = {
+    @volatile var timedOut = false
     val end = clock.schedule(
       new Runnable {
         override def run(): Unit = {
-          late = true
+          timedOut = true
           process.destroyForcibly(): Unit
         }
       },
@@ -59,21 +65,21 @@ final class PythonProcess private (val process: Process, val folder: Path, clock
     try talk
     catch {
       case e: IOException =>
-        throw failure(if (late) s"it did not $what within ${limitMs / 1000} s" else e.getMessage, e)
+        throw failure(if (timedOut) s"it did not $action within ${limitMs / 1000} s" else e.getMessage, e)
     } finally end.cancel(false): Unit
   }
 
-  /** A failure, with what the process said last. */
-  def failure(what: String, cause: Throwable): SidecarFailure = {
-    // What it said last comes with its end.
+  /** A failure with the last lines that the process wrote to its standard error. */
+  def failure(message: String, cause: Throwable): SidecarFailure = {
+    // A failing process writes its last lines just before it ends.
     if (cause != null) process.waitFor(PythonProcess.EndMs, TimeUnit.MILLISECONDS)
-    val words = errors.text
-    new SidecarFailure(if (words.isEmpty) what else s"$what; it said: $words", cause)
+    val lastLines = errors.text
+    new SidecarFailure(if (lastLines.isEmpty) message else s"$message; it said: $lastLines", cause)
   }
 
-  /** Ends the process, and removes its folder with all that is in it. */
+  /** Ends the process and removes its folder with all files in it. */
   override def close(): Unit = {
-    // The end of its input is what ends it, wherever it is.
+    // The process ends when its standard input is closed.
     try process.getOutputStream.close()
     catch { case _: IOException => () }
     if (!process.waitFor(PythonProcess.EndMs, TimeUnit.MILLISECONDS)) process.destroyForcibly().waitFor(): Unit
@@ -86,21 +92,23 @@ object PythonProcess {
   private val TokenBytes = 32
   private val Secrets = Seq("_SPARK_AUTH_SECRET")
 
-  /** The name of a Unix socket has 107 bytes, of which a folder's random number and a socket's own name take 45. */
+  /**
+   * A Unix socket's path has at most 107 bytes; the folder's random name and the socket's file name take 45 of them.
+   */
   private val MaxParentChars = 60
 
   /**
-   * Starts a process, without the secrets that Spark gives its own by the environment.
+   * Starts a process. Secrets that Spark passes in environment variables are removed from its environment.
    *
    * @param command
-   *   the program and its arguments before the folder
+   *   the program and its arguments; the folder is appended as the last argument
    * @throws SidecarFailure
-   *   where it cannot be started
+   *   if the process cannot be started
    */
   def start(command: Seq[String], clock: ScheduledExecutorService): PythonProcess = {
     val folder =
       try newFolder()
-      catch { case e: IOException => throw new SidecarFailure(s"there is no folder for temporary files: $e", e) }
+      catch { case e: IOException => throw new SidecarFailure(s"a temporary folder could not be created: $e", e) }
     try {
       val builder = new ProcessBuilder((command :+ folder.toString): _*)
       Secrets.foreach(builder.environment.remove(_))
@@ -112,7 +120,7 @@ object PythonProcess {
     }
   }
 
-  /** A folder that nobody else may enter, whose name is short enough for that of a socket in it. */
+  /** Creates a folder that only this user may enter and whose path is short enough for a socket in it. */
   private def newFolder(): Path = {
     val usual = Path.of(System.getProperty("java.io.tmpdir"))
     val parent = if (usual.toString.length <= MaxParentChars) usual else Path.of("/tmp")
@@ -123,7 +131,7 @@ object PythonProcess {
     )
   }
 
-  /** 64 hexadecimal digits that nobody else knows. */
+  /** A random secret of 64 hexadecimal digits. */
   def newToken(): String = {
     val bytes = new Array[Byte](TokenBytes)
     new SecureRandom().nextBytes(bytes)
@@ -136,8 +144,8 @@ object PythonProcess {
       Files.deleteIfExists(folder): Unit
     } catch { case _: IOException => () }
 
-  /** The end of what the process writes to its standard error. */
-  private class LastWords(process: Process) {
+  /** Reads the standard error of a process and keeps its last lines. */
+  private class ErrorOutput(process: Process) {
     private val lines = new java.util.ArrayDeque[String]()
     private val reader = new Thread(() => follow(), "penstock-sidecar-errors")
     reader.setDaemon(true)
@@ -147,8 +155,8 @@ object PythonProcess {
       val in = new BufferedReader(new InputStreamReader(process.getErrorStream, UTF_8))
       try Iterator.continually(in.readLine()).takeWhile(_ != null).foreach { line =>
           lines.synchronized {
-            lines.add(line.take(LastWords.MaxChars))
-            if (lines.size > LastWords.MaxLines) lines.remove(): Unit
+            lines.add(line.take(ErrorOutput.MaxChars))
+            if (lines.size > ErrorOutput.MaxLines) lines.remove(): Unit
           }
         }
       catch { case _: IOException => () }
@@ -160,7 +168,7 @@ object PythonProcess {
     }
   }
 
-  private object LastWords {
+  private object ErrorOutput {
     val MaxLines = 3
     val MaxChars = 300
   }

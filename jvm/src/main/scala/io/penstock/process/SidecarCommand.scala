@@ -2,27 +2,28 @@ package io.penstock.process
 
 import io.penstock.conf.Settings
 
-/** How sidecars are started. */
+/** Commands that start sidecars. */
 object SidecarCommand {
   private val Auto = Settings.Python.default
 
   /**
-   * Runs a module as `-m` does, but for the working directory, which `-m` searches before the standard library: it may be a
-   * folder that others write to, or that the application's own files are in. Option `-P` is Python 3.11's.
+   * Runs a module as `-m` does, but without the working directory, which `-m` searches before the standard library:
+   * other users may be able to write to that folder, or it may contain modules of the application. Option `-P` does the
+   * same but needs Python 3.11.
    */
   private val WithoutWorkingDirectory =
     "import sys; sys.path[:] = [place for place in sys.path if place]; sys.argv[:] = sys.argv[2:]; import runpy; " +
       "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
 
   /**
-   * The program and its arguments, for the driver's.
+   * Command of the planner sidecar, which runs beside the driver.
    *
    * @param conf
-   *   the application's configuration
+   *   configuration of the application
    * @param environment
-   *   of this process
+   *   environment variables of this process
    * @param installed
-   *   the Python that Penstock's jar was installed for, if it is known
+   *   the Python into which the wheel installed Penstock's jar, if it is known
    */
   def of(
       conf: Map[String, String],
@@ -34,7 +35,7 @@ object SidecarCommand {
     python(conf, confs ++ variables ++ installed, "penstock.sidecars.planner")
   }
 
-  /** The same, for an executor's: the Python of the executors may be another. */
+  /** Command of the transfer sidecar, which runs beside an executor. Executors may have a different Python. */
   def ofExecutor(
       conf: Map[String, String],
       environment: Map[String, String],
@@ -46,13 +47,13 @@ object SidecarCommand {
       "penstock.sidecars.transfer"
     )
 
-  private def python(conf: Map[String, String], others: Iterable[String], module: String): Seq[String] = {
-    val set = Some(Settings.application(Settings.Python, conf)).filter(_ != Auto)
-    Seq((set ++ others).find(_.nonEmpty).getOrElse("python3"), "-c", WithoutWorkingDirectory, "-m", module)
+  private def python(conf: Map[String, String], candidates: Iterable[String], module: String): Seq[String] = {
+    val configured = Some(Settings.application(Settings.Python, conf)).filter(_ != Auto)
+    Seq((configured ++ candidates).find(_.nonEmpty).getOrElse("python3"), "-c", WithoutWorkingDirectory, "-m", module)
   }
 
-  /** What a user can do where it does not start. */
+  /** What a user can do if a sidecar does not start. */
   val Remedy: String =
-    s"Install the package penstock for this Python, or name one that has it with ${Settings.Python.key}; " +
-      "`penstock doctor` tells what is missing"
+    s"Install the package penstock for this Python, or set ${Settings.Python.key} to a Python that has it; " +
+      "`penstock doctor` shows what is missing"
 }

@@ -1,4 +1,4 @@
 package io.penstock.process
 
-/** A sidecar that cannot be used any more, with what to do. */
-final class SidecarFailure(what: String, cause: Throwable = null) extends Exception(what, cause)
+/** A sidecar failed and cannot be used any more. */
+final class SidecarFailure(message: String, cause: Throwable = null) extends Exception(message, cause)

@@ -2,36 +2,36 @@ package io.penstock.routing
 
 import io.penstock.conf.{PolicyChoice, QuerySettings}
 
-/** Decides which task runs which shards. Pure: equal arguments give equal answers. */
+/** Decides which task runs which shards. The result depends on the arguments only. */
 trait Binder {
 
   /**
    * Binds every shard to a task.
    *
    * @param load
-   *   of each shard in this batch: its rows, weighted by what they are expected to cost
+   *   load of each shard in this batch: its rows, weighted with their expected cost
    * @param tasks
-   *   N, at least 1
+   *   number of tasks, at least 1
    * @param previous
-   *   task of each shard in the batch before, which may have had more tasks; None where there was none
+   *   task of each shard in the previous batch, which may have had more tasks; None if there is no previous binding
    * @return
    *   task of each shard, in `0 until tasks`
    */
   def bind(load: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int]
 
-  /** Busiest task over mean up to which it moves nothing. */
+  /** Imbalance up to which no shard is moved. */
   def tolerated(load: Array[Long], tasks: Int): Double = 1.0
 }
 
 object Binder {
 
   /**
-   * The binder that a query's settings name, for one region of one batch.
+   * The binder that a query's settings select, for one region of one batch.
    *
    * @param deadBand
-   *   imbalance for which nothing moves
+   *   imbalance for which no shard is moved
    * @param planned
-   *   task of each shard, where that was planned
+   *   planned task of each shard; None if there is no plan
    */
   def of(
       settings: QuerySettings,
@@ -48,20 +48,26 @@ object Binder {
     }
 }
 
-/** As planned before the batch; without a plan that fits, shards stay where they are, else by shard id. */
+/**
+ * Follows the plan made before the batch. Without a plan for this number of tasks, shards stay on their previous tasks;
+ * if that is not possible, they are bound by shard id.
+ */
 final class PlannedBinder(planned: Option[Array[Int]]) extends Binder {
   override def bind(load: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int] =
     (planned ++ previous).find(p => p.length == load.length && p.forall(t => t >= 0 && t < tasks))
       .fold(StaticBinder.bind(load, tasks, None))(_.clone())
 }
 
-/** By shard id, in runs of neighbours: the same binding whatever the load, and one block to fetch per map task. */
+/**
+ * Binds contiguous ranges of shards to tasks, whatever the load is. A reduce task fetches one contiguous block from
+ * each map task.
+ */
 object StaticBinder extends Binder {
   override def bind(load: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int] =
     Array.tabulate(load.length)(s => (s.toLong * tasks / load.length).toInt)
 }
 
-/** At random, for tests: another binding in every batch and region, the same for the same seed. */
+/** Binds shards at random, for tests. The binding depends on the seed, the batch and the region only. */
 final class ChaosBinder(seed: Long, batch: Long, region: Long) extends Binder {
   override def bind(load: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int] = {
     val random = Chaos.random(seed, batch, region)
@@ -71,7 +77,7 @@ final class ChaosBinder(seed: Long, batch: Long, region: Long) extends Binder {
 
 private[routing] object Chaos {
 
-  /** One stream of numbers per (seed, batch, region); neighbours are unlike each other. */
+  /** A random generator for a seed, a batch and a region. Adjacent batches and regions have unrelated streams. */
   def random(seed: Long, batch: Long, region: Long): java.util.SplittableRandom =
     new java.util.SplittableRandom(new java.util.SplittableRandom(seed * 31 + batch).nextLong() * 31 + region)
 }

@@ -1,24 +1,24 @@
 package io.penstock.routing
 
 /**
- * Which task runs which shards in one batch. Travels inside the task binary of the stage that reads the shards.
+ * Which task runs which shards in one batch. It is part of the task binary of the stage that reads the shards.
  *
  * @param tasks
- *   N, how many tasks there are
+ *   number of tasks, N
  * @param taskOf
- *   the task of each shard; its length is the number of shards
+ *   task of each shard; its length is the number of shards
  */
 final class Binding(val tasks: Int, val taskOf: Array[Int]) extends Serializable {
-  require(tasks > 0, s"a binding needs a task, found $tasks")
-  require(taskOf.forall(t => t >= 0 && t < tasks), s"a shard is bound outside tasks 0 to ${tasks - 1}")
+  require(tasks > 0, s"a binding must have at least one task, found $tasks")
+  require(taskOf.forall(t => t >= 0 && t < tasks), s"a shard is bound to a task outside 0 to ${tasks - 1}")
 
-  /** S, how many shards there are. */
+  /** Number of shards. */
   def shards: Int = taskOf.length
 
-  /** The shards of one task, ascending. */
+  /** The shards of one task, in ascending order. */
   def shardsOf(task: Int): Array[Int] = taskOf.indices.filter(taskOf(_) == task).toArray
 
-  /** The shards of one task as runs of neighbours, `[start, end)`, ascending. */
+  /** The shards of one task as contiguous ranges `[start, end)`, in ascending order. */
   def runsOf(task: Int): Seq[(Int, Int)] = {
     val runs = Seq.newBuilder[(Int, Int)]
     var i = 0
@@ -42,6 +42,6 @@ final class Binding(val tasks: Int, val taskOf: Array[Int]) extends Serializable
 
 object Binding {
 
-  /** Task p runs shard p: what plain Spark does. */
+  /** Task p runs shard p, as in plain Spark. */
   def identity(shards: Int): Binding = new Binding(shards, Array.tabulate(shards)(i => i))
 }

@@ -3,24 +3,24 @@ package io.penstock.routing
 import java.util.Locale
 
 /**
- * How balanced a batch was, and what limits it.
+ * How balanced a batch is, and what limits its balance.
  *
  * @param imbalanceBefore
- *   expected load of the busiest task over the mean, had the binding of the batch before stayed; None where there was none
+ *   expected imbalance if the binding of the previous batch had been kept; None if there is none
  * @param expectedImbalance
- *   the same under the batch's own binding
+ *   expected imbalance under the batch's binding
  * @param tolerated
- *   busiest task over mean up to which nothing moves
+ *   imbalance up to which no shard is moved
  * @param moved
- *   shards that changed task
+ *   number of shards that were bound to another task than before
  * @param tasks
- *   N
+ *   number of tasks
  * @param heaviest
- *   shard with most of the load
+ *   shard with the largest load
  * @param heaviestShare
- *   its share of it
+ *   share of the heaviest shard in the total load
  * @param heaviestKey
- *   the key with most of the time, in words, and its share of it at least; None where none is known
+ *   text of the key with the largest share of the time, and a lower bound for this share; None if no key is known
  */
 final case class BindingOutcome(
     imbalanceBefore: Option[Double],
@@ -35,19 +35,19 @@ final case class BindingOutcome(
   import BindingOutcome._
 
   /**
-   * What was decided, and why, in words.
+   * Text that says what was decided and why.
    *
    * @param theta
-   *   busiest task over mean that is aimed at
+   *   largest imbalance that is accepted
    * @param heldFor
-   *   batches, this one among them, of which the same was the limit
+   *   number of batches in a row, including this one, that have had the same limit
    * @param foreseen
-   *   whether the load was known when shards were bound
+   *   whether the load was known when the shards were bound
    */
   def inWords(theta: Double, heldFor: Int, foreseen: Boolean = true): String = {
     val moves = (moved, imbalanceBefore) match {
       case (0, _) | (_, None) => ""
-      case (n, Some(before)) => s"moved $n shards: ${ratio(before)} of the mean before, "
+      case (n, Some(before)) => s"moved $n shards: imbalance ${ratio(before)} before, "
     }
     val reached = s"${ratio(expectedImbalance)} expected"
     if (expectedImbalance <= math.max(theta, tolerated) + Rounding) {
@@ -57,19 +57,20 @@ final case class BindingOutcome(
       moves + reached + best
     } else {
       val why = limit.fold(Option.when(foreseen)("shards are too few and too heavy to be divided better")) { l =>
-        Some(what(l) + (if (heldFor >= AdviceAfter) s", in each of the last $heldFor batches. ${advice(l)}" else ""))
+        val held = if (heldFor >= AdviceAfter) s", in each of the last $heldFor batches. ${advice(l)}" else ""
+        Some(describe(l) + held)
       }
       (Seq(moves + reached) ++ why).mkString("; ")
     }
   }
 
-  /** What keeps the batch from being balanced, if it is one shard, or one key of it. */
+  /** The shard or key that keeps the batch from being balanced; None if there is no single one. */
   def limit: Option[Limit] =
     Option.when(expectedImbalance > Notable && heaviestShare * tasks >= expectedImbalance * Nearly)(
       Limit(heaviest, heaviestKey.filter(_._2 >= heaviestShare * Most).map(_._1))
     )
 
-  private def what(limit: Limit): String = {
+  private def describe(limit: Limit): String = {
     val fair = s"a task's fair share is ${percent(1.0 / tasks)}"
     limit.key match {
       case Some(key) => s"one key is the limit: $key has ${percent(keyShare)} of the time, $fair"
@@ -77,10 +78,11 @@ final case class BindingOutcome(
     }
   }
 
-  /** What the user can do, which costs him something. */
+  /** What the user can do about a limit. Each remedy requires a change to the query or a new checkpoint. */
   private def advice(limit: Limit): String = limit.key match {
     case Some(_) =>
-      s"More than ${math.max(1, (1.0 / keyShare).toInt)} tasks do not help; split the key in the query, or make its rows cheaper"
+      s"More than ${math.max(1, (1.0 / keyShare).toInt)} tasks do not help; split the key in the query, or make its " +
+        "rows cheaper"
     case None => "A new checkpoint with more shards would divide it"
   }
 
@@ -91,24 +93,24 @@ final case class BindingOutcome(
 }
 
 /**
- * What limits a batch.
+ * The shard or key that limits the balance of a batch.
  *
  * @param key
- *   in words, where one key has nearly all of the shard
+ *   text of the key, if one key has most of the shard's load
  */
 final case class Limit(shard: Int, key: Option[String])
 
 /**
- * What has limited the newest batches.
+ * The limit of the newest batches.
  *
  * @param by
- *   the newest; None where nothing has
+ *   limit of the newest batch; None if it had none
  * @param batches
- *   how many in a row
+ *   number of batches in a row with this limit
  */
 final case class Limited(by: Option[Limit], batches: Int) {
 
-  /** The same with one batch more. */
+  /** The state after one more batch. */
   def after(limit: Option[Limit]): Limited =
     if (limit.isEmpty) Limited.Never else Limited(limit, if (limit == by) batches + 1 else 1)
 }
@@ -119,18 +121,18 @@ object Limited {
 
 object BindingOutcome {
 
-  /** Batches in a row of which the same was the limit before anybody is told to do something about it. */
+  /** Number of batches in a row with the same limit after which advice is given. */
   val AdviceAfter = 10
 
-  /** Loads are whole numbers: the best binding may be above theta by so much. */
+  /** Loads are rounded to integers, so the best binding may exceed theta by this much. */
   private val Rounding = 0.005
 
-  /** Up to here, what limits a batch costs it so little that nobody has to do anything. */
+  /** Imbalance up to which a limit costs too little to be reported. */
   private val Notable = 1.05
 
-  /** A shard limits a batch where its task has hardly anything else. */
+  /** A shard limits a batch if it makes up at least this part of the busiest task's load. */
   private val Nearly = 0.95
 
-  /** A key limits its shard where it has so much of it. */
+  /** A key limits a batch if it has at least this part of its shard's load. */
   private val Most = 0.8
 }

@@ -1,16 +1,18 @@
 package io.penstock.routing
 
-/** What may be sent while a batch begins. */
+/** Limits the amount of state that is sent at the start of a batch. */
 private[routing] object ByteBudget {
 
   /**
-   * As many shards as fit, the first ones, and one at least: a shard that is larger than what may be sent must not wait for
-   * ever.
+   * The first shards that fit into the budget together, but at least one, so that a shard larger than the budget does
+   * not wait forever.
    *
    * @param inOrder
-   *   shards, those that matter most first
+   *   shards, the most important ones first
    * @param stateBytes
    *   size of each shard's state
+   * @param maxBytes
+   *   the budget
    */
   def fitting(inOrder: Seq[Int], stateBytes: Array[Long], maxBytes: Long): Seq[Int] = {
     val until = inOrder.scanLeft(0L)(_ + stateBytes(_)).tail.indexWhere(_ > maxBytes)

@@ -1,18 +1,18 @@
 package io.penstock.routing
 
 /**
- * Imbalance that is left alone: a move must gain more than chance takes and gives. Rows of one shard do not all take the same
- * time, so that tasks with equal rows differ by more than a fine balance of rows could gain; and what is gained must be
- * a time that can be told from none.
+ * Imbalance that is not corrected, because a move would gain less than random variation. Rows of one shard take
+ * different times, so the times of tasks with equal load differ as well; a finer balance of loads gains nothing. A move
+ * must also save a measurable amount of time.
  *
  * @param rowDeviation
- *   standard deviation of the time of a row of one shard, over its mean
+ *   standard deviation of the time of a shard's row over its mean
  * @param msPerLoad
- *   what a unit of load takes; 0 where that is not known
+ *   time of a unit of load; 0 if it is not known
  */
 final case class DeadBand(rowDeviation: Double, msPerLoad: Double) {
 
-  /** Busiest task over the mean up to which nothing moves, at least 1. */
+  /** Imbalance up to which no shard is moved, at least 1. */
   def overMean(load: Array[Long], tasks: Int): Double = {
     val total = load.sum.toDouble
     if (total <= 0.0) 1.0
@@ -26,15 +26,15 @@ final case class DeadBand(rowDeviation: Double, msPerLoad: Double) {
 
 object DeadBand {
 
-  /** Nothing is left alone. */
+  /** Every imbalance is corrected. */
   val Empty: DeadBand = DeadBand(0.0, 0.0)
 
-  /** A batch that becomes shorter by less has gained nothing. */
+  /** Smallest reduction of a batch's time that counts as a gain. */
   private val MinGainMs = 1.0
 
-  /** Half of the deviation of a task's time may be gained on average where it is not known which task it makes longer. */
+  /** Part of the deviation of a task's time that a move must gain. */
   private val PartOfDeviation = 0.5
 
-  /** However short or uneven rows are, a task with so much more than the mean is relieved. */
+  /** Upper bound: a task that exceeds the mean by more than this is always relieved. */
   private val Most = 0.1
 }

@@ -1,16 +1,18 @@
 package io.penstock.routing
 
 /**
- * Which executor has which shards in one batch: as few leave their home as pay for it. The same greedy as the plans between
- * batches (python/penstock/planning/executors.py), with this batch's exact load and without a horizon: what a move takes must
- * come back in the same batch.
+ * Assigns shards to executors for one batch. A shard leaves its home executor only if the move pays off. This is the
+ * greedy algorithm of the plans between batches (python/penstock/planning/executors.py), but it uses the exact load of
+ * this batch, and a move must save more time than it costs within the batch.
  *
+ * @param load
+ *   load of each shard
  * @param counts
- *   tasks of each executor; one without is as good as gone
+ *   number of tasks of each executor; an executor without tasks gets no shards
  * @param moveCost
- *   of each shard, in units of load; infinite where a move must not be
+ *   cost of moving each shard, in units of load; infinite if the shard must not move
  * @param theta
- *   busiest executor over the mean that is left alone
+ *   largest imbalance between executors that is accepted
  */
 final private[routing] class ExecutorBalance(
     load: Array[Long],
@@ -24,7 +26,10 @@ final private[routing] class ExecutorBalance(
 
   /**
    * @param home
-   *   of each shard, [[ExecutorSet.Unknown]] where it has none: it begins where there is most room
+   *   home executor of each shard; a shard with [[ExecutorSet.Unknown]] starts on the executor with the lowest load per
+   *   task
+   * @return
+   *   executor of each shard
    */
   def of(home: Array[Int]): Array[Int] = {
     val placed = home.clone()
@@ -53,12 +58,12 @@ final private[routing] class ExecutorBalance(
     most
   }
 
-  /** What the batch takes: no shorter than its heaviest shard, wherever that is. */
+  /** Expected time of the batch in units of load; at least that of the heaviest shard, on whatever executor it is. */
   private def longest: Double = math.max(perTask(busiest), heaviest)
 
   private lazy val heaviest = load.maxOption.getOrElse(0L).toDouble
 
-  /** Makes moves, each the best by itself, and takes back those after the point at which all together gained most. */
+  /** Makes the best single move again and again, then undoes the moves after the point with the largest total gain. */
   private def relieve(placed: Array[Int]): Unit = {
     val limit = theta * load.sum / counts.sum
     val start = longest
@@ -82,7 +87,9 @@ final private[routing] class ExecutorBalance(
     made.drop(kept).reverseIterator.foreach { case (shard, from) => placed(shard) = from }
   }
 
-  /** The shard of the busiest executor that is worth most elsewhere, and where; None where all is well, or none pays. */
+  /**
+   * The best single move of a shard away from the busiest executor; None if the load is balanced or no move pays off.
+   */
   private def next(placed: Array[Int], limit: Double): Option[(Int, Int)] = {
     val from = busiest
     val most = perTask(from)

@@ -1,34 +1,36 @@
 package io.penstock.routing
 
 /**
- * The executors of an application, between which state would have to travel.
+ * The executors of an application.
  *
  * @param locations
- *   as task locations
+ *   task location of each executor
  * @param cores
- *   tasks that each can run at once, at least 1
+ *   number of tasks that each executor can run at once, at least 1
  */
 final case class ExecutorSet(locations: Vector[String], cores: Vector[Int]) {
-  require(locations.size == cores.size, s"${locations.size} executors, and cores of ${cores.size}")
+  require(locations.size == cores.size, s"${locations.size} executors, but core counts for ${cores.size}")
 
   def size: Int = locations.size
 
-  /** Number of an executor; [[ExecutorSet.Unknown]] where it is none of these, or null. */
+  /** Index of an executor; [[ExecutorSet.Unknown]] if it is not in this set, or is null. */
   def indexOf(executor: String): Int = numbers.getOrElse(executor, ExecutorSet.Unknown)
 
-  /** Number of each shard's executor. */
+  /** Index of the executor of each shard. */
   def of(owners: Array[String]): Array[Int] = owners.map(indexOf)
 
   /**
-   * Tasks of each executor: as planned, where that is for as many tasks; else as in the batch before, where that leaves no executor
-   * without a task, or cannot but do so; else about as many for each core.
+   * Divides tasks among the executors: as planned, if the plan is for this number of tasks; else as in the previous
+   * batch, unless this would leave an executor without a task although there are enough tasks; else in proportion to
+   * cores.
    *
    * @param planned
-   *   tasks on each executor; empty where they go by cores
+   *   planned number of tasks on each executor; empty if there is no plan
    * @param before
-   *   executor that each task of the batch before was meant for; empty where that was left open
+   *   preferred executor of each task of the previous batch; empty if there was none
    * @return
-   *   None where executors do not matter, or nothing says which of them few tasks are on
+   *   None with fewer than two executors, or if there are fewer tasks than executors and neither `planned` nor `before`
+   *   applies
    */
   def shares(tasks: Int, planned: Map[String, Int] = Map.empty, before: Seq[String] = Nil): Option[TaskShares] =
     if (size < 2) None
@@ -47,22 +49,22 @@ final case class ExecutorSet(locations: Vector[String], cores: Vector[Int]) {
 
 object ExecutorSet {
 
-  /** In place of an executor: none has the shard. */
+  /** Stands for "no executor", for example of a shard that no executor holds. */
   val Unknown: Int = -1
 
-  /** Where all tasks run in one JVM. */
+  /** The set for local mode, in which all tasks run in one JVM. */
   val None: ExecutorSet = ExecutorSet(Vector.empty, Vector.empty)
 }
 
 /**
- * Which tasks are which executor's: runs of neighbours.
+ * Division of tasks among executors. Each executor has a contiguous range of tasks.
  *
  * @param counts
- *   tasks of each executor, 0 or more
+ *   number of tasks of each executor, 0 or more
  */
 final class TaskShares private (val counts: Array[Int]) {
 
-  /** First task of each executor, and the number of all tasks. */
+  /** First task of each executor, followed by the total number of tasks. */
   private val starts = counts.scanLeft(0)(_ + _)
 
   def executors: Int = counts.length
@@ -79,7 +81,7 @@ private[routing] object TaskShares {
 
   def of(counts: Seq[Int]): TaskShares = new TaskShares(counts.toArray)
 
-  /** One task for each executor, and each further one for the executor that has most cores for its tasks then (D'Hondt). */
+  /** Gives each executor one task, and each further task to the executor with the most cores per task (D'Hondt). */
   def byCores(cores: Seq[Int], tasks: Int): TaskShares = {
     val counts = Array.fill(cores.size)(1)
     (cores.size until tasks).foreach { _ =>

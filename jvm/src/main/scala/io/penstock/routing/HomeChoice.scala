@@ -1,32 +1,33 @@
 package io.penstock.routing
 
 /**
- * Where the shards of a region are in a batch.
+ * Home executors of a region's shards in a batch.
  *
  * @param home
- *   executor of each shard, [[ExecutorSet.Unknown]] where it has none
+ *   home executor of each shard, [[ExecutorSet.Unknown]] if it has none
  * @param ahead
- *   shards that are to come to their home before tasks want them, those that matter most first
+ *   shards to send to their new home before tasks need them, the most important ones first
  * @param waiting
- *   shards that are to go by plan, and stay for a batch because others fill its bytes
+ *   number of planned moves that are postponed because the batch's byte budget is used up
  */
 final case class HomeChoice(home: Array[Int], ahead: Seq[Int], waiting: Int)
 
 object HomeChoice {
 
   /**
-   * Follows a plan as far as a batch's bytes allow: the shards with most load first, and one at least.
+   * Follows a plan as far as the byte budget of a batch allows. Shards with the most load move first, and at least one
+   * moves.
    *
    * @param owner
-   *   executor that has each shard's state, [[ExecutorSet.Unknown]] where none has
+   *   executor that holds each shard's state, [[ExecutorSet.Unknown]] if none does
    * @param wanted
-   *   executor that it is to be on, [[ExecutorSet.Unknown]] where it stays
+   *   planned executor of each shard, [[ExecutorSet.Unknown]] if it stays where it is
    * @param load
-   *   of each shard, as the batch before had it
+   *   load of each shard in the previous batch
    * @param stateBytes
    *   size of each shard's state
    * @param maxBytes
-   *   of state that goes from executor to executor
+   *   largest amount of state that may move between executors
    */
   def of(
       owner: Array[Int],
@@ -35,12 +36,12 @@ object HomeChoice {
       stateBytes: Array[Long],
       maxBytes: Long
   ): HomeChoice = {
-    val (begin, go) = owner.indices.filter(s => wanted(s) != ExecutorSet.Unknown && wanted(s) != owner(s))
+    val (homeless, moving) = owner.indices.filter(s => wanted(s) != ExecutorSet.Unknown && wanted(s) != owner(s))
       .partition(owner(_) == ExecutorSet.Unknown)
-    val inOrder = go.sortBy(s => (-load(s), s))
+    val inOrder = moving.sortBy(s => (-load(s), s))
     val ahead = ByteBudget.fitting(inOrder, stateBytes, maxBytes)
     val home = owner.clone()
-    (begin ++ ahead).foreach(s => home(s) = wanted(s))
+    (homeless ++ ahead).foreach(s => home(s) = wanted(s))
     HomeChoice(home, ahead, inOrder.size - ahead.size)
   }
 }

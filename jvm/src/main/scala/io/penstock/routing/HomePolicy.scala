@@ -2,19 +2,21 @@ package io.penstock.routing
 
 import io.penstock.conf.{Mode, PolicyChoice, QuerySettings}
 
-/** Says which executors tasks are on, and which each shard is to be on. Pure: equal arguments give equal answers. */
+/**
+ * Decides how many tasks each executor has and where each shard should be. The result depends on the arguments only.
+ */
 trait HomePolicy {
 
-  /** Tasks on each executor; empty where they go by cores. */
+  /** Number of tasks on each executor; empty to divide tasks in proportion to cores. */
   def tasks: Map[String, Int] = Map.empty
 
   /**
    * @param from
-   *   for each shard of the batch, which one of the batch before has its keys
+   *   for each shard of the batch, the shard of the previous batch that contained its keys
    * @param owner
-   *   executor that has each shard, [[ExecutorSet.Unknown]] where none has
+   *   executor that holds each shard, [[ExecutorSet.Unknown]] if none does
    * @return
-   *   executor that each shard of the batch is to be on, [[ExecutorSet.Unknown]] where it stays where it is
+   *   executor on which each shard of the batch should be, [[ExecutorSet.Unknown]] if it should stay where it is
    */
   def homes(from: Array[Int], owner: Array[Int], executors: ExecutorSet): Array[Int]
 }
@@ -22,22 +24,23 @@ trait HomePolicy {
 object HomePolicy {
 
   /**
-   * The policy that a query's settings name, for one region of one batch; None where tasks are not divided among executors.
+   * The policy that a query's settings select, for one region of one batch; None if tasks are not divided among
+   * executors.
    *
    * @param planned
-   *   where shards of the batch before are to go, where that was planned
+   *   planned moves of the previous batch's shards; None if there is no plan
    */
   def of(settings: QuerySettings, batch: Long, region: Long, planned: => Option[Homes]): Option[HomePolicy] =
     settings.policy match {
       case PolicyChoice.Hybrid => Some(new PlannedHomes(planned.filter(_ => settings.mode == Mode.On)))
-      // In every other batch, so that shards also come to tasks that did not expect them.
+      // In about half of the batches, so that shards also arrive at tasks that did not expect them.
       case PolicyChoice.Chaos(seed) if Chaos.random(seed ^ 1L, batch, region).nextInt(2) == 0 =>
         Some(new ChaosHomes(seed, batch, region))
       case _ => None
     }
 }
 
-/** As planned before the batch, as far as shards still are where the plan has them. */
+/** Follows the plan made before the batch for all shards that are still where the plan assumes them. */
 final class PlannedHomes(planned: Option[Homes]) extends HomePolicy {
   override val tasks: Map[String, Int] = planned.fold(Map.empty[String, Int])(_.tasks)
 
@@ -49,7 +52,7 @@ final class PlannedHomes(planned: Option[Homes]) extends HomePolicy {
     }
 }
 
-/** At random, for tests: others in every batch and region, the same for the same seed. */
+/** Chooses executors at random, for tests. The choice depends on the seed, the batch and the region only. */
 final class ChaosHomes(seed: Long, batch: Long, region: Long) extends HomePolicy {
   override def homes(from: Array[Int], owner: Array[Int], executors: ExecutorSet): Array[Int] = {
     val random = Chaos.random(seed ^ 2L, batch, region)

@@ -1,15 +1,16 @@
 package io.penstock.routing
 
 /**
- * Shards that are to go to other executors.
+ * Planned moves of shards between executors.
  *
  * @param to
- *   executor that each shard is to go to, as a task location; null where it stays, wherever that is by now
+ *   task location of each shard's new executor; null if the shard stays where it is
  * @param from
- *   executor that it was on, null where it was on none: what has moved since is not moved by this plan
+ *   task location of each shard's executor when the plan was made, null if it had none. A shard that has moved since
+ *   then is not moved by this plan
  * @param reason
- *   why
+ *   reason for the plan
  * @param tasks
- *   of the region, on each executor; empty where they go by cores
+ *   number of the region's tasks on each executor; empty to divide tasks in proportion to cores
  */
 final case class Homes(to: Array[String], from: Array[String], reason: String, tasks: Map[String, Int] = Map.empty)

@@ -1,23 +1,23 @@
 package io.penstock.routing
 
-/** Arithmetic on the rows of shards and of tasks, shared by the binders and by the report. */
+/** Arithmetic on the load of shards and tasks, shared by the binders and the report. */
 object Load {
 
-  /** Load of a row that costs what the typical one does. */
+  /** Load of a row with typical cost. */
   private[penstock] val OfTypicalRow = 1000L
 
   /**
-   * What the rows of each shard will cost, in thousandths of a typical row's cost.
+   * Expected cost of the rows of each shard, in thousandths of a typical row's cost.
    *
    * @param costs
-   *   of a row of each shard over the typical row's; None where all cost the same
+   *   cost of a row of each shard relative to the typical row; None if all rows cost the same
    */
   def expected(rows: Array[Long], costs: Option[Array[Double]]): Array[Long] = costs match {
     case None => rows.map(_ * OfTypicalRow)
     case Some(c) => Array.tabulate(rows.length)(s => math.round(rows(s) * c(s) * OfTypicalRow))
   }
 
-  /** Rows of every task under a binding. */
+  /** Load of each task under a binding. */
   def ofTasks(rows: Array[Long], taskOf: Array[Int], tasks: Int): Array[Long] = {
     val load = new Array[Long](tasks)
     var s = 0
@@ -28,21 +28,21 @@ object Load {
     load
   }
 
-  /** Rows of the busiest task over the mean of all tasks, at least 1; 1 where there are no rows. */
+  /** Load of the busiest task over the mean of all tasks, at least 1; 1 if there is no load. */
   def imbalance(load: Array[Long]): Double = {
     val total = load.sum
     if (total == 0) 1.0 else load.max.toDouble * load.length / total
   }
 
-  /** Shards whose task differs; all of them where there was no binding before. */
+  /** Number of shards whose task differs from the previous binding; all shards if there is none. */
   def moved(previous: Option[Array[Int]], taskOf: Array[Int]): Int = previous match {
     case Some(p) if p.length == taskOf.length => taskOf.indices.count(s => p(s) != taskOf(s))
     case _ => taskOf.length
   }
 
-  /** Shards by rows, heaviest first; equal ones by id. */
+  /** Shards by load, heaviest first; shards with equal load by id. */
   private[routing] def heaviestFirst(rows: Array[Long]): Array[Int] = {
-    // (rows descending, id ascending) without boxing each comparison's operands twice
+    // A comparator does not box the operands of each comparison, as `sortBy` with a tuple does.
     val ids: Array[Integer] = Array.tabulate(rows.length)(Integer.valueOf)
     java.util.Arrays.sort(
       ids,
@@ -55,9 +55,9 @@ object Load {
   }
 
   /**
-   * Longest processing time first: the heaviest shard left goes to the least loaded task. At most 4/3 of the best
-   * possible maximum. Among equal tasks the one with fewest shards is taken, so shards without rows, which may have
-   * timers or expiries due, are spread as well.
+   * Longest processing time first (LPT): the heaviest remaining shard goes to the least loaded task. The largest load
+   * is at most 4/3 of the optimum. Among tasks with equal load the one with the fewest shards is chosen, which spreads
+   * shards without rows: they may have timers or expired state to process.
    */
   def longestFirst(rows: Array[Long], tasks: Int): Array[Int] = {
     val taskOf = new Array[Int](rows.length)
@@ -78,8 +78,8 @@ object Load {
   }
 
   /**
-   * Runs of neighbours with about equal rows, one for each task; with about equal numbers of shards where there are no
-   * rows. A map task's blocks of neighbouring shards are fetched as one.
+   * Contiguous ranges of shards with about equal load, one for each task; with about equal numbers of shards if there
+   * is no load. A map task's blocks of adjacent shards are fetched as one block.
    */
   def neighbours(rows: Array[Long], tasks: Int): Array[Int] = {
     val total = rows.sum
@@ -87,7 +87,7 @@ object Load {
     else {
       var before = 0L
       rows.map { r =>
-        // The task in whose share of the whole the middle of the shard lies.
+        // The task whose share of the total load contains the middle of the shard.
         val task = math.min(tasks - 1L, ((before + r / 2.0) * tasks / total).toLong).toInt
         before += r
         task
@@ -95,7 +95,7 @@ object Load {
     }
   }
 
-  /** The same groups of shards, with the tasks renumbered so that many shards stay with their previous task. */
+  /** The same groups of shards, with tasks renumbered so that many shards stay on their previous task. */
   private[routing] def renumber(taskOf: Array[Int], tasks: Int, previous: Array[Int]): Array[Int] = {
     val common = Array.ofDim[Int](tasks, tasks)
     taskOf.indices.foreach(s => if (previous(s) < tasks) common(taskOf(s))(previous(s)) += 1)

@@ -1,51 +1,56 @@
 package io.penstock.routing
 
 /**
- * What it takes to bring a shard's state from one executor to another.
+ * Cost of moving a shard's state from one executor to another.
  *
  * @param bytesPerMs
- *   at which state travels
+ *   transfer rate of state
  * @param moveMs
- *   what a shard takes besides
+ *   fixed time for each shard
  */
 final case class MoveCost(bytesPerMs: Double, moveMs: Double) {
 
-  /** Time in ms; none where there is no state. */
+  /** Time of a move in ms; 0 if there is no state. */
   def ms(stateBytes: Long): Double = if (stateBytes <= 0L) 0.0 else stateBytes / bytesPerMs + moveMs
 
   /**
-   * What is known after another batch, of which a quarter counts.
+   * Updates the transfer rate with the measurements of a batch, which get a weight of one quarter.
    *
    * @param bytes
-   *   that tasks brought in it; few say nothing
+   *   state that tasks fetched in the batch; a small amount is ignored
    * @param ms
-   *   that it took, over all tasks
+   *   total time that tasks spent fetching it
    * @param shards
-   *   that these were
+   *   number of shards that were fetched
    */
   def after(bytes: Long, ms: Double, shards: Int): MoveCost =
-    if (bytes < MoveCost.TellingBytes) this
+    if (bytes < MoveCost.MinMeasuredBytes) this
     else {
-      val found = math.max(0.0, ms - shards * moveMs) / bytes
-      val msPerByte = (1.0 - MoveCost.BatchWeight) / bytesPerMs + MoveCost.BatchWeight * found
+      val measured = math.max(0.0, ms - shards * moveMs) / bytes
+      val msPerByte = (1.0 - MoveCost.BatchWeight) / bytesPerMs + MoveCost.BatchWeight * measured
       copy(bytesPerMs = math.min(math.max(1.0 / msPerByte, MoveCost.MinBytesPerMs), MoveCost.MaxBytesPerMs))
     }
 }
 
 object MoveCost {
 
-  /** Where nothing is known yet: 100 MB a second, which a network of 1 Gbit has: less than any transport was measured to bring between two processes. */
+  /**
+   * Cost before anything has been measured: 100 MB/s, the rate of a 1 Gbit network, which is lower than the measured
+   * rate of every transport between two processes.
+   */
   val Usual: MoveCost = MoveCost(bytesPerMs = 100000.0, moveMs = 1.0)
 
-  private val TellingBytes = 1L << 20
+  private val MinMeasuredBytes = 1L << 20
   private val BatchWeight = 0.25
 
-  /** A megabyte a second. */
+  /** 1 MB/s. */
   private val MinBytesPerMs = 1e3
 
-  /** Two gigabytes a second. */
+  /** 2 GB/s. */
   private val MaxBytesPerMs = 2e6
 
-  /** Where nothing travels, and the checkpoint is read: perhaps from a distant store, by the task that needs it. */
+  /**
+   * Cost without a transport: the task that needs a shard reads it from the checkpoint, which may be in a remote store.
+   */
   val FromCheckpoint: MoveCost = MoveCost(bytesPerMs = 20000.0, moveMs = 20.0)
 }

@@ -1,26 +1,26 @@
 package io.penstock.routing
 
 /**
- * What an application has said of keys of a region, by their hashes. It stands above what a policy chooses.
+ * Explicit requests of an application to pin and unpin keys of a region. They take precedence over the policy.
  *
  * @param pinned
- *   are pinned
+ *   hashes that must be pinned
  * @param barred
- *   are not
+ *   hashes that must not be pinned
  */
 final case class PinOrders(pinned: Set[Int] = Set.empty, barred: Set[Int] = Set.empty) {
   def pin(hash: Int): PinOrders = PinOrders(pinned + hash, barred - hash)
   def unpin(hash: Int): PinOrders = PinOrders(pinned - hash, barred + hash)
 
   /**
-   * The hashes that are pinned.
+   * The hashes to pin.
    *
    * @param chosen
-   *   by the policy
+   *   hashes that the policy chose
    * @param now
-   *   pinned in the batch before: of those that are chosen, these stay first
+   *   hashes pinned in the previous batch; they have precedence over other chosen hashes
    * @param most
-   *   how many there may be
+   *   largest number of pinned hashes
    */
   def over(chosen: Set[Int], now: Set[Int], most: Int): Set[Int] = {
     val own = pinned.toSeq.sorted.take(most)

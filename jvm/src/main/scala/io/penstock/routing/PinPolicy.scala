@@ -2,7 +2,7 @@ package io.penstock.routing
 
 import io.penstock.conf.{PolicyChoice, QuerySettings}
 
-/** Decides which hashes of keys are pinned, each to a shard of its own. Pure. */
+/** Decides which hashes of keys are pinned, each to a shard of its own. The result depends on the arguments only. */
 trait PinPolicy {
 
   /**
@@ -13,9 +13,9 @@ trait PinPolicy {
    * @param pinned
    *   hashes that are pinned now
    * @param sampled
-   *   hashes of the keys that tasks of the batch before have sampled most of
+   *   hashes of the keys that the tasks of the previous batch sampled most often
    * @return
-   *   hashes that are to be pinned in the batch
+   *   hashes to pin in the batch
    */
   def pins(batch: Long, region: Long, pinned: Set[Int], sampled: Seq[Int]): Set[Int]
 }
@@ -23,10 +23,10 @@ trait PinPolicy {
 object PinPolicy {
 
   /**
-   * The policy that a query's settings name.
+   * The policy that a query's settings select.
    *
    * @param planned
-   *   what the driver's planner says of a region
+   *   returns the hashes that the planner wants to pin in a region; None if there is no plan
    */
   def of(settings: QuerySettings, planned: Long => Option[Set[Int]]): PinPolicy = settings.policy match {
     case PolicyChoice.Hybrid => new PlannedPins(planned, settings.pinnedMax)
@@ -35,7 +35,7 @@ object PinPolicy {
   }
 }
 
-/** As planned; as they are where there is no plan. */
+/** Pins the planned hashes; without a plan the pinned hashes stay as they are. */
 final class PlannedPins(planned: Long => Option[Set[Int]], most: Int) extends PinPolicy {
   override def pins(batch: Long, region: Long, pinned: Set[Int], sampled: Seq[Int]): Set[Int] =
     planned(region).getOrElse(pinned).toSeq.sorted.take(most).toSet
@@ -45,11 +45,14 @@ object NoPins extends PinPolicy {
   override def pins(batch: Long, region: Long, pinned: Set[Int], sampled: Seq[Int]): Set[Int] = Set.empty
 }
 
-/** At random, for tests: in most batches others of the sampled keys and of those that are pinned, as many as it may or fewer. */
+/**
+ * Pins hashes at random, for tests: in three of four batches a random number of the sampled and the pinned hashes, in
+ * the others the hashes that are pinned already.
+ */
 final class ChaosPins(seed: Long, most: Int) extends PinPolicy {
   override def pins(batch: Long, region: Long, pinned: Set[Int], sampled: Seq[Int]): Set[Int] = {
     val random = Chaos.random(seed, batch, region)
-    // Drawn before what depends on the keys: which of them are sampled is another with each run, how many are pinned is not.
+    // Drawn before anything that depends on the keys, because which keys are sampled differs between runs.
     val (keeps, count) = (random.nextInt(4) == 0, random.nextInt(most + 1))
     if (keeps) pinned.toSeq.sorted.take(most).toSet
     else (sampled ++ pinned).distinct.sorted.map(hash => (random.nextInt(), hash)).sorted.map(_._2).take(count).toSet

@@ -1,18 +1,18 @@
 package io.penstock.routing
 
-/** Which executor each task should run on. */
+/** Chooses the executor on which each task should run. */
 object PreferredExecutors {
 
   /**
-   * The executor that owns most of a task's state, within limits. Heaviest claims first, so what is left without a
-   * preference is what costs least elsewhere.
+   * Prefers the executor that holds most of a task's state, with a limit for each executor. The heaviest claims are
+   * granted first, so tasks without a preference are those that lose least by running elsewhere.
    *
    * @param rows
-   *   rows of each shard in this batch: state that is used counts more than state that only has to be there
+   *   rows of each shard in this batch, which are the shard's weight: state that is used counts more
    * @param owners
-   *   executor that has each shard's state; null, or no entry, where unknown
+   *   executor that holds each shard's state; null or missing if unknown
    * @param most
-   *   tasks that may prefer one executor
+   *   largest number of tasks that may prefer the same executor
    * @return
    *   preferred executor of each task
    */

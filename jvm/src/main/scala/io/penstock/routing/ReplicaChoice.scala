@@ -1,25 +1,30 @@
 package io.penstock.routing
 
-/** Which executor has a second copy of each shard, so that the end of the first costs no more than a batch. */
+/**
+ * Chooses the executor for the replica of each shard. With a replica, the loss of an executor costs at most one batch.
+ */
 object ReplicaChoice {
 
   /**
-   * Copies stay where they are as long as they can, and are spread over all executors but the shard's own.
+   * Keeps replicas where they are if possible, and spreads new ones over all executors except the shard's home
+   * executor.
    *
    * @param home
-   *   executor of each shard, [[ExecutorSet.Unknown]] where it has none
+   *   home executor of each shard, [[ExecutorSet.Unknown]] if it has none
    * @param replica
-   *   executor that has a copy now, [[ExecutorSet.Unknown]] where none has
+   *   executor that holds a replica of each shard, [[ExecutorSet.Unknown]] if none does
    * @param load
-   *   of each shard, as the batch before had it
+   *   load of each shard in the previous batch
    * @param stateBytes
    *   size of each shard's state
    * @param maxBytes
-   *   of state that is copied for the first time; the shards with most load come first, and one at least
+   *   largest amount of state for which new replicas are made; shards with the most load come first, and at least one
+   *   new replica is made
    * @param executors
-   *   their number
+   *   number of executors
    * @return
-   *   shards to be copied, or kept up, in the order in which they matter, each with its executor
+   *   shards whose replica is to be made or updated, the most important ones first, each with the executor of the
+   *   replica
    */
   def of(
       home: Array[Int],
@@ -36,7 +41,7 @@ object ReplicaChoice {
         else (home(s) + 1 + s % (executors - 1)) % executors
       val wanted =
         home.indices.filter(s => home(s) != ExecutorSet.Unknown && stateBytes(s) > 0L).sortBy(s => (-load(s), s))
-      val (known, first) = wanted.partition(s => replica(s) == next(s))
-      (known ++ ByteBudget.fitting(first, stateBytes, maxBytes)).map(s => s -> next(s))
+      val (existing, missing) = wanted.partition(s => replica(s) == next(s))
+      (existing ++ ByteBudget.fitting(missing, stateBytes, maxBytes)).map(s => s -> next(s))
     }
 }

@@ -9,17 +9,17 @@ import io.penstock.state.format.{ByteSink, ByteSource, FileFormat}
  * What a query routes by from one batch on, until the next routing version.
  *
  * @param number
- *   0, 1, 2, ... in the order of their first batches
+ *   sequence number 0, 1, 2, ... in the order of the first batches
  * @param firstBatch
- *   first batch that uses it
+ *   first batch that uses this version
  * @param shards
- *   S
+ *   number of base shards, S
  * @param tasks
- *   N by region
+ *   number of tasks of each region
  * @param pinSlots
- *   pinned hashes by region, as in a [[io.penstock.sharding.Layout]]; regions without any are left out
+ *   pin slots of each region, as in a [[io.penstock.sharding.Layout]]; regions without pin slots are omitted
  * @param perCore
- *   regions that have as many tasks as the application's cores allowed: with other cores they would have others
+ *   regions whose number of tasks follows the number of cores of the application
  */
 final case class RoutingVersion(
     number: Long,
@@ -30,7 +30,7 @@ final case class RoutingVersion(
     perCore: Set[Long] = Set.empty
 ) {
 
-  /** Whether it says this. */
+  /** Whether this version has these values. */
   def isLike(
       shards: Int,
       tasks: SortedMap[Long, Int],
@@ -42,7 +42,7 @@ final case class RoutingVersion(
   def layout(region: Long): Layout = Layout(shards, pinSlots.getOrElse(region, Vector.empty))
 }
 
-/** The body of a routing version's file: docs/PROTOCOL.md, "Routing versions". */
+/** Encodes and decodes the body of a routing version's file: docs/PROTOCOL.md, "Routing versions". */
 object RoutingVersion {
 
   def encode(routingVersion: RoutingVersion): Array[Byte] = {
@@ -62,9 +62,9 @@ object RoutingVersion {
 
   /**
    * @param version
-   *   of the format
+   *   version of the format
    * @throws io.penstock.state.format.MalformedData
-   *   where the bytes do not follow the format
+   *   if the bytes do not follow the format
    */
   def decode(body: Array[Byte], version: Int): RoutingVersion = {
     val in = new ByteSource(body)
@@ -81,7 +81,7 @@ object RoutingVersion {
       else regions.map(_._1).filter(_ => in.getNumber("whether tasks are per core", 0L, 1L) == 1L).toSet
     in.expectEnd("region")
     val tasks = SortedMap.from(regions.map { case (region, n, _) => region -> n })
-    val pinSlots = regions.collect { case (region, _, some) if some.nonEmpty => region -> some }.toMap
+    val pinSlots = regions.collect { case (region, _, slots) if slots.nonEmpty => region -> slots }.toMap
     RoutingVersion(number, first, shards, tasks, pinSlots, perCore)
   }
 }

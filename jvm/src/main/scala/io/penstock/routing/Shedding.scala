@@ -3,24 +3,26 @@ package io.penstock.routing
 import scala.collection.mutable
 
 /**
- * One attempt of the sticky binder: a binding that starts from the owners and is changed shard by shard.
+ * One attempt of the sticky binder: it starts with the previous binding and moves single shards.
  *
+ * @param rows
+ *   load of each shard
  * @param owners
- *   previous task of each shard; a task that no longer exists owns nothing
+ *   previous task of each shard; shards of a task that no longer exists have no owner
  * @param limit
- *   rows that no task may exceed
+ *   load that no task may exceed
  */
 final private[routing] class Shedding(rows: Array[Long], tasks: Int, owners: Array[Int], limit: Double) {
   private val byRows = Load.heaviestFirst(rows)
   private val load = new Array[Long](tasks)
   private val count = new Array[Int](tasks)
 
-  /** A hot shard that was sent on purpose to a task without room: moving it again would not end. */
+  /** Hot shards that were sent to a task without room. They are not moved again, so that the algorithm terminates. */
   private val settled = new Array[Boolean](rows.length)
 
   val taskOf: Array[Int] = owners.clone()
 
-  /** Whether the limit was reached; `taskOf` holds the binding then. */
+  /** Moves shards until no task exceeds the limit. Returns whether this was possible; `taskOf` is the binding then. */
   def run(busiestFirst: Boolean): Boolean = {
     adopt()
     var steps = 4 * rows.length
@@ -39,7 +41,7 @@ final private[routing] class Shedding(rows: Array[Long], tasks: Int, owners: Arr
     !stuck
   }
 
-  /** Books every shard on its owner; shards whose owner is gone go to the least loaded tasks, heaviest first. */
+  /** Assigns each shard to its owner, and shards without an owner to the least loaded tasks, heaviest first. */
   private def adopt(): Unit = {
     val (kept, loose) = byRows.partition(s => owners(s) >= 0 && owners(s) < tasks)
     kept.foreach { s =>
@@ -64,7 +66,7 @@ final private[routing] class Shedding(rows: Array[Long], tasks: Int, owners: Arr
 
   private def room(task: Int): Double = limit - load(task)
 
-  /** A task above the limit, or -1. */
+  /** The busiest or the least busy of the tasks above the limit; -1 if there is none. */
   private def overloaded(busiestFirst: Boolean): Int = {
     var found = -1
     var t = 0
@@ -76,7 +78,7 @@ final private[routing] class Shedding(rows: Array[Long], tasks: Int, owners: Arr
     found
   }
 
-  /** Shards of a task that may go, heaviest first. */
+  /** Shards of a task that may be moved, heaviest first. */
   private def movable(task: Int): Array[Int] = byRows.filter(s => taskOf(s) == task && rows(s) > 0 && !settled(s))
 
   private def widestRoom(but: Int): Double = {
@@ -89,7 +91,7 @@ final private[routing] class Shedding(rows: Array[Long], tasks: Int, owners: Arr
     widest
   }
 
-  /** How many of `shards`, heaviest first, must go to take `excess` rows away, if each must fit into `widest`. */
+  /** Number of `shards`, heaviest first, to move to reduce the load by `excess`, if each must fit into `widest`. */
   private def cost(shards: Array[Int], excess: Double, widest: Double, but: Int): Int = {
     var left = excess
     var n = 0
@@ -104,7 +106,7 @@ final private[routing] class Shedding(rows: Array[Long], tasks: Int, owners: Arr
     if (left > 0) Shedding.Never else n
   }
 
-  /** Sends a hot shard, too heavy for any room, to a task that sheds fewer shards for it than its own would. */
+  /** Moves a hot shard, which fits nowhere, to a task that has to shed fewer shards for it than its current task. */
   private def eject(from: Int): Boolean = {
     val mine = movable(from)
     val widest = widestRoom(from)
@@ -134,33 +136,33 @@ final private[routing] class Shedding(rows: Array[Long], tasks: Int, owners: Arr
     hot >= 0
   }
 
-  /** Shards of a task that have room elsewhere, heaviest first. */
+  /** Shards of a task that fit on another task, heaviest first. */
   private def fitting(from: Int): Array[Int] = {
     val widest = widestRoom(from)
     movable(from).filter(rows(_) <= widest)
   }
 
-  /** Gives the lightest shard away that alone brings a task within the limit; false where there is none. */
+  /** Moves the lightest shard whose move alone brings the task within the limit; false if there is none. */
   private def giveEnough(from: Int): Boolean =
     fitting(from).findLast(rows(_) >= load(from) - limit).exists(giveAway(from, _))
 
-  /** Gives the heaviest shard away that fits elsewhere; false where none does. */
+  /** Moves the heaviest shard that fits on another task; false if there is none. */
   private def give(from: Int): Boolean = fitting(from).headOption.exists(giveAway(from, _))
 
   private def giveAway(from: Int, shard: Int): Boolean = {
     val receivers = (0 until tasks).filter(t => t != from && room(t) >= rows(shard))
     val owner = owners(shard)
-    // The fullest that has room keeps wide rooms for heavy shards.
+    // The fullest task with enough room is chosen, so that wide rooms stay free for heavy shards.
     move(shard, if (receivers.contains(owner)) owner else receivers.minBy(t => (room(t), t)))
     true
   }
 
   /**
-   * Gives a shard to another task and takes a lighter one for it, so that the other stays within the limit: where no room
-   * is as wide as a shard, there are pairs of shards that differ by little.
+   * Exchanges a shard for a lighter one of another task that stays within the limit. Even if no shard fits into any
+   * room, there may be pairs of shards that differ by little.
    *
    * @param enough
-   *   only what brings `from` within the limit, by as little as can be; else what relieves it most
+   *   if true, the smallest exchange that brings `from` within the limit; if false, the exchange that relieves it most
    */
   private def exchange(from: Int, enough: Boolean): Boolean = {
     val excess = load(from) - limit
@@ -173,7 +175,8 @@ final private[routing] class Shedding(rows: Array[Long], tasks: Int, owners: Arr
       val others = theirs(t).result()
       val most = room(t)
       if (others.nonEmpty && most > (if (enough) excess else 0.0)) mine.foreach { s =>
-        // The heaviest that leaves at least `excess` behind, or the lightest that does not need too much room.
+        // The heaviest shard that still relieves `from` by `excess`, or the lightest shard that the other task has room
+        // for.
         val at =
           if (enough) Shedding.firstAtMost(rows, others, rows(s) - excess)
           else Shedding.firstAtMost(rows, others, math.ceil(rows(s) - most) - 0.5) - 1
@@ -196,15 +199,18 @@ final private[routing] class Shedding(rows: Array[Long], tasks: Int, owners: Arr
     give >= 0
   }
 
-  /** What was moved early may fit on its owner after later moves: lightest first, so that most return. */
+  /**
+   * Returns shards to their owner if they fit there after later moves; lightest first, so that as many as possible
+   * return.
+   */
   private def takeHome(): Unit = byRows.reverseIterator.foreach { s =>
     val owner = owners(s)
     if (owner >= 0 && owner < tasks && owner != taskOf(s) && room(owner) >= rows(s)) move(s, owner)
   }
 
   /**
-   * No task keeps more than twice its share of the shards: shards without rows may have timers and expiries due. The
-   * lightest go, to tasks with fewest shards.
+   * Limits each task to twice its share of the shards, because shards without rows may have timers or expired state to
+   * process. The lightest shards move to the tasks with the fewest shards.
    */
   private def spreadCounts(): Unit = {
     val most = Shedding.maxShards(rows.length, tasks)
@@ -221,10 +227,10 @@ final private[routing] class Shedding(rows: Array[Long], tasks: Int, owners: Arr
 
 private object Shedding {
 
-  /** More moves than any binding needs. */
+  /** Stands for "not possible": larger than any number of moves. */
   val Never = 1 << 24
 
-  /** Where in `shards`, heaviest first, those begin that have at most so many rows. */
+  /** Index of the first of `shards`, heaviest first, whose load is at most `most`. */
   private def firstAtMost(rows: Array[Long], shards: Array[Int], most: Double): Int = {
     var (low, high) = (0, shards.length)
     while (low < high) {
@@ -234,9 +240,9 @@ private object Shedding {
     low
   }
 
-  /** How many shards a task may have: twice its share. */
+  /** Largest number of shards of a task: twice its share. */
   def maxShards(shards: Int, tasks: Int): Int = 2 * ((shards + tasks - 1) / tasks)
 
-  /** Heaviest shards of a task that are considered for being sent away whole. */
+  /** Number of a task's heaviest shards that are considered as hot shards. */
   val HotShards = 4
 }

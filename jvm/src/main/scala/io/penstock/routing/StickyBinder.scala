@@ -3,19 +3,19 @@ package io.penstock.routing
 import io.penstock.conf.Settings
 
 /**
- * Keeps the previous owners and moves as few shards as balance needs: no task above `theta` times the mean wherever
- * longest-processing-time-first could reach that, else no task above what that reaches.
+ * Keeps shards on their previous tasks and moves as few as balance requires. No task exceeds `theta` times the mean, or
+ * the largest task of longest-processing-time-first (LPT) if that is larger.
  *
- * How: tasks above the limit give shards away, one at a time, the busiest task first. Usually the cheapest shard that
- * relieves the task, or the heaviest that fits elsewhere, goes to the fullest task that has room. Where a task would
- * need many small shards to go because of one hot shard, the hot shard itself is sent to a task that sheds fewer. Both
- * orders of tasks (busiest first, nearest to the limit first) are tried, and the one that moves less wins. Where there
- * are no previous owners, it starts from runs of neighbouring shards, which are cheap to fetch.
+ * Tasks above the limit give shards away one at a time. Usually the lightest shard that relieves the task sufficiently,
+ * or the heaviest that fits elsewhere, goes to the fullest task with enough room. If a task would have to give away
+ * many small shards because of one hot shard, the hot shard itself moves to a task that has to give away fewer. Two
+ * orders of tasks are tried, the busiest first and the one nearest to the limit first, and the result with fewer moves
+ * is used. Without a previous binding the binder starts with contiguous ranges of shards, which are cheap to fetch.
  *
  * @param theta
- *   busiest task over mean that is aimed at, greater than 1
+ *   largest imbalance that is accepted, greater than 1
  * @param deadBand
- *   imbalance for which nothing moves
+ *   imbalance for which no shard is moved
  */
 final class StickyBinder(theta: Double = Settings.Theta.default, deadBand: DeadBand = DeadBand.Empty) extends Binder {
   require(theta > 1, s"theta must be greater than 1, found $theta")
@@ -27,7 +27,7 @@ final class StickyBinder(theta: Double = Settings.Theta.default, deadBand: DeadB
     if (balanced(load, tasks, owners)) owners.clone() else relieve(load, tasks, owners)
   }
 
-  /** Whether nothing has to move: most batches, so they do not pay for more than this question. */
+  /** Whether no shard has to move. This is true of most batches, so the check must be cheap. */
   private def balanced(load: Array[Long], tasks: Int, owners: Array[Int]): Boolean =
     owners.forall(t => t >= 0 && t < tasks) && {
       val counts = new Array[Int](tasks)

@@ -2,7 +2,7 @@ package io.penstock.routing
 
 import io.penstock.conf.{QuerySettings, TasksChoice}
 
-/** Decides how many tasks the stateful stages of a batch have. Pure. */
+/** Decides how many tasks the stateful stages of a batch have. The result depends on the arguments only. */
 trait TaskCountPolicy {
 
   /**
@@ -11,13 +11,13 @@ trait TaskCountPolicy {
    * @param region
    *   the region that is planned
    * @param cores
-   *   tasks that the application can run at the same time now
+   *   number of tasks that the application can run at once
    * @param shards
-   *   S; more tasks than shards would have nothing to do
+   *   number of base shards, an upper bound for the number of tasks
    * @param now
-   *   N of the routing version in force, if there is one, unless it went by cores
+   *   number of tasks in the current routing version; None if there is none, or if it followed the number of cores
    * @return
-   *   N, from 1 to `shards`
+   *   number of tasks, from 1 to `shards`
    */
   def tasks(batch: Long, region: Long, cores: Int, shards: Int, now: Option[Int]): Int
 }
@@ -25,10 +25,10 @@ trait TaskCountPolicy {
 object TaskCountPolicy {
 
   /**
-   * The policy that a query's settings name.
+   * The policy that a query's settings select.
    *
    * @param planned
-   *   what the driver's planner says of a region
+   *   returns the number of tasks that the planner wants in a region; None if there is no plan
    */
   def of(settings: QuerySettings, planned: Long => Option[Int]): TaskCountPolicy = settings.tasks match {
     case TasksChoice.Cores => CoresPolicy
@@ -44,7 +44,10 @@ object CoresPolicy extends TaskCountPolicy {
     math.max(1, math.min(cores, shards))
 }
 
-/** As planned, at most one per core and per shard. Without a plan it stays as it is; one per core in the beginning. */
+/**
+ * The planned number of tasks, at most one per core and per shard. Without a plan the number stays as it is; at first
+ * it is one per core.
+ */
 final class PlannedPolicy(planned: Long => Option[Int]) extends TaskCountPolicy {
   override def tasks(batch: Long, region: Long, cores: Int, shards: Int, now: Option[Int]): Int =
     CoresPolicy.tasks(batch, region, math.min(cores, planned(region).orElse(now).getOrElse(cores)), shards, now)
@@ -56,7 +59,7 @@ final class FixedPolicy(count: Int) extends TaskCountPolicy {
     math.min(count, shards)
 }
 
-/** Another number in every batch and region, for tests: 1 to 5, the same for the same seed. */
+/** A random number of tasks from 1 to 5, for tests. It depends on the seed, the batch and the region only. */
 final class ChaosPolicy(seed: Long) extends TaskCountPolicy {
   override def tasks(batch: Long, region: Long, cores: Int, shards: Int, now: Option[Int]): Int =
     math.min(1 + Chaos.random(seed, batch, region).nextInt(ChaosPolicy.Most), shards)

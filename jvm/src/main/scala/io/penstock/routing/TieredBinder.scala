@@ -1,21 +1,23 @@
 package io.penstock.routing
 
 /**
- * Shards stay on the executor that has their state, and are spread over its tasks by the sticky binder, which moves no byte.
- * To another executor they go where the batch gets shorter by more than the state takes to travel (decision 064).
+ * Binds shards in two steps. Shards stay on the executor that holds their state, unless a move to another executor
+ * shortens the batch by more than the transfer of the state takes (decision 064). The sticky binder then divides the
+ * shards of each executor among its tasks, which transfers no state.
  *
  * @param theta
- *   busiest over mean that is aimed at, greater than 1
+ *   largest imbalance that is accepted, greater than 1
  * @param deadBand
- *   imbalance for which nothing moves
+ *   imbalance for which no shard is moved
  * @param shares
- *   which tasks are which executor's
+ *   division of tasks among executors
  * @param home
- *   executor that has each shard's state; [[ExecutorSet.Unknown]] where none has
+ *   executor that holds each shard's state; [[ExecutorSet.Unknown]] if none does
  * @param moveCost
- *   of each shard, in units of load; infinite where a move must not be
+ *   cost of moving each shard, in units of load; infinite if the shard must not move
  * @param before
- *   the binding of the batch before in terms of `shares`: task of each shard, -1 where it ran on another executor than `home`
+ *   binding of the previous batch in terms of `shares`: task of each shard, -1 if the shard ran on another executor
+ *   than `home`
  */
 final class TieredBinder(
     theta: Double,
@@ -29,17 +31,21 @@ final class TieredBinder(
   override def tolerated(load: Array[Long], tasks: Int): Double = math.max(theta, deadBand.overMean(load, tasks))
 
   override def bind(load: Array[Long], tasks: Int, previous: Option[Array[Int]]): Array[Int] = {
-    require(tasks == shares.tasks && load.length == home.length, s"$tasks tasks and ${load.length} shards are others")
+    require(
+      tasks == shares.tasks && load.length == home.length,
+      s"expected ${shares.tasks} tasks and ${home.length} shards, found $tasks and ${load.length}"
+    )
     val executor = new ExecutorBalance(load, shares.counts, moveCost, tolerated(load, tasks)).of(home)
     val taskOf = new Array[Int](load.length)
     (0 until shares.executors).filter(shares.counts(_) > 0).foreach { w =>
-      val its = executor.indices.filter(executor(_) == w).toArray
+      val shardsHere = executor.indices.filter(executor(_) == w).toArray
       val (start, count) = (shares.start(w), shares.counts(w))
-      // A task that does not exist owns nothing.
-      val owners = its.map(s => if (before(s) >= start && before(s) < start + count) before(s) - start else count)
+      // Task `count` does not exist on this executor: it stands for no owner.
+      val owners =
+        shardsHere.map(s => if (before(s) >= start && before(s) < start + count) before(s) - start else count)
       val known = Option.when(owners.exists(_ < count))(owners)
-      val bound = new StickyBinder(theta, deadBand).bind(its.map(load(_)), count, known)
-      its.indices.foreach(i => taskOf(its(i)) = start + bound(i))
+      val bound = new StickyBinder(theta, deadBand).bind(shardsHere.map(load(_)), count, known)
+      shardsHere.indices.foreach(i => taskOf(shardsHere(i)) = start + bound(i))
     }
     taskOf
   }
@@ -48,13 +54,13 @@ final class TieredBinder(
 object TieredBinder {
 
   /**
-   * The batch before in terms of other shares of tasks: task of each shard where its executor is still `home` and still has
-   * that task, else -1.
+   * Translates the binding of the previous batch to a new division of tasks among executors. The result is the task of
+   * each shard, or -1 if the shard's executor is no longer `home` or does not have that task any more.
    *
    * @param taskOf
-   *   task of each shard in the batch before
+   *   task of each shard in the previous batch
    * @param executorOf
-   *   executor that each of its tasks was meant for
+   *   preferred executor of each task of the previous batch
    */
   def before(
       taskOf: Array[Int],

@@ -5,27 +5,27 @@ import java.util.{Arrays => JArrays}
 import io.penstock.state.format.{ByteSink, ByteSource, MalformedData}
 
 /**
- * Which shard a key is in, by its hash: one of S base shards, by the hash modulo S; or, where its hash is pinned, the
- * shard of a pin slot behind them, which has no other hash. Keys that share a pinned hash share its shard. Decision 046.
+ * Maps hashes of keys to shards. A hash belongs to the base shard `hash mod S`, or, if it is pinned, to the shard of
+ * its pin slot, which contains no other hash. Keys with the same pinned hash share its shard (decision 046).
  *
  * @param baseShards
- *   S
+ *   number of base shards, S
  * @param pinSlots
- *   the hash that shard `baseShards + i` is for; None for a pin slot that is free, whose shard is empty. The last one is taken, so
- *   that equal layouts look the same
+ *   hash of shard `baseShards + i`; None for a free pin slot, whose shard is empty. The last pin slot must be taken, so
+ *   that equal layouts have the same representation
  */
 final case class Layout(baseShards: Int, pinSlots: Vector[Option[Int]] = Vector.empty) {
-  require(baseShards > 0, s"a layout needs a shard, found $baseShards")
+  require(baseShards > 0, s"a layout must have at least one base shard, found $baseShards")
   require(pinSlots.isEmpty || pinSlots.last.nonEmpty, "the last pin slot of a layout is free")
 
-  /** Pinned hashes in signed order, and the shard of each. */
+  /** Pinned hashes in signed order, and the shard of each hash. */
   @transient private lazy val (sorted, shardOfSorted) = {
     val taken = pinSlots.zipWithIndex.collect { case (Some(hash), i) => hash -> (baseShards + i) }.sortBy(_._1)
     require(taken.map(_._1).distinct.size == taken.size, "a hash is pinned twice")
     (taken.map(_._1).toArray, taken.map(_._2).toArray)
   }
 
-  /** How many shards there are, those of free pin slots included. */
+  /** Number of shards, including those of free pin slots. */
   def shards: Int = baseShards + pinSlots.size
 
   def shardOf(hash: Int): Int =
@@ -35,23 +35,23 @@ final case class Layout(baseShards: Int, pinSlots: Vector[Option[Int]] = Vector.
       if (i >= 0) shardOfSorted(i) else baseShardOf(hash)
     }
 
-  /** The shard that the hash is in where it is not pinned: Spark's state partition. */
+  /** The shard of a hash that is not pinned, which is also Spark's state partition of the hash. */
   def baseShardOf(hash: Int): Int = Math.floorMod(hash, baseShards)
 
-  /** The only hash of a shard; None for a base shard and for a pin slot that is free. */
+  /** The pinned hash of a shard; None for a base shard and for a free pin slot. */
   def hashOf(shard: Int): Option[Int] = pinSlots.lift(shard - baseShards).flatten
 
   def pinned: Set[Int] = pinSlots.flatten.toSet
 
-  /** The shards whose keys Spark has in a state partition, the base shard first. */
+  /** The shards with the keys of one of Spark's state partitions, the base shard first. */
   def ofPartition(partition: Int): Seq[Int] =
     partition +: (baseShards until shards).filter(hashOf(_).exists(baseShardOf(_) == partition))
 
-  /** Whether a shard goes on from the shard with its number in the layout before; else it begins empty. */
+  /** Whether a shard continues the shard with the same number in the previous layout; otherwise it starts empty. */
   def continues(shard: Int, before: Layout): Boolean =
     shard < baseShards || hashOf(shard).exists(before.hashOf(shard).contains)
 
-  /** The hashes that are in another shard than in the layout before. */
+  /** The hashes that are in another shard than in the previous layout. */
   def moves(before: Layout): Seq[Layout.Move] =
     if (pinSlots == before.pinSlots) Nil
     else
@@ -60,13 +60,13 @@ final case class Layout(baseShards: Int, pinSlots: Vector[Option[Int]] = Vector.
         .filter(m => m.from != m.to)
 
   /**
-   * The layout with these hashes pinned and no others. Those that are pinned already stay where they are.
+   * The layout in which exactly these hashes are pinned. Hashes that are already pinned keep their pin slots.
    *
    * @throws IllegalArgumentException
-   *   for more than [[Layout.MaxPinSlots]]
+   *   for more than [[Layout.MaxPinSlots]] hashes
    */
   def pinning(hashes: Set[Int]): Layout = {
-    require(hashes.size <= Layout.MaxPinSlots, s"${hashes.size} hashes are to be pinned, ${Layout.MaxPinSlots} can be")
+    require(hashes.size <= Layout.MaxPinSlots, s"cannot pin ${hashes.size} hashes, at most ${Layout.MaxPinSlots}")
     val kept = pinSlots.map(_.filter(hashes))
     val fresh = (hashes -- pinned).toSeq.sorted
     val (free, _) = kept.zipWithIndex.filter(_._1.isEmpty).map(_._2).splitAt(fresh.size)
@@ -75,17 +75,20 @@ final case class Layout(baseShards: Int, pinSlots: Vector[Option[Int]] = Vector.
     Layout(baseShards, all.take(all.lastIndexWhere(_.nonEmpty) + 1))
   }
 
-  /** For each shard that of the layout before that it goes on from; where it begins empty, the one that its keys come from. */
+  /**
+   * For each shard, the shard of the previous layout that it continues or, if it starts empty, from which its keys
+   * come.
+   */
   def inherited(before: Layout): Array[Int] =
     Array.tabulate(shards)(s => if (continues(s, before)) s else before.shardOf(hashOf(s).getOrElse(0)))
 }
 
 object Layout {
 
-  /** Most pin slots that a layout can have. */
+  /** Largest number of pin slots of a layout. */
   val MaxPinSlots = 1024
 
-  /** The keys of a hash leave one shard for another. */
+  /** The move of a hash's keys from one shard to another. */
   final case class Move(hash: Int, from: Int, to: Int)
 
   /** Writes the pin slots: docs/PROTOCOL.md, "Manifest". */
@@ -101,7 +104,7 @@ object Layout {
    * Reads pin slots.
    *
    * @throws io.penstock.state.format.MalformedData
-   *   where they are not those of a layout
+   *   if they are not valid pin slots of a layout
    */
   def getPinSlots(in: ByteSource): Vector[Option[Int]] = {
     val at = in.consumed

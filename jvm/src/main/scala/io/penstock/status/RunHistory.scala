@@ -9,16 +9,16 @@ import org.apache.spark.sql.streaming.StreamingQueryProgress
 import io.penstock.telemetry.ShardsMeasured
 
 /**
- * What is remembered of a run of a query.
+ * History of a run of a query.
  *
  * @param startedAt
- *   ISO 8601, UTC
+ *   start of the run, ISO 8601, UTC
  * @param exception
- *   what ended it
+ *   error that ended the run; None if there was none
  * @param batches
- *   progress of batches that ran, oldest first
+ *   progress of completed batches, oldest first
  * @param regions
- *   of the newest batch that was bound
+ *   measurements of each region in the newest batch in which its shards were bound
  */
 final case class RunHistory(
     id: UUID,
@@ -31,9 +31,9 @@ final case class RunHistory(
     regions: SortedMap[Long, ShardsMeasured] = SortedMap.empty
 ) {
 
-  /** With one more batch, the oldest of more than `most` forgotten. */
-  def ran(progress: StreamingQueryProgress, most: Int): RunHistory =
-    copy(batches = (batches :+ progress).takeRight(most))
+  /** Adds a batch; only the newest `maxBatches` batches are kept. */
+  def ran(progress: StreamingQueryProgress, maxBatches: Int): RunHistory =
+    copy(batches = (batches :+ progress).takeRight(maxBatches))
 
   def measured(shards: ShardsMeasured): RunHistory = copy(regions = regions.updated(shards.region, shards))
 }

@@ -7,14 +7,14 @@ import org.json4s.JsonDSL._
 import org.json4s.jackson.JsonMethods
 
 /**
- * What the driver tells of its queries, as JSON: PROTOCOL.md, section 10.
+ * Status of the driver's queries as JSON: docs/PROTOCOL.md, section 10.
  *
  * @param penstock
- *   version
+ *   version of Penstock
  * @param spark
- *   version
+ *   version of Spark
  * @param mode
- *   of the application
+ *   mode of the application
  */
 final case class StatusDocument(
     penstock: String,
@@ -24,7 +24,7 @@ final case class StatusDocument(
     mode: String
 ) {
 
-  /** @param runs in the order in which they started */
+  /** @param runs runs in the order in which they started; the document lists the newest first */
   def json(runs: Seq[RunHistory], question: StatusQuestion, timeMs: Long): JObject =
     ("version" -> StatusDocument.Version) ~
       ("penstock" -> penstock) ~
@@ -61,22 +61,22 @@ final case class StatusDocument(
       ("stores" -> s.stores.toSeq.sortBy { case (key, _) => (key.operatorId, key.storeName) }.map(store))
   }
 
-  private def operator(of: (Long, OperatorLoad)): JObject =
-    ("operator" -> of._1) ~ ("rows" -> of._2.rows.toSeq) ~ ("busyNs" -> of._2.busyNs.toSeq)
+  private def operator(entry: (Long, OperatorLoad)): JObject =
+    ("operator" -> entry._1) ~ ("rows" -> entry._2.rows.toSeq) ~ ("busyNs" -> entry._2.busyNs.toSeq)
 
-  private def store(of: (StoreKey, StateLoad)): JObject =
-    ("operator" -> of._1.operatorId) ~
-      ("store" -> of._1.storeName) ~
-      ("stateBytes" -> of._2.bytes.toSeq) ~
-      ("keys" -> of._2.keys.toSeq) ~
-      ("operations" -> of._2.operations.toSeq)
+  private def store(entry: (StoreKey, StateLoad)): JObject =
+    ("operator" -> entry._1.operatorId) ~
+      ("store" -> entry._1.storeName) ~
+      ("stateBytes" -> entry._2.bytes.toSeq) ~
+      ("keys" -> entry._2.keys.toSeq) ~
+      ("operations" -> entry._2.operations.toSeq)
 
-  // A field without a value is left out by json4s, and one of another type is not null.
+  // json4s omits a field whose Option is None, but the document must contain null.
   private def orNull(text: Option[String]): JValue = text.fold[JValue](JNull)(JString(_))
 }
 
 object StatusDocument {
 
-  /** Of the section of PROTOCOL.md. */
+  /** Version of the document's format in docs/PROTOCOL.md. */
   val Version = 1
 }

@@ -9,14 +9,14 @@ import org.apache.spark.sql.streaming.StreamingQueryListener._
 
 import io.penstock.telemetry.ShardsMeasured
 
-/** Remembers the application's queries, within bounds: 100 batches of a run, and the 20 runs that ended last. */
+/** Keeps the history of the application's queries: up to 100 batches of each run, and the 20 runs that ended last. */
 final class StatusListener extends SparkListener {
   @volatile private var known: VectorMap[UUID, RunHistory] = VectorMap.empty
 
   /** Runs in the order in which they started. */
   def runs: Seq[RunHistory] = known.values.toSeq
 
-  /** Spark calls it from one thread. */
+  /** Called by Spark from a single thread. */
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case e: QueryStartedEvent =>
       known = known.updated(e.runId, RunHistory(e.id, e.runId, Option(e.name), e.timestamp))
@@ -38,9 +38,9 @@ final class StatusListener extends SparkListener {
 
 object StatusListener {
 
-  /** Batches of a run that are remembered, as many as Spark remembers itself. */
+  /** Number of batches of a run that are kept, the same as Spark keeps. */
   val MaxBatches = 100
 
-  /** Runs that have ended and are remembered. */
+  /** Number of ended runs that are kept. */
   val MaxEnded = 20
 }

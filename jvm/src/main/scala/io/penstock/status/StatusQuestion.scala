@@ -1,12 +1,12 @@
 package io.penstock.status
 
 /**
- * What somebody wants to know of the driver's queries.
+ * A request for the status of the driver's queries.
  *
  * @param batches
- *   how many of each run's newest ones
+ *   number of the newest batches of each run to return
  * @param query
- *   id, run id or name of the only query that is asked for
+ *   id, run id or name of the only query to return; None for all queries
  */
 final case class StatusQuestion(batches: Int, query: Option[String]) {
   def asks(run: RunHistory): Boolean =
@@ -17,18 +17,18 @@ object StatusQuestion {
 
   private val MaxShown = 100
 
-  /** Batches that are told where nobody says how many. */
+  /** Number of batches if the request does not say how many. */
   val UsualBatches = 20
 
   /**
    * Reads the parameters of a request.
    *
    * @throws java.lang.IllegalArgumentException
-   *   naming the parameter, its value and what is allowed
+   *   for an invalid parameter, with its value and what is allowed
    */
   def of(parameters: Map[String, String]): StatusQuestion = {
     parameters.keys.find(k => k != "batches" && k != "query").foreach { key =>
-      throw new IllegalArgumentException(s"${shown(key)} is no parameter; allowed: batches, query")
+      throw new IllegalArgumentException(s"unknown parameter ${shown(key)}; allowed: batches, query")
     }
     val batches = parameters.get("batches").map { text =>
       text.toIntOption.filter(n => n >= 0 && n <= StatusListener.MaxBatches).getOrElse(

@@ -1,106 +1,108 @@
 package io.penstock.telemetry
 
 /**
- * Whether what rows of each shard seem to cost foretells what they will: batch by batch the costs that were known before are
- * held against what came, and against the plainer belief that all rows cost the same. What both beliefs have in common, and so
- * the noise of all shards that are thought typical, cancels out.
+ * Decides whether the estimated costs of rows predict the costs of later batches. For each batch it compares two
+ * predictions with the measured costs: the costs that were known before the batch, and the assumption that all rows
+ * cost the same. Noise of shards whose cost is taken to be typical affects both predictions equally, and so cancels
+ * out.
  *
- * Costs have two kinds of claims. All of them together have to make the loads of shards come nearer to what they were. Where
- * noise on many shards hides it, a shard that is thought far dearer than the typical one may count alone: its cost has to be
- * nearer in magnitude. A claim counts once its advantage has added up (as in Page's CUSUM test), and no longer as soon as it
- * loses; each time it does, it has to win twice as much the next time. For one thread.
+ * There are two kinds of claims. The overall claim covers the costs of all shards: these must predict the loads of
+ * shards better than rows alone do. Because noise on many shards can hide a better prediction, a shard with a cost far
+ * above the typical one also has a claim of its own: its cost must be closer to the measured one in magnitude. A claim
+ * holds once its accumulated advantage is large enough (as in Page's CUSUM test), and stops holding as soon as it is
+ * refuted. After each refutation it needs twice the advantage to hold again. Not thread safe.
  */
-final class CostTrust private (ofAll: CostTrust.Claim, ofDear: Array[CostTrust.Claim]) {
+final class CostTrust private (overall: CostTrust.Claim, byShard: Array[CostTrust.Claim]) {
   import CostTrust._
 
-  def this(shards: Int) = this(new CostTrust.Claim(CostTrust.OfAll), Array.fill(shards)(null))
+  def this(shards: Int) = this(new CostTrust.Claim(CostTrust.OverallDemand), Array.fill(shards)(null))
 
   /**
-   * Those costs that count; None where rows are to be taken to cost the same.
+   * The costs that may be used; None if all rows must be assumed to cost the same.
    *
    * @param costs
-   *   as they are known, relative to the typical row's
+   *   Estimated cost of a row of each shard, relative to the typical row; None if all are the same
    */
   def trusted(costs: Option[Array[Double]]): Option[Array[Double]] =
-    if (ofAll.holds) costs
+    if (overall.holds) costs
     else costs.map(c => Array.tabulate(c.length)(s => if (holds(s)) c(s) else 1.0)).filter(_.exists(_ != 1.0))
 
-  private def holds(shard: Int): Boolean = ofDear(shard) != null && ofDear(shard).holds
+  private def holds(shard: Int): Boolean = byShard(shard) != null && byShard(shard).holds
 
   /**
-   * The same of other shards.
+   * The same claims for another layout.
    *
    * @param from
-   *   which of these each was, or [[RowCosts.Unknown]]
+   *   For each shard of the new layout the shard of this one whose claim it takes over, or [[RowCosts.Unknown]]
    */
   def of(from: Array[Int]): CostTrust =
-    new CostTrust(ofAll, from.map(f => if (f == RowCosts.Unknown) null else ofDear(f)))
+    new CostTrust(overall, from.map(f => if (f == RowCosts.Unknown) null else byShard(f)))
 
   /**
-   * Holds costs against a batch.
+   * Compares costs with the measurements of a batch.
    *
    * @param costs
-   *   that were known before it, relative to the typical row's; None where all are thought the same
+   *   Cost of a row of each shard as known before the batch, relative to the typical row; None if all are the same
    * @param rows
-   *   of each shard in the batch
+   *   Rows of each shard in the batch
    * @param batch
-   *   what rows took in it
+   *   Measured times of rows in the batch
    * @param tasks
-   *   N
+   *   Number of tasks of the region
    */
   def score(costs: Option[Array[Double]], rows: Array[Long], batch: ShardSamples, tasks: Int): Unit = {
     val known = rows.indices.filter(s => rows(s) > 0L && batch.samples(s) > 0).toArray
     costs match {
       case Some(c) if known.nonEmpty =>
-        nearer(c, rows, batch, known).foreach(n => ofAll.judge(n * tasks))
+        nearer(c, rows, batch, known).foreach(n => overall.judge(n * tasks))
         val typicalNs = known.map(batch.rowNs(_)).sorted.apply(known.length / 2)
-        if (typicalNs > 0.0) known.foreach(s => scoreDear(s, c(s), batch.rowNs(s) / typicalNs))
+        if (typicalNs > 0.0) known.foreach(s => scoreShard(s, c(s), batch.rowNs(s) / typicalNs))
       case None =>
-        // What is not believed any more cannot be refuted; it has to be won anew.
-        ofAll.withdraw()
-        ofDear.foreach(claim => if (claim != null) claim.withdraw())
+        // Without costs there is nothing to test, so every claim must be established again.
+        overall.withdraw()
+        byShard.foreach(claim => if (claim != null) claim.withdraw())
       case _ => ()
     }
   }
 
-  private def scoreDear(shard: Int, cost: Double, came: Double): Unit =
+  private def scoreShard(shard: Int, cost: Double, measured: Double): Unit =
     if (cost >= Dear) {
-      if (ofDear(shard) == null) ofDear(shard) = new Claim(OfDear)
-      ofDear(shard).judge(nearerInMagnitude(cost, came))
-    } else if (ofDear(shard) != null) ofDear(shard).withdraw()
+      if (byShard(shard) == null) byShard(shard) = new Claim(ShardDemand)
+      byShard(shard).judge(nearerInMagnitude(cost, measured))
+    } else if (byShard(shard) != null) byShard(shard).withdraw()
 }
 
 object CostTrust {
 
-  /** A shard whose rows cost so many typical ones is far dearer than noise makes most. */
+  /** Lowest relative cost for which a shard has a claim of its own. Noise alone seldom makes a cost so high. */
   private[telemetry] val Dear = 4.0
 
   /**
-   * What is asked of a claim.
+   * Requirements that a claim must meet.
    *
    * @param drift
-   *   advantage that counts for nothing
+   *   Advantage per batch that is ignored, as the drift of a CUSUM test
    * @param enough
-   *   sum of what is beyond that, from which the claim holds
+   *   Sum of the advantages above the drift from which the claim holds
    * @param batches
-   *   that it has to win at least
+   *   Minimum number of batches that the claim must win
    * @param refuted
-   *   advantage that is so far below 0 that one batch is enough
+   *   Advantage, below 0, below which a single batch refutes the claim
    */
   final private case class Demand(drift: Double, enough: Double, batches: Int, refuted: Double)
 
-  // In parts of what a task does on average: a hundredth is hardly worth a move.
-  private val OfAll = Demand(drift = 0.01, enough = 0.15, batches = 3, refuted = -0.2)
-  // In parts of the whole way from the typical cost: 1 at most.
-  private val OfDear = Demand(drift = 0.1, enough = 0.9, batches = 2, refuted = -0.5)
+  // Relative to the mean work of a task: a gain of one percent is hardly worth a move.
+  private val OverallDemand = Demand(drift = 0.01, enough = 0.15, batches = 3, refuted = -0.2)
+  // Relative to the predicted distance from the typical cost: 1 at most.
+  private val ShardDemand = Demand(drift = 0.1, enough = 0.9, batches = 2, refuted = -0.5)
 
-  /** How often what is asked of a claim doubles. */
+  /** How many times the requirements of a claim can double. */
   private val MaxDoublings = 4
 
-  /** Of the newest batch in the mean of those since a claim holds. */
+  /** Weight of the newest batch in the mean advantage since a claim holds. */
   private val Weight = 0.3
 
-  /** What is claimed until it is refuted. */
+  /** A claim that costs predict better. It must be established and holds until it is refuted. */
   final private class Claim(demand: Demand) {
     private var sum = 0.0
     private var batches = 0
@@ -132,8 +134,8 @@ object CostTrust {
   }
 
   /**
-   * How much nearer to what came the loads of shards were that costs foretold than those by rows alone, as a part of all work;
-   * below 0 where rows were nearer. None where both are the same.
+   * How much better costs predicted the measured loads of shards than rows alone, as a share of the total work.
+   * Negative if rows alone predicted better; None if both predictions are the same.
    */
   private[telemetry] def nearer(
       costs: Array[Double],
@@ -146,22 +148,22 @@ object CostTrust {
     val work = known.iterator.map(s => rows(s) * batch.rowNs(s)).sum
     Option.when(work > 0.0 && byCost > 0.0 && known.exists(costs(_) != costs(known.head))) {
       known.iterator.map { s =>
-        val (plain, foretold, came) = (work / allRows, work / byCost * costs(s), batch.rowNs(s))
-        rows(s) * (math.abs(came - plain) - math.abs(came - foretold))
+        val (uniform, predicted, measured) = (work / allRows, work / byCost * costs(s), batch.rowNs(s))
+        rows(s) * (math.abs(measured - uniform) - math.abs(measured - predicted))
       }.sum / work
     }
   }
 
   /**
-   * The same of the magnitude of one cost: 1 where it came as foretold or dearer, -1 where the row was a typical one.
+   * The same for the magnitude of one cost: 1 if the measured cost is the predicted one or higher, -1 if it is typical.
    *
    * @param cost
-   *   that was foretold, above 1
-   * @param came
-   *   that came
+   *   Predicted cost, above 1
+   * @param measured
+   *   Measured cost
    */
-  private[telemetry] def nearerInMagnitude(cost: Double, came: Double): Double = {
-    val (foretold, magnitude) = (math.log(cost), math.max(0.0, math.log(came)))
-    (magnitude - math.abs(magnitude - foretold)) / foretold
+  private[telemetry] def nearerInMagnitude(cost: Double, measured: Double): Double = {
+    val (predicted, magnitude) = (math.log(cost), math.max(0.0, math.log(measured)))
+    (magnitude - math.abs(magnitude - predicted)) / predicted
   }
 }

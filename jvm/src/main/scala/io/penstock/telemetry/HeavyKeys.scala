@@ -1,12 +1,14 @@
 package io.penstock.telemetry
 
 /**
- * A key's part of a batch.
+ * Share of a key in a batch.
  *
+ * @param text
+ *   The key in readable form
  * @param busyShare
- *   of the time; None where time cannot be charged to keys. It may be less by `busyError`
+ *   Share of the time, or None if time cannot be attributed to keys. The true share may be lower by `busyError`
  * @param rowsShare
- *   of the rows; it may be less by `rowsError`
+ *   Share of the rows. The true share may be lower by `rowsError`
  */
 final case class KeyShare(
     hash: Int,
@@ -18,30 +20,29 @@ final case class KeyShare(
     rowsError: Double
 ) {
 
-  /** What the key is judged by: its part of the time, else of the rows. */
+  /** The share that counts: that of the time if it is known, otherwise that of the rows. */
   def share: Double = busyShare.getOrElse(rowsShare)
 
   def error: Double = if (busyShare.isEmpty) rowsError else busyError
 
-  /** What it has at least. */
+  /** Lower bound of the share. */
   def least: Double = math.max(0.0, share - error)
 }
 
 object HeavyKeys {
 
-  /** A key that has less is light, however few others there are. */
+  /** Smallest share of a heavy key, however few other keys there are. */
   private val Least = 0.01
 
   /**
-   * Those keys of a batch that have a hundredth of it at least, and more than the error with which that is known, the heaviest
-   * first.
+   * The keys whose share in a batch is at least one percent and larger than its error, heaviest first.
    *
    * @param keys
-   *   of all tasks
+   *   Candidate keys of all tasks
    * @param busyNs
-   *   time that was booked to rows; None where that is not what rows cost
+   *   Time that was attributed to rows; None if it does not represent what rows cost
    * @param rows
-   *   of the batch
+   *   Number of rows of the batch
    */
   def of(keys: Seq[KeyLoad], busyNs: Option[Long], rows: Long): Seq[KeyShare] = {
     val allRows = math.max(1L, rows).toDouble

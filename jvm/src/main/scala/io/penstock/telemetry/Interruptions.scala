@@ -9,9 +9,9 @@ import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 /**
- * For how long a thread was kept from running, whatever it does itself: ready to run in the queue of the kernel (on Linux,
- * `schedstat`), and while the collector had stopped the JVM. What the thread waits for by itself, such as a service, is not
- * among it. For the thread that made it.
+ * Measures for how long a thread was kept from running: while it was ready to run in the run queue of the kernel (from
+ * `schedstat`, on Linux only), and while the garbage collector had stopped the JVM. Time in which the thread waits on
+ * its own account, for example for a service, is not included. Only for use by the thread that created the instance.
  */
 final class Interruptions private (schedstat: Option[FileChannel]) extends AutoCloseable {
   private val bytes = ByteBuffer.allocateDirect(Interruptions.MaxBytes)
@@ -20,10 +20,10 @@ final class Interruptions private (schedstat: Option[FileChannel]) extends AutoC
   private var keptNs = queuedAndCollectedNs()
 
   /**
-   * What has come since it was asked for last, in ns; takes about 2 microseconds.
+   * Interruptions since the previous call, in ns. A call takes about 2 microseconds.
    *
    * @param nowNs
-   *   of `System.nanoTime`
+   *   Current time from `System.nanoTime`
    */
   def sinceLast(nowNs: Long): Long = {
     val (elapsed, ran, kept) = (nowNs - atNs, Interruptions.processorNs() - ranNs, queuedAndCollectedNs() - keptNs)
@@ -35,9 +35,9 @@ final class Interruptions private (schedstat: Option[FileChannel]) extends AutoC
 
   private def queuedAndCollectedNs(): Long = schedstat.fold(0L)(queuedNs) + Interruptions.collectionNs()
 
-  private def queuedNs(of: FileChannel): Long = {
+  private def queuedNs(file: FileChannel): Long = {
     bytes.clear()
-    try of.read(bytes, 0L)
+    try file.read(bytes, 0L)
     catch { case _: IOException => () }
     bytes.flip()
     Interruptions.secondNumber(bytes)
@@ -48,10 +48,10 @@ final class Interruptions private (schedstat: Option[FileChannel]) extends AutoC
 
 object Interruptions {
 
-  /** Three numbers of 64 bits, and what is between them. */
+  /** Enough for three 64-bit numbers and the spaces between them. */
   private val MaxBytes = 64
 
-  /** Collectors' beans that count phases in which threads run on. */
+  /** Parts of the names of collector beans whose phases do not stop threads. */
   private val Concurrent = Seq("Concurrent", "Cycles")
 
   private val collectors = ManagementFactory.getGarbageCollectorMXBeans.asScala.toSeq
@@ -60,32 +60,34 @@ object Interruptions {
   private val threads = ManagementFactory.getThreadMXBean
 
   /**
-   * How much of some time a thread was kept from running.
+   * Time for which a thread was kept from running.
    *
+   * @param elapsedNs
+   *   Length of the period
    * @param ranNs
-   *   for which it has used a core
+   *   Processor time of the thread in the period, which bounds the result: this time was no interruption in any case
    * @param keptNs
-   *   that it was in the queue, and that the JVM was stopped. Both tell of the same time where the JVM is stopped while a
-   *   thread, in native code, is in the queue: what it has run was no interruption in any case
+   *   Time in the run queue plus time for which the JVM was stopped. Time in which a thread in native code is in the
+   *   queue while the JVM is stopped is counted twice
    */
   private[telemetry] def of(elapsedNs: Long, ranNs: Long, keptNs: Long): Long =
     math.max(0L, math.min(keptNs, elapsedNs - math.max(0L, ranNs)))
 
-  /** Of the calling thread; 0 where it is not known. */
+  /** Processor time of the calling thread; 0 if it is not available. */
   private def processorNs(): Long = if (threads.isCurrentThreadCpuTimeSupported) threads.getCurrentThreadCpuTime else 0L
 
-  /** Of the calling thread. */
+  /** Interruptions of the calling thread. */
   def ofThisThread(): Interruptions =
     new Interruptions(Try(new RandomAccessFile("/proc/thread-self/schedstat", "r").getChannel).toOption)
 
-  /** A collector that cannot tell says -1. */
+  /** Total time of all collectors. A collector that does not measure its time returns -1. */
   private def collectionNs(): Long = {
     var ms = 0L
     collectors.foreach(c => ms += math.max(0L, c.getCollectionTime))
     ms * 1000000L
   }
 
-  /** The second of the numbers that spaces divide; 0 where there is none. */
+  /** The second of the numbers in a text that are separated by spaces; 0 if there is none. */
   private[telemetry] def secondNumber(text: ByteBuffer): Long = {
     while (text.hasRemaining && text.get() != ' ') {}
     var number = 0L

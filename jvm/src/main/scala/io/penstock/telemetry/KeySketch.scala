@@ -5,15 +5,15 @@ import scala.collection.mutable
 import org.apache.datasketches.frequencies.{ErrorType, LongsSketch}
 
 /**
- * A key that had much of a task's time or rows.
+ * A key with a large share of a task's time or rows.
  *
  * @param text
- *   the key, for people
+ *   The key in readable form
  * @param busyNs
- *   time of its rows, as far as rows were timed; it may be less by `busyErrorNs`, which is its longest reading at least:
- *   something else may have come between
+ *   Time of the key's timed rows and those they stand for. The true time may be lower by `busyErrorNs`, which is at
+ *   least the longest reading of the key, because a reading may include an interruption
  * @param rows
- *   how many they were, estimated from those that were timed; there may be less by `rowsError`
+ *   Number of the key's rows, estimated from the timed ones. The true number may be lower by `rowsError`
  */
 final case class KeyLoad(
     hash: Int,
@@ -26,31 +26,31 @@ final case class KeyLoad(
 )
 
 /**
- * The keys that have most of a task's time, and of its rows, in bounded memory: two frequent-items sketches
- * (Misra and Gries' counters, as in Apache DataSketches), which never miss a key above their error. Keys are told apart
- * by their 32-bit hash. For one thread.
+ * Finds the keys with the largest shares of a task's time and of its rows, in bounded memory. It uses two
+ * frequent-items sketches (Misra and Gries' counters, as in Apache DataSketches), which never miss a key above their
+ * error. Keys are identified by their 32-bit hash. Not thread safe.
  */
 final class KeySketch {
   private val time = new LongsSketch(KeySketch.MapSize)
   private val rows = new LongsSketch(KeySketch.MapSize)
   private val texts = mutable.LongMap.empty[String]
   private val longest = mutable.LongMap.empty[Long]
-  private var widest = 1L
+  private var maxWeight = 1L
 
   /**
    * Adds a reading of a key.
    *
    * @param count
-   *   rows of it
+   *   Number of rows of the key to add, which is 0 if rows are counted elsewhere
    * @param weight
-   *   how many times as many readings it stands for
+   *   Number of readings that the reading stands for
    * @param text
-   *   called where the key may become one of those that are told
+   *   The key in readable form. Evaluated only if the key may be reported as heavy
    */
   def add(hash: Int, busyNs: Long, count: Long, weight: Long)(text: => String): Unit = {
     time.update(hash.toLong, busyNs)
     rows.update(hash.toLong, count)
-    widest = math.max(widest, weight)
+    maxWeight = math.max(maxWeight, weight)
     if (isHeavy(hash.toLong)) {
       if (!texts.contains(hash.toLong)) {
         if (texts.size >= KeySketch.MaxTexts) texts.keysIterator.filterNot(isHeavy).toSeq.foreach { light =>
@@ -65,11 +65,11 @@ final class KeySketch {
 
   private def isHeavy(hash: Long): Boolean = isHeavy(time, hash) || isHeavy(rows, hash)
 
-  /** A sketch that nothing was added to has no heavy keys: where no rows are counted, every key would be one. */
-  private def isHeavy(of: LongsSketch, hash: Long): Boolean =
-    of.getStreamLength > 0L && of.getEstimate(hash) * KeySketch.Share >= of.getStreamLength
+  /** An empty sketch has no heavy keys. Without this rule every key would be heavy if no rows are counted. */
+  private def isHeavy(sketch: LongsSketch, hash: Long): Boolean =
+    sketch.getStreamLength > 0L && sketch.getEstimate(hash) * KeySketch.Share >= sketch.getStreamLength
 
-  /** Every key that had a 64th of the time or of the rows, and perhaps some that had less, heaviest first. */
+  /** Every key with at least 1/64 of the time or of the rows, and possibly some with less, heaviest first. */
   def heavy(shardOf: Int => Int): Seq[KeyLoad] = {
     val found = Seq(time, rows).flatMap { sketch =>
       sketch.getFrequentItems(sketch.getStreamLength / KeySketch.Share, ErrorType.NO_FALSE_NEGATIVES).map(_.getItem)
@@ -84,21 +84,22 @@ final class KeySketch {
     time.getEstimate(hash),
     math.min(time.getEstimate(hash), time.getMaximumError + longest.getOrElse(hash, 0L)),
     rows.getEstimate(hash),
-    math.min(rows.getEstimate(hash), rows.getMaximumError + sampling(rows.getEstimate(hash)))
+    math.min(rows.getEstimate(hash), rows.getMaximumError + samplingError(rows.getEstimate(hash)))
   )
 
-  /** Two standard errors of a number of rows of which one of some was counted. */
-  private def sampling(found: Long): Long = if (widest == 1L) 0L else (2 * math.sqrt(found.toDouble * widest)).toLong
+  /** Two standard errors of a number of rows that was estimated from a sample. */
+  private def samplingError(count: Long): Long =
+    if (maxWeight == 1L) 0L else (2 * math.sqrt(count.toDouble * maxWeight)).toLong
 }
 
 object KeySketch {
 
-  /** A key is told where it has one of so many parts. */
+  /** A key is heavy if it has at least one part in `Share` of the time or of the rows. */
   private val Share = 64L
 
-  /** Of each sketch: keys beyond a 96th of the whole are never missed. */
+  /** Map size of each sketch. Keys with more than 1/96 of the total are never missed. */
   private val MapSize = 512
 
-  /** More are looked through for those that have become light: at most 128 are heavy. */
+  /** With this many texts, those of keys that are no longer heavy are removed. At most 128 keys are heavy. */
   private val MaxTexts = 256
 }

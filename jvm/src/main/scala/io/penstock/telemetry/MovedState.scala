@@ -1,18 +1,19 @@
 package io.penstock.telemetry
 
 /**
- * State that a batch had to bring to where its tasks run.
+ * State that had to be brought to the executors of a batch's tasks.
  *
  * @param bytes
- *   size of the shards that another executor had before
+ *   Size of the shards whose state was on another executor before
  * @param loadNs
- *   time in which tasks brought what was not in their executor's memory, over all tasks
+ *   Time for which tasks loaded shards that were not in their executor's memory, sum over all tasks
  * @param brought
- *   how many shards of stores that were, by how they came
+ *   Number of shards that tasks loaded, counted per store, by source: a transport, [[MovedState.Checkpoint]] or
+ *   [[MovedState.Changes]]
  * @param ahead
- *   shards that came before tasks wanted them
+ *   Number of shards that arrived before tasks needed them
  * @param aheadBytes
- *   their size
+ *   Size of the shards that arrived before tasks needed them
  */
 final case class MovedState(
     bytes: Long,
@@ -31,21 +32,21 @@ final case class MovedState(
     aheadBytes + other.aheadBytes
   )
 
-  /** How many shards of stores tasks brought from other executors' memory; None where the checkpoint took part. */
+  /** Number of shards from other executors' memory; None if any shard was read from the checkpoint. */
   def travelled: Option[Int] =
     Option.when(!brought.contains(MovedState.Checkpoint) && !brought.contains(MovedState.Changes))(brought.values.sum)
 
-  /** The numbers of shards in words, the most frequent way first. */
-  def inWords: String = brought.toSeq.sortBy { case (way, shards) => (-shards, way) }
-    .map { case (way, shards) => s"$way $shards" }.mkString(", ")
+  /** Number of shards by source as text, the most frequent source first. */
+  def inWords: String = brought.toSeq.sortBy { case (source, shards) => (-shards, source) }
+    .map { case (source, shards) => s"$source $shards" }.mkString(", ")
 }
 
 object MovedState {
 
-  /** In place of a transport: shards that were read from the checkpoint. */
+  /** Source of shards that were read from the checkpoint. */
   val Checkpoint = "checkpoint"
 
-  /** Shards that an earlier batch had left here: only later changes were read from the checkpoint. */
+  /** Source of shards in memory at an older version, for which only later changes were read from the checkpoint. */
   val Changes = "changes"
 
   val Nothing: MovedState = MovedState(0L, 0L)

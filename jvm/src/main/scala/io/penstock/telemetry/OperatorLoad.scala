@@ -1,32 +1,32 @@
 package io.penstock.telemetry
 
 /**
- * What one task measured of one operator.
+ * Measurements of one operator in one task.
  *
  * @param operator
- *   its id
+ *   Id of the operator
  * @param shards
- *   that had rows or time, in this operator or another of the region, ascending
+ *   Shards with rows or time in any operator of the region, ascending
  * @param rows
- *   that came into it, of each of `shards`
+ *   Input rows of the operator, for each of `shards`
  * @param busyNs
- *   time of these that the operator took, of each of `shards`
+ *   Time that the operator spent on these rows, for each of `shards`
  */
 final case class TaskOperatorLoad(operator: Long, shards: Array[Int], rows: Array[Long], busyNs: Array[Long])
 
 /**
- * What one operator did in a batch; each array has a number for each shard of its region.
+ * Measurements of one operator in a batch. Each array has one entry for each shard of the region.
  *
  * @param rows
- *   that came into it
+ *   Input rows of the operator
  * @param busyNs
- *   time of these that the operator took: what was booked to a shard is divided among its operators
+ *   Time that the operator spent on these rows. The times of all operators add up to the time of the shard
  */
 final case class OperatorLoad(rows: Array[Long], busyNs: Array[Long])
 
 object OperatorLoad {
 
-  /** By operator, over all tasks of a region. */
+  /** Load of each operator, summed over all tasks of a region. */
   def sum(tasks: Iterable[TaskLoad], shards: Int): Map[Long, OperatorLoad] =
     tasks.flatMap(_.operators).groupBy(_.operator).map { case (operator, loads) =>
       val sum = OperatorLoad(new Array[Long](shards), new Array[Long](shards))

@@ -1,25 +1,33 @@
 package io.penstock.telemetry
 
 /**
- * Learns what a row of each shard costs against the typical row, from batch to batch. A shard's own cost counts as far as it
- * can be told from noise: by a t statistic with the shard's own variance between batches, moderated by that of all shards
- * (Smyth 2004), its distance from the median is drawn in (James and Stein's positive part). A pause that hits a shard once
- * makes its variance as large as its distance, so it counts for nothing. Above the median that is done by magnitude: what
- * costs a thousand typical rows in one batch and ten thousand in the next (the JIT compiler has come to the others' code) is
- * expensive beyond doubt, however it varies, and what hardly differs from noise is hardly dearer. Shards below the median
- * count as typical where all of them together save little: no balance could gain more than that, and the shards that tasks read
- * first seem cheap, because hash maps still fit into the caches. Where all shards cost the same the answer is that, so that noise
- * moves nothing; where shards differ as a rule, by far more than by noise, each is drawn in by the share of noise in that
- * (empirical Bayes: Efron and Morris 1973). For one thread.
+ * Learns the cost of a row of each shard, relative to the typical row, from batch to batch.
+ *
+ * A shard's own cost counts to the extent that it differs from noise. Its distance from the median is tested by a t
+ * statistic and shrunk accordingly (James and Stein's positive part). The variance in the statistic is that of the
+ * shard between batches, moderated by that of all shards (Smyth 2004). A pause that hits a shard once makes its
+ * variance as large as its distance, and therefore has no effect.
+ *
+ * Above the median, costs are tested and shrunk on a logarithmic scale. A shard that costs a thousand typical rows in
+ * one batch and ten thousand in the next (for example after the JIT compiler has compiled the code for the other
+ * shards) is then found expensive although it varies, and a shard that hardly differs from noise is hardly more
+ * expensive.
+ *
+ * Shards below the median count as typical if all of them together save little: no balance could gain more than that,
+ * and the shards that tasks read first seem cheap because hash maps still fit into the caches.
+ *
+ * If all shards cost the same, so do the results, and noise moves no shard. If shards differ generally, by far more
+ * than noise, each is shrunk by the share of noise in the total variance (empirical Bayes: Efron and Morris 1973). Not
+ * thread safe.
  */
 final class RowCosts(shardCount: Int) {
-  // Sums over the batches in which rows of a shard were timed; recent ones weigh more.
+  // Sums over the batches in which rows of a shard were timed. Recent batches have a larger weight.
   private val rows = new Array[Double](shardCount)
   private val batches = new Array[Double](shardCount)
   private val byCost = new Spread(identity)
   private val byMagnitude = new Spread(math.log1p)
 
-  /** Mean and variance between batches of each shard's cost of a row, on a scale. */
+  /** Mean and variance, between batches, of each shard's cost of a row, on the given scale. */
   private class Spread(scale: Double => Double) {
     private val sums = new Array[Double](shardCount)
     private val squares = new Array[Double](shardCount)
@@ -32,7 +40,7 @@ final class RowCosts(shardCount: Int) {
 
     def mean(s: Int): Double = sums(s) / rows(s)
 
-    /** To be called before `rows` has the batch's. */
+    /** Adds a batch. Must be called before the rows of the batch are added to `rows`. */
     def learn(s: Int, batchRows: Double, rowCost: Double): Unit = {
       val value = scale(rowCost)
       if (rows(s) > 0.0) {
@@ -44,9 +52,9 @@ final class RowCosts(shardCount: Int) {
 
     def center: Double = RowCosts.median((0 until shardCount).filter(rows(_) > 0.0).map(mean).toArray).getOrElse(0.0)
 
-    def drawnIn(known: Seq[Int], middle: Double): DrawnIn = {
+    def shrunk(known: Seq[Int], middle: Double): ShrunkMeans = {
       val common = RowCosts.median(known.map(s => squares(s) / batches(s)).toArray).getOrElse(0.0)
-      new DrawnIn(
+      new ShrunkMeans(
         middle,
         known,
         mean,
@@ -56,14 +64,16 @@ final class RowCosts(shardCount: Int) {
   }
 
   /**
-   * Shards' means, drawn in to the middle as far as their distance may be noise.
+   * Means of shards, shrunk towards the middle to the extent that their distance may be noise.
    *
+   * @param middle
+   *   Value towards which means are shrunk
    * @param noise
-   *   variance of a shard's mean
+   *   Variance of a shard's mean
    */
-  final private class DrawnIn(middle: Double, known: Seq[Int], mean: Int => Double, noise: Int => Double) {
+  final private class ShrunkMeans(middle: Double, known: Seq[Int], mean: Int => Double, noise: Int => Double) {
 
-    /** Variance of the shards' true means where it is far beyond noise, otherwise 0: few shards differ, or none. */
+    /** Variance of the shards' true means if it is far larger than noise; 0 if few shards differ, or none. */
     private val spread: Double = {
       val usual = RowCosts.median(known.map(noise).toArray).getOrElse(0.0)
       val deviation = RowCosts.median(known.map(s => math.abs(mean(s) - middle)).toArray).getOrElse(0.0)
@@ -71,27 +81,27 @@ final class RowCosts(shardCount: Int) {
       if (known.size >= RowCosts.FewestForSpread && total > RowCosts.BeyondNoise * usual) total - usual else 0.0
     }
 
-    /** Whether shards differ as a rule. */
+    /** Whether shards differ generally, and not just a few of them. */
     def differ: Boolean = spread > 0.0
 
     def apply(s: Int): Double = {
       val distance = mean(s) - middle
-      // Of t squared, so that no variance at all is no division by zero.
-      val doubtful = RowCosts.Threshold * RowCosts.Threshold * noise(s)
-      val certain = if (distance * distance <= doubtful) 0.0 else 1.0 - doubtful / (distance * distance)
-      val asARule = if (differ) spread / (spread + noise(s)) else 0.0
-      middle + distance * math.max(certain, asARule)
+      // Squares are compared instead of t values, which would be a division by zero if there is no variance.
+      val threshold = RowCosts.Threshold * RowCosts.Threshold * noise(s)
+      val certain = if (distance * distance <= threshold) 0.0 else 1.0 - threshold / (distance * distance)
+      val general = if (differ) spread / (spread + noise(s)) else 0.0
+      middle + distance * math.max(certain, general)
     }
   }
 
-  /** Learns from one batch. A shard's weight is how many of its rows were timed, not how many it had. */
+  /** Learns from one batch. The weight of a shard is the number of its timed rows, not of all its rows. */
   def learn(batch: ShardSamples): Unit = if (batch.samples.exists(_ > 0)) {
-    val unitNs = unit(batch)
+    val typicalNs = typicalRowNs(batch)
     var s = 0
     while (s < shardCount) {
       val r = batch.samples(s).toDouble
       if (r > 0.0) {
-        val rowCost = batch.rowNs(s) / unitNs
+        val rowCost = batch.rowNs(s) / typicalNs
         byCost.learn(s, r, rowCost)
         byMagnitude.learn(s, r, rowCost)
         if (rows(s) > 0.0) batches(s) = RowCosts.Keep * batches(s) + 1
@@ -101,8 +111,8 @@ final class RowCosts(shardCount: Int) {
     }
   }
 
-  /** What the typical row cost in a batch, in ns: how fast the machine was must not be taken for what shards cost. */
-  private def unit(batch: ShardSamples): Double = {
+  /** Time of the typical row in a batch. Dividing by it separates the costs of shards from the speed of the machine. */
+  private def typicalRowNs(batch: ShardSamples): Double = {
     val ratios = Array.newBuilder[Double]
     var (ns, all) = (0.0, 0L)
     var s = 0
@@ -118,10 +128,10 @@ final class RowCosts(shardCount: Int) {
   }
 
   /**
-   * The same of other shards.
+   * The same costs for another layout.
    *
    * @param from
-   *   for each of them the shard whose rows cost what its rows will, or [[RowCosts.Unknown]]
+   *   For each shard of the new layout the shard of this one whose cost it takes over, or [[RowCosts.Unknown]]
    */
   def of(from: Array[Int]): RowCosts = {
     val out = new RowCosts(from.length)
@@ -135,26 +145,26 @@ final class RowCosts(shardCount: Int) {
   }
 
   /**
-   * Cost of a row of each shard, relative to the typical row: that of the shard in the middle.
+   * Cost of a row of each shard, relative to the typical row, which is that of the median shard.
    *
    * @return
-   *   None where no shard's rows can be told from another's
+   *   Relative costs, or None if the rows of all shards cost the same
    */
   def relative: Option[Array[Double]] = {
     val known = (0 until shardCount).filter(s => batches(s) >= RowCosts.FewestBatches)
     val (typical, typicalMagnitude) = (byCost.center, byMagnitude.center)
-    Option.when(known.nonEmpty && typical > 0.0 && typicalMagnitude > 0.0)(found(known, typical, typicalMagnitude))
+    Option.when(known.nonEmpty && typical > 0.0 && typicalMagnitude > 0.0)(costsOf(known, typical, typicalMagnitude))
       .filter(_.exists(_ != 1.0))
   }
 
-  private def found(known: Seq[Int], typical: Double, typicalMagnitude: Double): Array[Double] = {
-    val (byCosts, byMagnitudes) = (byCost.drawnIn(known, typical), byMagnitude.drawnIn(known, typicalMagnitude))
+  private def costsOf(known: Seq[Int], typical: Double, typicalMagnitude: Double): Array[Double] = {
+    val (byCosts, byMagnitudes) = (byCost.shrunk(known, typical), byMagnitude.shrunk(known, typicalMagnitude))
     val costs = Array.fill(shardCount)(1.0)
     known.foreach { s =>
-      val told =
+      val cost =
         if (byCost.mean(s) < typical) byCosts(s) / typical
         else math.max(1.0, math.expm1(byMagnitudes(s)) / math.expm1(typicalMagnitude))
-      if (byCosts.differ || math.abs(told - 1.0) > RowCosts.MinDistance) costs(s) = told
+      if (byCosts.differ || math.abs(cost - 1.0) > RowCosts.MinDistance) costs(s) = cost
     }
     val saved = known.iterator.map(s => math.max(0.0, 1.0 - costs(s))).sum / known.size
     if (byCosts.differ || saved > RowCosts.MinDistance) costs else costs.map(math.max(1.0, _))
@@ -163,33 +173,33 @@ final class RowCosts(shardCount: Int) {
 
 object RowCosts {
 
-  /** In place of a shard: nothing is known. */
+  /** Stands for a shard of which nothing is known. */
   val Unknown: Int = -1
 
-  /** What is left of a batch's weight when the next has come. */
+  /** Factor by which the weight of earlier batches decreases with each batch. */
   private val Keep = 0.9
 
-  /** The variance of all shards counts as so many batches of a shard's own. */
+  /** Weight of the variance of all shards, in batches of a shard's own variance. */
   private val PriorBatches = 4.0
 
-  /** Batches after a shard's first, by weight, before its variance is known. */
+  /** Weighted number of batches after a shard's first from which its variance counts as known. */
   private val FewestBatches = 1.8
 
-  /** A distance of so many standard errors, or fewer, is noise. */
+  /** Largest distance, in standard errors, that is taken for noise. */
   private val Threshold = 2.5
 
-  /** Shards that are known before their spread is. */
+  /** Number of known shards from which their spread can be estimated. */
   private val FewestForSpread = 16
 
-  /** Variance of means over that of noise from which shards differ as a rule. */
+  /** Ratio of the variance of means to that of noise above which shards differ generally. */
   private val BeyondNoise = 4.0
 
-  /** Standard deviation of a normal distribution over its median absolute deviation. */
+  /** Ratio of the standard deviation of a normal distribution to its median absolute deviation. */
   private val DeviationPerMedian = 1.4826
 
   /**
-   * A smaller distance from the median, over it, is not worth a move where shards do not differ as a rule; nor is what those
-   * below it save of the whole.
+   * Smallest relative distance from the median that is worth a move if shards do not differ generally. It is also the
+   * smallest share of the total that the shards below the median must save together.
    */
   private val MinDistance = 0.05
 

@@ -3,13 +3,14 @@ package io.penstock.telemetry
 import java.util.SplittableRandom
 
 /**
- * Which rows are timed, so that timing costs a fixed share of a task whatever a row costs: every row where rows are
- * slow, one of many where they are fast. Distances are random, because rows may come in patterns. For one thread.
+ * Chooses the rows that are timed, so that timing takes a fixed share of a task's time, whatever a row costs: every row
+ * if rows are slow, one of many if they are fast. Distances are random, because rows may arrive in patterns. Not thread
+ * safe.
  *
  * @param budget
- *   share of the time that timing may take
+ *   Share of the time that timing may take
  * @param timingNs
- *   what timing one row takes
+ *   Time that it takes to time one row
  */
 final class SampleSpacing(seed: Long, budget: Double, timingNs: Long) {
   private val random = new SplittableRandom(seed)
@@ -18,28 +19,27 @@ final class SampleSpacing(seed: Long, budget: Double, timingNs: Long) {
   private var meanNs = 0.0
   private var samples = 0
 
-  /** Whether the next row is timed. */
+  /** Whether the next row is timed. Must be called once for each row. */
   def takes(): Boolean = {
     left -= 1
     left == 0
   }
 
-  /** Whether the next question of [[takes]] will be answered with yes. */
+  /** Whether the next call of [[takes]] returns true. */
   def isDue: Boolean = left == 1
 
-  /** Rows that the row which is timed stands for. */
+  /** Number of rows for which the timed row stands. */
   def weight: Int = spacing
 
-  /** Whether a time is so long that something else may have come between. */
+  /** Whether a time is so long that it may include an interruption. */
   def isUnusual(ns: Long): Boolean =
     ns > SampleSpacing.LongNs || ns > SampleSpacing.MinNs && ns > SampleSpacing.UnusualRatio * meanNs
 
   /**
-   * To be called with the time of each timed row.
+   * Must be called with the time of each timed row.
    *
    * @return
-   *   the time to book for the row and those it stands for. Where a pause happened to fall on it, the pause is booked once
-   *   and not for all of them
+   *   Time of the row and those for which it stands. A pause during the timed row is counted once, not for all of them
    */
   def timed(ns: Long): Long = {
     val usual = math.min(ns.toDouble, SampleSpacing.MaxRatio * meanNs)
@@ -54,19 +54,19 @@ final class SampleSpacing(seed: Long, budget: Double, timingNs: Long) {
 
 object SampleSpacing {
 
-  /** Timed rows that the mean remembers. */
+  /** Number of timed rows over which the mean extends. */
   private val Memory = 64
 
-  /** Rows between two that are timed, on average, at most. */
+  /** Maximum mean distance between two timed rows. */
   private val Widest = 4096.0
 
-  /** Against these, a look at what may have come between costs nothing. */
+  /** Times above this are always checked for interruptions, because the cost of the check is small in comparison. */
   private val LongNs = 1000000L
 
-  /** Up to here, what may have come between does not matter. */
+  /** Times up to this are never checked, because an interruption in them does not matter. */
   private val MinNs = 50000L
   private val UnusualRatio = 4.0
 
-  /** Before a time is multiplied, since its row stands for others, it is cut to so many mean rows. */
+  /** Limit of a time, in mean rows, before it is multiplied by the number of rows that it stands for. */
   private val MaxRatio = 100
 }

@@ -1,8 +1,8 @@
 package io.penstock.telemetry
 
 /**
- * Times of a sample of rows, by shard: what a row of each shard took, from how many that is known, and how far rows of one
- * shard differ. For one thread.
+ * Times of a sample of rows, by shard: the mean time of a row of each shard, the number of readings, and the variance
+ * of rows of the same shard. Not thread safe.
  */
 final class SampledTimes(shardCount: Int) {
   private val ns = new Array[Double](shardCount)
@@ -16,9 +16,9 @@ final class SampledTimes(shardCount: Int) {
    * Adds one reading.
    *
    * @param bookedNs
-   *   time of all rows that the reading stands for
+   *   Time of all rows for which the reading stands
    * @param stoodFor
-   *   how many these are
+   *   Number of rows for which the reading stands
    */
   def add(shard: Int, bookedNs: Long, stoodFor: Long): Unit = if (stoodFor > 0L) {
     val rowNs = bookedNs.toDouble / stoodFor
@@ -33,12 +33,12 @@ final class SampledTimes(shardCount: Int) {
 
   def samples(shard: Int): Int = count(shard)
 
-  /** Time of a row of a shard; where none was sampled, that of all rows. */
+  /** Mean time of a row of a shard, or of all rows if no row of the shard was sampled. */
   def rowNs(shard: Int): Double = if (count(shard) > 0) ns(shard) / rows(shard) else meanNs
 
   private def meanNs: Double = if (allRows > 0.0) allNs / allRows else 0.0
 
-  /** Variance of the times of rows of one shard, over all shards; 0 where no shard has two readings. */
+  /** Variance of the times of rows of the same shard, pooled over all shards; 0 if no shard has two readings. */
   def variance: Double = {
     val freedom = count.iterator.map(n => math.max(0, n - 1)).sum
     if (freedom > 0) squares.sum / freedom else 0.0
@@ -48,15 +48,15 @@ final class SampledTimes(shardCount: Int) {
 object SampledTimes {
 
   /**
-   * What a row took in several steps, which were timed apart.
+   * Time of a row over several steps that were timed separately.
    *
    * @param steps
-   *   times of the rows of one task
+   *   Times of the rows of one task, for each step
    */
   def rowNs(steps: Iterable[SampledTimes], shard: Int): Double = steps.iterator.map(_.rowNs(shard)).sum
 
   def samples(steps: Iterable[SampledTimes], shard: Int): Int = steps.iterator.map(_.samples(shard)).sum
 
-  /** Standard deviation of the time of rows of one shard. */
+  /** Standard deviation of the time of rows of the same shard. */
   def deviationNs(steps: Iterable[SampledTimes]): Double = math.sqrt(steps.iterator.map(_.variance).sum)
 }

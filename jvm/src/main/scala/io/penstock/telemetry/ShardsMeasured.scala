@@ -7,27 +7,29 @@ import org.apache.spark.scheduler.SparkListenerEvent
 import io.penstock.state.format.StoreKey
 
 /**
- * Posted on Spark's listener bus when the tasks of a region have ended that a batch bound at the barrier: any
- * `SparkListener` gets it in `onOtherEvent`. Event logs leave it out. The arrays are shared: listeners must not change them.
+ * Posted on Spark's listener bus when the tasks of a region that was bound at the barrier have ended. Every
+ * `SparkListener` receives it in `onOtherEvent`. It is not written to event logs. The arrays are shared, so listeners
+ * must not change them.
  *
  * @param region
- *   id of its first stateful operator
+ *   Id of the region, which is that of its first stateful operator
  * @param tasks
- *   N
+ *   Number of tasks of the region
  * @param taskOf
- *   task of each shard
+ *   Task of each shard
  * @param rows
- *   of each shard, over all inputs
+ *   Rows of each shard, over all inputs
  * @param busyNs
- *   time of each shard's rows, estimated from those that were timed
+ *   Time of each shard's rows, estimated from the rows that were timed
  * @param tasksBusyNs
- *   time of each task, waiting for input left out
+ *   Time of each task, without waiting for input
  * @param tasksWaitNs
- *   time in which each task waited for input of others
+ *   Time for which each task waited for input of other tasks
  * @param operators
- *   of each of the region's operators and of each shard: rows that came into it, and the time of these that it took
+ *   For each operator of the region: input rows of each shard and the time that the operator spent on them
  * @param stores
- *   of each store of the region's operators and of each shard: size before the changes of the batch, and operations in it
+ *   For each store of the region's operators: size of each shard before the changes of the batch, and operations in the
+ *   batch
  */
 final case class ShardsMeasured(
     runId: UUID,
@@ -43,7 +45,7 @@ final case class ShardsMeasured(
     stores: Map[StoreKey, StateLoad]
 ) extends SparkListenerEvent {
 
-  /** Of each shard, over all stores. */
+  /** State of each shard, summed over all stores. */
   def state: StateLoad = StateLoad.sum(stores.values).of(rows.length)
 
   override def logEvent: Boolean = false

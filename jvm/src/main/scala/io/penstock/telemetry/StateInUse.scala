@@ -1,29 +1,30 @@
 package io.penstock.telemetry
 
 /**
- * When an operator has done with a key: operators that get rows grouped by key know that they have all of a key's rows when
- * they have the first row of the next, so that the rows do not tell, but the state does. For a task's own thread.
+ * Determines when an operator has finished with a key. An operator whose input is grouped by key knows that a key is
+ * complete when it has read the first row of the next key. The end of a key is therefore visible only in its use of
+ * state. Only for use by the task's thread.
  */
 final class StateInUse {
   private var watched = false
-  private var leaving = 0
+  private var completeHash = 0
   private var lastUseNs = StateInUse.Never
   private var doneNs = StateInUse.Never
 
-  /** Whether a use of state is to be told by [[used]]. */
+  /** Whether uses of state must be reported to [[used]]. */
   def isWatched: Boolean = watched
 
-  /** From now on: the operator has got all rows of the key with this hash. */
+  /** Starts to watch: the operator has read all rows of the key with this hash. */
   def watch(hash: Int): Unit = {
     watched = true
-    leaving = hash
+    completeHash = hash
     lastUseNs = StateInUse.Never
     doneNs = StateInUse.Never
   }
 
-  /** Some key's state is read or written. */
+  /** Reports that the state of the key with this hash is read or written. */
   def used(hash: Int): Unit =
-    if (hash == leaving) lastUseNs = System.nanoTime()
+    if (hash == completeHash) lastUseNs = System.nanoTime()
     else {
       doneNs = System.nanoTime()
       watched = false
@@ -33,9 +34,9 @@ final class StateInUse {
    * Ends the watch.
    *
    * @param otherwise
-   *   the answer where no state was used
+   *   Result if no state was used
    * @return
-   *   when the state of another key was used for the first time, else that of the key itself for the last time
+   *   Time of the first use of another key's state or, if there was none, of the last use of the key's own state
    */
   def doneAt(otherwise: Long): Long = {
     watched = false

@@ -1,25 +1,25 @@
 package io.penstock.telemetry
 
 /**
- * What the state of shards amounts to; each array has a number for each of the same shards.
+ * Size and use of the state of shards. Each array has one entry for each shard.
  *
  * @param bytes
- *   memory that it takes
+ *   Memory of the shard in bytes
  * @param keys
- *   entries of all column families but those that Spark keeps for itself
+ *   Number of entries in all column families except Spark's internal ones
  * @param operations
- *   reads, writes and scans in one batch
+ *   Number of reads, writes and scans in one batch
  */
 final case class StateLoad(bytes: Array[Long], keys: Array[Long], operations: Array[Long]) {
 
-  /** Of two stores of the same region, whose last shards may be missing in one. */
+  /** Sum of two stores of the same region, of which one may have fewer shards. */
   def +(other: StateLoad): StateLoad = StateLoad(
     StateLoad.sum(bytes, other.bytes),
     StateLoad.sum(keys, other.keys),
     StateLoad.sum(operations, other.operations)
   )
 
-  /** Of the first `shards` shards, 0 for those of which nothing is known. */
+  /** Load of the first `shards` shards, 0 for shards that have no entry. */
   def of(shards: Int): StateLoad = StateLoad(
     java.util.Arrays.copyOf(bytes, shards),
     java.util.Arrays.copyOf(keys, shards),
@@ -29,11 +29,11 @@ final case class StateLoad(bytes: Array[Long], keys: Array[Long], operations: Ar
 
 object StateLoad {
 
-  /** Of no shard. */
+  /** Load without any shard. */
   val Empty: StateLoad = StateLoad(Array.emptyLongArray, Array.emptyLongArray, Array.emptyLongArray)
 
-  /** Of several stores of one region. */
-  def sum(of: Iterable[StateLoad]): StateLoad = of.foldLeft(Empty)(_ + _)
+  /** Sum of several stores of one region. */
+  def sum(loads: Iterable[StateLoad]): StateLoad = loads.foldLeft(Empty)(_ + _)
 
   private def sum(a: Array[Long], b: Array[Long]): Array[Long] = {
     val out = java.util.Arrays.copyOf(a, math.max(a.length, b.length))

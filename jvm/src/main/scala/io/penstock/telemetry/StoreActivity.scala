@@ -5,12 +5,12 @@ import scala.collection.mutable
 import io.penstock.state.format.SnapshotLag
 
 /**
- * What one store did for one task in a batch.
+ * Activity of one store for one task in a batch.
  *
  * @param internalKeys
- *   keys in column families that are not the user's
+ *   Number of keys in Spark's internal column families
  * @param overlayBytes
- *   heap of changes that were not handed over yet
+ *   Heap bytes of the task's changes when it committed
  */
 final case class StoreActivity(
     internalKeys: Long,
@@ -20,24 +20,24 @@ final case class StoreActivity(
     overlayBytes: Long
 )
 
-/** Where the time of opening a store went, and how its shards came. */
+/** Times of the steps of opening a store, and the sources of its shards. */
 final class StoreTimings {
   var inMemoryShards: Int = 0
 
-  /** Shards that came from other executors' memory, by transport. */
+  /** Number of shards that were received from other executors' memory, by transport. */
   val travelled: mutable.Map[String, Int] = mutable.Map.empty.withDefaultValue(0)
   def travelledShards: Int = travelled.values.sum
   var loadedShards: Int = 0
 
-  /** Shards of which only later changes were read. */
+  /** Number of shards in memory for which only later changes were read. */
   var caughtUpShards: Int = 0
   var foldedShards: Int = 0
   var loadNs: Long = 0L
   var foldNs: Long = 0L
 }
 
-/** A store after a batch, over all shards. */
+/** State of a store after a batch, over all shards. */
 final case class StoreContent(lag: SnapshotLag, load: StateLoad)
 
-/** What was done in the background of a query's run since it began. */
+/** Work in the background since the start of a query's run. */
 final case class RunActivity(snapshotFiles: Long, snapshotShards: Long, snapshotBytes: Long, filesDeleted: Long)

@@ -1,40 +1,40 @@
 package io.penstock.telemetry
 
 /**
- * What the rows of shards took, by those that were timed.
+ * Times of the sampled rows of several shards.
  *
  * @param samples
- *   readings of each shard
+ *   Number of readings of each shard
  * @param rowNs
- *   time of a row of each shard, over all steps that a row takes
+ *   Mean time of a row of each shard, over all steps of its processing
  * @param deviationNs
- *   standard deviation of the time of rows of the same shard
+ *   Standard deviation of the time of rows of the same shard
  */
 final case class RowSamples(samples: Array[Int], rowNs: Array[Double], deviationNs: Double) {
 
-  /** Time of a row that was timed, on average. */
+  /** Mean time of a timed row. */
   def meanNs: Double = samples.indices.iterator.map(i => samples(i) * rowNs(i)).sum / math.max(1, samples.sum)
 }
 
 /**
- * What a task measured.
+ * Measurements of a task.
  *
  * @param shards
- *   that were busy, ascending
+ *   Shards whose rows took time, ascending
  * @param busyNs
- *   time of the rows of each of `shards`, estimated from the rows that were timed
+ *   Time of the rows of each of `shards`, estimated from the rows that were timed
  * @param timed
- *   what rows of each of `shards` took
+ *   Times of the sampled rows of each of `shards`
  * @param totalNs
- *   from the first row's read to the task's end, waiting included
+ *   Time from the read of the first row to the end of the task, including waiting
  * @param waitNs
- *   of it, waiting for input of other tasks, and for its commit to be on record
+ *   Part of `totalNs` in which the task waited for input of other tasks or for its commit to be recorded
  * @param interruptedNs
- *   of it, in which the thread was kept from running: see [[Interruptions]]
+ *   Part of `totalNs` in which the thread was kept from running, see [[Interruptions]]
  * @param heavyKeys
- *   keys that had much of the task's time or rows: no other task has rows of them
+ *   Keys with a large share of the task's time or rows. No other task has rows of them
  * @param operators
- *   what each operator had of it, where there are several
+ *   Load of each operator, if there are several
  */
 final case class TaskLoad(
     shards: Array[Int],
@@ -47,23 +47,23 @@ final case class TaskLoad(
     operators: Seq[TaskOperatorLoad]
 ) {
 
-  /** Its time, waiting and interruptions left out. */
+  /** Time of the task without waiting and interruptions. */
   def workNs: Long = math.max(0L, totalNs - waitNs - interruptedNs)
 }
 
 /**
- * What rows of each shard took in a batch, by those that were timed.
+ * Times of the sampled rows of each shard in a batch.
  *
  * @param samples
- *   readings of each shard
+ *   Number of readings of each shard
  * @param rowNs
- *   time of a row of each shard; where there are no samples it says nothing
+ *   Mean time of a row of each shard; undefined for a shard without samples
  */
 final case class ShardSamples(samples: Array[Int], rowNs: Array[Double])
 
 object ShardSamples {
 
-  /** Of all tasks of a region. */
+  /** Samples of all tasks of a region. */
   def of(tasks: Iterable[TaskLoad], shardCount: Int): ShardSamples = {
     val all = ShardSamples(new Array[Int](shardCount), new Array[Double](shardCount))
     for (t <- tasks; i <- t.shards.indices) {
@@ -76,7 +76,7 @@ object ShardSamples {
 
 object TaskLoad {
 
-  /** Time per shard over all tasks of a region. */
+  /** Time of each shard, over all tasks of a region. */
   def busyOfShards(tasks: Iterable[TaskLoad], shardCount: Int): Array[Long] = {
     val sum = new Array[Long](shardCount)
     tasks.foreach(t => t.shards.indices.foreach(i => sum(t.shards(i)) += t.busyNs(i)))

@@ -11,29 +11,29 @@ class ApplicationSetupSuite extends AnyFunSuite {
 
   private val CatalogEntry = CatalogKey -> Catalog
 
-  test("an empty configuration gets all four settings, and one line each") {
+  test("an empty configuration gets all four settings, with one log line each") {
     assert(changes() ==
       Map(ExtensionsKey -> Extensions, ProviderKey -> Provider, StatePartitionsKey -> "256", CatalogEntry))
     assert(steps().map(_.line).forall(_.startsWith("set ")))
   }
 
-  test("extensions are appended to, never overwritten, never named twice") {
+  test("the extension is appended to existing ones and never added twice") {
     assert(changes(ExtensionsKey -> "a.B, c.D")(ExtensionsKey) == s"a.B,c.D,$Extensions")
     assert(!changes(ExtensionsKey -> s"$Extensions,a.B").contains(ExtensionsKey))
   }
 
-  test("the user's provider and number of state partitions stay, and the log says so") {
+  test("the user's provider and number of state partitions are kept and logged") {
     val found = steps(ProviderKey -> "x.Y", StatePartitionsKey -> "7")
     assert(found.flatMap(_.change).map(_._1).toSet == Set(ExtensionsKey, CatalogKey))
     assert(found.exists(s => s.line.contains("x.Y") && s.line.contains("plain Spark")))
     assert(found.exists(s => s.line.contains("7 shards")))
   }
 
-  test("spark.penstock.shards decides the number of state partitions; spark.sql.shuffle.partitions does not") {
+  test("the number of state partitions comes from spark.penstock.shards, not from shuffle partitions") {
     assert(changes("spark.penstock.shards" -> "64", "spark.sql.shuffle.partitions" -> "8")(StatePartitionsKey) == "64")
   }
 
-  test("where queries get their settings one by one, the application gets the extension, and the log says the rest") {
+  test("with per-query setup the application gets only the extension; the log lists the rest") {
     val found = plan(Map.empty, perQuery = true)
     assert(found.flatMap(_.change).toSet == Set(ExtensionsKey -> Extensions, CatalogEntry))
     Seq(ProviderKey -> Provider, StatePartitionsKey -> "256").foreach { case (key, value) =>
@@ -43,7 +43,7 @@ class ApplicationSetupSuite extends AnyFunSuite {
     assert(plan(own, perQuery = true) == plan(own, perQuery = false))
   }
 
-  test("a query gets what its session does not set, and nothing where it keeps its state elsewhere") {
+  test("a query gets the settings that its session leaves unset, or none with another provider") {
     val plugged = Map(PluginsKey -> s"a.B, $Plugin")
     val both = Map(ProviderKey -> Provider, StatePartitionsKey -> "256")
     assert(forQuery(plugged, Map("spark.sql.shuffle.partitions" -> "8")) == both)
@@ -55,13 +55,13 @@ class ApplicationSetupSuite extends AnyFunSuite {
     assert(forQuery(Map(ExtensionsKey -> Extensions), Map.empty).isEmpty)
   }
 
-  test("mode off leaves new queries to plain Spark and says so") {
+  test("mode off leaves new queries to plain Spark and logs it") {
     val found = steps("spark.penstock.mode" -> "off")
     assert(found.flatMap(_.change).map(_._1).toSet == Set("spark.sql.extensions", CatalogKey))
     assert(found.map(_.line).exists(_.contains("mode=off")))
   }
 
-  test("wrong settings are refused, mode off or not") {
+  test("invalid settings are rejected whatever the mode") {
     Seq("on", "off").foreach { mode =>
       val e = intercept[PenstockException](steps("spark.penstock.mode" -> mode, "spark.penstock.shards" -> "65537"))
       assert(e.errorClass == "PENSTOCK_INVALID_SETTING")
@@ -70,7 +70,7 @@ class ApplicationSetupSuite extends AnyFunSuite {
       "PENSTOCK_UNKNOWN_SETTING")
   }
 
-  test("a Spark of another minor is refused, of the same minor accepted") {
+  test("another Spark minor version is rejected, the same minor version is accepted") {
     def refused(running: String, builtFor: String): String = {
       val e = intercept[PenstockException](SparkVersions.check(running, builtFor))
       assert(e.errorClass == "PENSTOCK_UNSUPPORTED_SPARK")
@@ -83,7 +83,7 @@ class ApplicationSetupSuite extends AnyFunSuite {
     assert(refused("4.3.0", "4.2").contains("penstock-spark-4.3_2.13-"))
   }
 
-  test("the jar knows what it was built for") {
+  test("the jar reports the Spark version that it was built for") {
     assert(SparkVersions.builtFor == System.getProperty("penstock.spark.minor"))
     assert(SparkVersions.penstock.matches("\\d+\\.\\d+\\.\\d+.*"))
   }

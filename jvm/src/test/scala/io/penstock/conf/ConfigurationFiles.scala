@@ -2,21 +2,23 @@ package io.penstock.conf
 
 import java.nio.file.{Files, Path, Paths}
 
+import io.penstock.errors.TroubleshootingPage
 import io.penstock.metrics.{MetricsPage, ProgressPage}
 
-/** Renders the registries of settings and metrics to the files that are generated from them. `make docs` writes them. */
+/** Renders the registries of settings, metrics and errors to the generated files. Run by `make docs`. */
 object ConfigurationFiles {
 
-  /** Path from the repository's root, with content. */
+  /** Maps the path of each file, relative to the repository's root, to its content. */
   def rendered: Seq[(String, String)] =
     Seq(
       "docs/configuration.md" -> markdown,
+      "docs/guide/troubleshooting.md" -> TroubleshootingPage.markdown,
       "docs/metrics.md" -> MetricsPage.markdown,
       "docs/progress.md" -> ProgressPage.markdown,
       "python/penstock/_configuration.json" -> json
     )
 
-  /** @param args the repository's root */
+  /** @param args the repository's root directory */
   def main(args: Array[String]): Unit = {
     val root = Paths.get(args.headOption.getOrElse("."))
     rendered.foreach { case (name, content) =>
@@ -33,15 +35,16 @@ object ConfigurationFiles {
        |
        |<!-- Generated from io.penstock.conf.Settings by `make docs`: do not edit. -->
        |
-       |A value comes from the query's options (`writeStream.option("penstock.theta", "1.1")`), else from the session
-       |(`spark.conf.set("spark.penstock.theta", "1.1")`), else from the application (`--conf spark.penstock.theta=1.1`),
-       |else it is the default. The column *set by* names the nearest of these places that may set it. In all of them a key
-       |may begin with `spark.penstock.` or `penstock.` alone, but `--conf` and `spark-defaults.conf` take what begins with
-       |`spark.` only. What is changeable at run time may be set for a query that runs, under these names or without any
-       |prefix: `penstock.set(query, "theta", 1.1)`, `io.penstock.Penstock.setOption` in Scala, `CALL penstock.set(...)` in SQL.
+       |A value comes from the first of these places that sets it: the query's options
+       |(`writeStream.option("penstock.theta", "1.1")`), the session (`spark.conf.set("spark.penstock.theta", "1.1")`), the
+       |application (`--conf spark.penstock.theta=1.1`). Otherwise it is the default. The column *set by* names the most
+       |specific place that may set it. In all places a key may begin with `spark.penstock.` or with `penstock.`, but `--conf`
+       |and `spark-defaults.conf` accept only keys that begin with `spark.`. A setting that is changeable at run time may be
+       |set for a running query, under these names or without any prefix: `penstock.set(query, "theta", 1.1)` in Python,
+       |`io.penstock.Penstock.setOption` in Scala, `CALL penstock.set(...)` in SQL.
        |
-       |An unknown key, a value that is not allowed and a key in a place that may not set it fail the start of the application,
-       |or of the query; where they are among a query's options, the query has failed when its `start()` returns.
+       |An unknown key, an invalid value and a key in a place that may not set it fail the start of the application or of the
+       |query. If they are among a query's options, the query has failed by the time its `start()` returns.
        |
        || key | type | allowed | default | unit | set by | takes effect | changeable at run time | since | meaning |
        ||---|---|---|---|---|---|---|---|---|---|
@@ -85,7 +88,7 @@ object ConfigurationFiles {
     (texts :+ changeable).mkString("  {\n", ",\n", "\n  }")
   }
 
-  /** The registry's texts are plain: quotes and backslashes are all that JSON needs escaped. */
+  /** Registry texts contain no control characters, so JSON needs only quotes and backslashes escaped. */
   private def quoted(text: String): String = {
     require(text.forall(_ >= ' '), s"control character in a setting's text: $text")
     "\"" + text.replace("\\", "\\\\").replace("\"", "\\\"") + "\""

@@ -17,7 +17,7 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
     Settings.all.foreach(roundTrip(_))
   }
 
-  test("shards: every integer of the range, nothing else") {
+  test("shards accepts every integer of its range and nothing else") {
     val kind = Settings.Shards.kind
     check(Prop.forAll(Gen.choose(1, 65536))(n => kind.read(n.toString).contains(n)))
     check(Prop.forAll(Gen.oneOf(Gen.choose(Int.MinValue, 0), Gen.choose(65537, Int.MaxValue)))(n =>
@@ -26,13 +26,13 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
     Seq("", "many", "2.5", "65537", "0", "99999999999").foreach(t => assert(kind.read(t).isEmpty, t))
   }
 
-  test("theta: above 1, at most 10") {
+  test("theta must be above 1 and at most 10") {
     val kind = Settings.Theta.kind
     assert(kind.read("1.05").contains(1.05) && kind.read("10").contains(10.0))
     Seq("1", "1.0", "0.9", "10.01", "NaN", "Infinity", "-2", "x", "").foreach(t => assert(kind.read(t).isEmpty, t))
   }
 
-  test("policies: words and seeds") {
+  test("a policy is a word, with a seed where the policy takes one") {
     assert(Settings.Policy.kind.read("static").contains(PolicyChoice.Static))
     assert(Settings.Policy.kind.read("mintable").contains(PolicyChoice.Planned("minTable")))
     assert(Settings.Tasks.kind.read("CORES").contains(TasksChoice.Cores))
@@ -47,7 +47,7 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
     )
   }
 
-  test("sizes: as Spark writes them, up to a bound") {
+  test("sizes are written as in Spark, up to a bound") {
     val kind = Settings.StateInlineBytes.kind
     Seq("0" -> 0L, "17" -> 17L, "4k" -> 4096L, "1g" -> (1L << 30)).foreach { case (text, bytes) =>
       assert(kind.read(text).contains(bytes), text)
@@ -56,7 +56,7 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
     assert(kind.allowed.contains("at most 1g"))
   }
 
-  test("tasks: a number as well") {
+  test("tasks accepts a number as well as a word") {
     val kind = Settings.Tasks.kind
     check(Prop.forAll(Gen.choose(1, 65536)) { n =>
       kind.read(n.toString).contains(TasksChoice.Fixed(n)) && kind.write(TasksChoice.Fixed(n)) == n.toString
@@ -65,7 +65,7 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
     assert(kind.allowed.contains("or an integer from 1 to 65536"))
   }
 
-  test("what takes effect at the next batch may be set for a query that runs, and nothing else") {
+  test("only settings that take effect at the next batch can be changed in a running query") {
     val started = QuerySettings.resolve(Map("penstock.theta" -> "1.2"), Map.empty, Map.empty)
     val later = started.updated("penstock.tasks", "16").updated("penstock.theta", "2")
     assert((later.tasks, later.theta, later.policy) == ((TasksChoice.Fixed(16), 2.0, started.policy)))
@@ -79,7 +79,7 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
     assert(refused("penstock.task", "2").errorClass == "PENSTOCK_UNKNOWN_SETTING")
   }
 
-  test("heap limits: sizes as Spark writes them, and shares") {
+  test("heap limits are sizes as written in Spark, or percentages") {
     val kind = Settings.StateMaxBytes.kind
     def bytes(text: String): Option[Long] = kind.read(text).map(_.bytes(1000L))
     Seq("1" -> 1L, "17b" -> 17L, "4k" -> 4096L, "4KB" -> 4096L, "512m" -> (512L << 20), "4g" -> (4L << 30)).foreach {
@@ -109,13 +109,13 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
     assert(ByteSize.write(4L << 30) == "4g" && ByteSize.write(1536L) == "1536" && ByteSize.write(0L) == "0")
   }
 
-  test("a setting is called changeable where it can be set for a query that runs, and nowhere else") {
+  test("a setting is documented as changeable exactly if a running query accepts it") {
     def changeable[T](s: Setting[T]): Boolean =
       Try(QuerySettings.default.updated(s.option, s.kind.write(s.default))).isSuccess
     Settings.all.foreach(s => assert(s.effect.changeableAtRunTime == changeable(s), s.key))
   }
 
-  test("a setting has the same names in all places, and none but its name in what is set while a query runs") {
+  test("a setting has the same names everywhere; only run-time updates also accept its bare name") {
     Seq("spark.penstock.theta", "penstock.theta").foreach { name =>
       val entry = Map(name -> "1.4")
       assert(QuerySettings.resolve(entry, Map.empty, Map.empty).theta == 1.4, name)
@@ -126,16 +126,16 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
     Seq("spark.penstock.theta", "penstock.theta", "theta", "Penstock.Theta").foreach(name =>
       assert(QuerySettings.default.updated(name, "1.4").theta == 1.4, name)
     )
-    // A sink may have an option of that name.
+    // An option `theta` may belong to the sink.
     assert(QuerySettings.resolve(Map("theta" -> "1.4", "mode" -> "append"), Map.empty, Map.empty).theta == 1.003)
   }
 
-  test("an option with a setting's bare name is told where it can have meant the setting") {
+  test("options with the bare name of a setting are reported as possibly meant for Penstock") {
     val options = Map("theta" -> "1.4", "Tasks" -> "auto", "mode" -> "append", "shards" -> "16", "path" -> "x")
     assert(QuerySettings.unprefixed(options + ("penstock.theta" -> "1.4")) == Seq("Tasks=auto", "theta=1.4"))
   }
 
-  test("a key that is unknown in a spelling is compared with the known ones in the same") {
+  test("an unknown key gets a suggestion in the same spelling") {
     val names = Seq("spark.penstock.teta" -> "spark.penstock.theta", "penstock.teta" -> "penstock.theta")
     names.foreach { case (wrong, right) =>
       Seq(
@@ -148,7 +148,7 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
     assert(!error(QuerySettings.default.updated("spread", "1")).detail.contains("Did you mean"))
   }
 
-  test("a setting that is given twice in one place, with two values, is refused") {
+  test("a setting given twice in one place with different values is rejected") {
     val twice = Map("spark.penstock.theta" -> "1.4", "penstock.theta" -> "1.5")
     Seq(
       error(QuerySettings.resolve(twice, Map.empty, Map.empty)),
@@ -162,7 +162,7 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
     assert(QuerySettings.resolve(equal, equal, Map.empty).theta == 1.4)
   }
 
-  test("an unknown key is named with its value and the nearest key, and where all keys are listed") {
+  test("an error for an unknown key names its value, the nearest key and where keys are listed") {
     val e = error(Settings.checkApplication(Map("spark.penstock.teta" -> "1.1", "spark.app.name" -> "x")))
     assert(e.errorClass == "PENSTOCK_UNKNOWN_SETTING")
     assert(e.detail.contains("spark.penstock.teta=1.1") && e.detail.contains("Did you mean spark.penstock.theta?"))
@@ -170,7 +170,7 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
     assert(Settings.all.count(s => e.detail.contains(s.key)) == 1)
   }
 
-  test("a wrong value is named with its key, its place and what is allowed") {
+  test("an error for an invalid value names its key, its place and the allowed values") {
     val e = error(Settings.checkApplication(Map("spark.penstock.shards" -> "70000")))
     assert(e.errorClass == "PENSTOCK_INVALID_SETTING")
     Seq("spark.penstock.shards", "'70000'", "an integer from 1 to 65536", "256").foreach(t =>
@@ -183,7 +183,7 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
     )
   }
 
-  test("query before session before application before default") {
+  test("a query's option overrides the session, the application and the default, in this order") {
     val key = Settings.Theta.key
     val application = Map(key -> "1.2", "spark.master" -> "local")
     assert(QuerySettings.resolve(Map.empty, Map.empty, Map.empty).theta == 1.003)
@@ -194,11 +194,11 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
     assert(all.origin(Settings.Theta).contains(Scope.Query) && all.origin(Settings.Mode).isEmpty)
   }
 
-  test("query options are found in any case, as Spark lower-cases them") {
+  test("query options are case-insensitive, as Spark lower-cases them") {
     assert(QuerySettings.resolve(Map("Penstock.Mode" -> "Observe"), Map.empty, Map.empty).mode == Mode.Observe)
   }
 
-  test("what belongs to the application is refused elsewhere, with the remedy") {
+  test("application settings are rejected elsewhere, and the error says where to set them") {
     val e = error(QuerySettings.resolve(Map("penstock.shards" -> "16"), Map.empty, Map.empty))
     assert(e.errorClass == "PENSTOCK_SETTING_SCOPE" && e.detail.contains("--conf spark.penstock.shards=16"))
     val s = error(QuerySettings.resolve(Map.empty, Map("spark.penstock.shards" -> "16"), Map.empty))
@@ -211,12 +211,12 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
     assert(settings.shards == 16 && settings.origin(Settings.Shards).contains(Scope.Application))
   }
 
-  test("one setting of the application") {
+  test("a single setting is read from the application's configuration") {
     assert(Settings.application(Settings.Shards, Map("spark.penstock.shards" -> " 8 ")) == 8)
     assert(Settings.application(Settings.Mode, Map.empty) == Mode.On)
   }
 
-  test("edit distance") {
+  test("edit distance is symmetric, bounded and zero only for equal texts") {
     assert(EditDistance("kitten", "sitting") == 3 && EditDistance("", "abc") == 3 && EditDistance("a", "a") == 0)
     check(Prop.forAll { (a: String, b: String) =>
       val d = EditDistance(a, b)

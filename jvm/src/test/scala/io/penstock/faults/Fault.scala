@@ -1,62 +1,62 @@
 package io.penstock.faults
 
 /**
- * Something that goes wrong once, in whichever process comes there first.
+ * A fault that strikes once, in the first process that reaches its moment.
  *
  * @param moment
- *   an operation of a checkpoint file manager, or a point in the life of a task
+ *   Operation of a checkpoint file manager, or point in the life of a task
  * @param place
- *   the folder of the file; for tasks the number of the action on the batch, "-" for any
+ *   Folder of the file. For tasks, the number of the action on the batch, or "-" for any action
  * @param batch
- *   number that the file's name begins with, the task's batch; None for any
+ *   Number at the start of the file name, or the task's batch. None matches any
  */
 final case class Fault(moment: Fault.Moment, place: String, batch: Option[Long], effect: Fault.Effect) {
 
-  /** One line that `Fault.parse` reads. */
+  /** One line of text that `Fault.parse` reads. */
   override def toString: String = s"${moment.name} $place/${batch.fold("*")(_.toString)} ${effect.text}"
 }
 
 object Fault {
 
-  /** When it strikes. */
+  /** The moment at which a fault strikes. */
   sealed abstract class Moment(val name: String)
 
   /** Before anything is written. */
   case object Create extends Moment("create")
 
-  /** All is written, and is not under its name yet. */
+  /** All bytes are written, but the file does not have its name yet. */
   case object Publish extends Moment("publish")
 
-  /** The file is under its name, and nobody has been told. */
+  /** The file has its name, but the caller does not know it yet. */
   case object Published extends Moment("published")
   case object Open extends Moment("open")
   case object List extends Moment("list")
   case object Delete extends Moment("delete")
 
-  /** A task of the last stage hands over its first row: its state is written and not committed. */
+  /** A task of the last stage emits its first row. Its state is written but not committed. */
   case object FirstRow extends Moment("first-row")
 
-  /** A task of the last stage has committed its state and is not reported as successful yet. */
+  /** A task of the last stage has committed its state but is not reported as successful yet. */
   case object TaskEnd extends Moment("task-end")
 
-  /** In place of an action's number. */
+  /** Stands for any action in place of an action's number. */
   val AnyAction = "-"
   val OfFiles: Seq[Moment] = Seq(Create, Publish, Published, Open, List, Delete)
   val OfTasks: Seq[Moment] = Seq(FirstRow, TaskEnd)
 
-  /** What happens then. */
+  /** The effect of a fault. */
   sealed abstract class Effect(val text: String)
 
-  /** The operation reports an error. At `Published` it has been done all the same. */
+  /** The operation reports an error. At `Published` it has taken effect nevertheless. */
   case object Fail extends Effect("fail")
 
-  /** The operation reports that the file is there already, as a client does that repeats a request whose answer was lost. */
+  /** The operation reports that the file exists, as when a client repeats a request whose response was lost. */
   case object Exists extends Effect("exists")
 
-  /** The process ends at once, as by `kill -9`. */
+  /** The process ends immediately, as with `kill -9`. */
   case object Die extends Effect("die")
 
-  /** The Python processes beside this one end, as by `kill -9`. */
+  /** The sidecars of this process end immediately, as with `kill -9`. */
   case object EndSidecars extends Effect("end-sidecars")
 
   /** A map output that the task has read is reported as lost. */
@@ -64,10 +64,10 @@ object Fault {
   final case class Delay(ms: Long) extends Effect(s"delay:$ms")
 
   /**
-   * The process ends in an orderly way, as by `kill -TERM`: it goes on while its shutdown hooks run.
+   * The process ends in an orderly way, as with `kill -TERM`. Tasks continue while its shutdown hooks run.
    *
    * @param afterMs
-   *   how long it goes on before that
+   *   Delay before the end begins, in milliseconds
    */
   final case class EndOrderly(afterMs: Long) extends Effect(s"end-orderly:$afterMs")
 
@@ -86,5 +86,5 @@ object Fault {
     case _ => throw unreadable(text)
   }
 
-  private def unreadable(text: String) = new IllegalArgumentException(s"'$text' is no fault")
+  private def unreadable(text: String) = new IllegalArgumentException(s"'$text' is not a fault")
 }

@@ -7,18 +7,18 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FileAlreadyExistsException
 
 /**
- * Faults that are still to come, the same for all processes of an application.
+ * The faults that have not struck yet. All processes of an application share them.
  *
  * @param strikes
- *   directory where each fault that has struck leaves a file, so that it does so once
+ *   Directory with one file for each fault that has struck, so that a fault strikes only once
  */
 final class FaultPlan(faults: Seq[Fault], strikes: Path) {
 
   /**
-   * Does what is planned for this moment, if anything is.
+   * Applies the fault that is planned for this moment, if there is one.
    *
    * @param losing
-   *   how to report a map output as lost
+   *   Callback that reports a map output as lost
    */
   def at(moment: Fault.Moment, place: String, batch: Option[Long], losing: () => Unit = FaultPlan.nothingToLose): Unit =
     faults.iterator.zipWithIndex
@@ -26,7 +26,7 @@ final class FaultPlan(faults: Seq[Fault], strikes: Path) {
       .find { case (f, index) => claim(f, index) }
       .foreach { case (f, _) => strike(f, s"$place/${batch.fold("")(_.toString)}", losing) }
 
-  /** Whether a process is to end in an orderly way in an action on a batch, which is named. */
+  /** Whether the plan ends a process in an orderly way in the given action on the given batch. */
   def ends(action: String, batch: Option[Long]): Boolean = faults.exists(f =>
     f.effect.isInstanceOf[Fault.EndOrderly] && f.place == action && (f.batch.isEmpty || f.batch == batch)
   )
@@ -52,18 +52,18 @@ object FaultPlan {
   val Faults = "test.faults.plan"
   val Strikes = "test.faults.strikes"
 
-  /** Begins the message of every error that was injected. */
+  /** Prefix of the message of every injected error. */
   private val OnPurpose = "on purpose"
 
-  /** Words of the command lines of processes beside driver and executors. */
+  /** Parts of the command lines that identify the sidecars of drivers and executors. */
   private val Sidecars = Seq("penstock.sidecars.planner", "penstock.sidecars.transfer")
 
-  /** Whether this process ends in an orderly way, or soon will: what goes wrong meanwhile does so for this reason. */
+  /** Whether this process is about to end in an orderly way. Errors from then on are expected. */
   @volatile var isEnding: Boolean = false
 
   private val nothingToLose = () => throw new IllegalArgumentException("only a task can lose a map output")
 
-  /** In a thread of its own: what has struck goes on. */
+  /** Runs in a separate thread, because the caller continues meanwhile. */
   private def endOrderly(afterMs: Long): Unit = {
     isEnding = true
     val thread = new Thread(
@@ -81,7 +81,7 @@ object FaultPlan {
     .filter(child => Sidecars.exists(child.info.commandLine.orElse("").contains(_)))
     .forEach(_.destroyForcibly(): Unit)
 
-  /** The plan that a configuration names; without one nothing goes wrong. */
+  /** The plan that a configuration contains. Without one, no fault strikes. */
   def of(conf: Configuration): FaultPlan = of(conf.get(_))
 
   def of(conf: String => String): FaultPlan = {
@@ -89,7 +89,7 @@ object FaultPlan {
     new FaultPlan(faults, Path.of(if (faults.isEmpty) "" else conf(Strikes)))
   }
 
-  /** Settings for a plan. */
+  /** Settings that contain a plan. */
   def settings(faults: Seq[Fault], strikes: Path): Map[String, String] =
     Map(Faults -> faults.mkString(";"), Strikes -> strikes.toString)
 

@@ -8,8 +8,8 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager.CancellableFSDataOutputStream
 
 /**
- * A checkpoint file manager whose operations fail, wait, are reported wrongly or end the process, as a [[FaultPlan]] in its
- * configuration says.
+ * A checkpoint file manager that injects the faults of the [[FaultPlan]] in its configuration: operations fail, are
+ * delayed, report a wrong outcome or end the process.
  */
 class FaultyCheckpointFileManager(path: Path, conf: Configuration) extends CheckpointFileManager {
   private val files = {
@@ -53,7 +53,7 @@ class FaultyCheckpointFileManager(path: Path, conf: Configuration) extends Check
     private var ended = false
 
     override def close(): Unit = if (!ended) {
-      // An error before the file appears leaves the stream open: whoever writes is to cancel it.
+      // An error before the file appears leaves the stream open; the writer must cancel it.
       at(Fault.Publish, path)
       ended = true
       real.close()
@@ -70,6 +70,6 @@ class FaultyCheckpointFileManager(path: Path, conf: Configuration) extends Check
 object FaultyCheckpointFileManager {
   val ClassKey = "spark.sql.streaming.checkpointFileManagerClass"
 
-  /** Class of the manager that does the work. */
+  /** Class of the file manager that performs the operations. */
   val DelegateKey = "test.faults.delegate"
 }

@@ -9,21 +9,21 @@ object MetricsPage {
       |
       |<!-- Generated from io.penstock.metrics.Metrics by `make docs`: do not edit. -->
       |
-      |A batch's progress (`query.lastProgress`, `StreamingQueryListener`) shows them at three outputs, Spark's metrics system
-      |at two. The columns name them:
+      |A batch's progress (`query.lastProgress`, `StreamingQueryListener`) shows metrics at three outputs, and Spark's
+      |metrics system shows them at two. The column *outputs* of the second table names them:
       |
-      || output | where | of what |
+      || output | where | scope |
       ||---|---|---|
-      || operator | progress, `stateOperators[].customMetrics` | the batch, added up over an operator's tasks and stores |
+      || operator | progress, `stateOperators[].customMetrics` | the batch, summed over an operator's tasks and stores |
       || store | progress, `observedMetrics["penstock"].stores[]` | one store's checkpoint, after the batch |
       || run | progress, `observedMetrics["penstock"].state` | the query since it was started |
       || executor | metrics system of an executor | all queries |
       || driver | metrics system of the driver | all queries |
       |
-      |In `observedMetrics["penstock"]` names go without `penstock`: `snapshotLagBytes`. In the metrics system they follow
-      |`plugin.io.penstock.PenstockPlugin.`; what *grows* counts from the start of the JVM, everything else is as it is now.
-      |Spark's own fields beside them: `numRowsTotal` (keys), `memoryUsedBytes` (heap of the shards of the batch's tasks),
-      |`commitTimeMs`. What else is in `observedMetrics["penstock"]` is in [progress.md](progress.md).
+      |In `observedMetrics["penstock"]` the names have no prefix `penstock`, as in `snapshotLagBytes`. In the metrics system
+      |they follow `plugin.io.penstock.PenstockPlugin.`. Metrics that *grow* count from the start of the JVM, all others are
+      |current values. Spark's own fields are `numRowsTotal` (keys), `memoryUsedBytes` (heap of the shards of the batch's
+      |tasks) and `commitTimeMs`. [progress.md](progress.md) describes the other fields of `observedMetrics["penstock"]`.
       |""".stripMargin
 
   def markdown: String = {

@@ -11,18 +11,18 @@ object ProgressPage {
       |<!-- Generated from org.apache.spark.sql.penstock.routing.ReportSchema by `make docs`: do not edit. -->
       |
       |Penstock adds one entry to the progress of every stateful query: `query.lastProgress.observedMetrics["penstock"]`, and
-      |the same in every `StreamingQueryListener`. A field that does not apply is null. Where a query has a metric of its own
-      |with that name (`df.observe("penstock", ...)`), the report is `penstock#1`, and so on: always the one with the highest
-      |number. `penstock.status` and `penstock.decisions` find it.
+      |the same in every `StreamingQueryListener`. A field that does not apply is null. If a query has its own metric with
+      |that name (`df.observe("penstock", ...)`), the report is named `penstock#1`, and so on: it is always the one with the
+      |highest number. `penstock.status` and `penstock.decisions` find it.
       |
-      |Busy time is measured: a row's shard and key are charged with what happens between the row and the next, on a sample of
-      |rows that keeps the cost of measuring near 1 % of a task. Rows that are handed to another thread or process, as those of
-      |Python operators are, are charged with the time of handing them over only. Attempts that failed do not count.
+      |Busy time is measured: the time from a row to the next one is charged to the row's shard and key, for a sample of rows
+      |that keeps the cost of measuring near 1 % of a task. For rows that are handed to another thread or process, as by
+      |Python operators, only the time of handing them over is charged. Failed attempts do not count.
       |
-      |While a query runs, the numbers of its regions, operators and stores are in Spark's metrics system too, of the newest batch:
-      |`driver.penstock.<name of the query, or its id>.region<region>.<field>`, `….operator<operator>.<field>` and
+      |While a query runs, the numbers of its regions, operators and stores for the newest batch are also in Spark's metrics
+      |system: `driver.penstock.<name of the query, or its id>.region<region>.<field>`, `….operator<operator>.<field>` and
       |`….store<operator>.<store>.<field>`.
-      |Where several queries that run have the same name, all but the first have the id of their run behind it.
+      |If several running queries have the same name, all but the first also have the id of their run after the name.
       |""".stripMargin
 
   def markdown: String = Seq(

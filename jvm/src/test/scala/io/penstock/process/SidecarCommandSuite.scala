@@ -8,7 +8,7 @@ class SidecarCommandSuite extends AnyFunSuite {
   private def python(conf: (String, String)*)(environment: (String, String)*): String =
     SidecarCommand.of(conf.toMap, environment.toMap).head
 
-  test("the setting, then PySpark's settings, then its variables, then python3") {
+  test("Python comes from the setting, PySpark's settings, PySpark's variables, then python3") {
     val all = Seq("spark.penstock.python" -> "a", "spark.pyspark.driver.python" -> "b", "spark.pyspark.python" -> "c")
     val variables = Seq("PYSPARK_DRIVER_PYTHON" -> "d", "PYSPARK_PYTHON" -> "e")
     assert(python(all: _*)(variables: _*) == "a")
@@ -20,7 +20,7 @@ class SidecarCommandSuite extends AnyFunSuite {
     assert(command.head == "python3" && command.takeRight(2) == Seq("-m", "penstock.sidecars.planner"))
   }
 
-  test("where nobody has named one, it is the one that the jar was installed for, if it is there") {
+  test("without a configured Python, the one that the jar was installed for is used if it exists") {
     val environment = Files.createTempDirectory("penstock-venv")
     val site = environment.resolve("lib/python3.11/site-packages")
     val jar = site.resolve("penstock/jars/penstock-spark-4.2_2.13-0.1.0.jar")

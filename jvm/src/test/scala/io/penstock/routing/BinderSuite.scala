@@ -15,7 +15,7 @@ class BinderSuite extends AnyFunSuite with Checks {
       new PlannedBinder(Some(Array(0, 1, 0)))
     )
 
-  /** Rows with N and with owners from a batch that had another N. */
+  /** Rows of shards, a number of tasks, and owners from a batch with another number of tasks. */
   private val steps = for {
     rows <- anyRows
     tasks <- anyTasks
@@ -26,7 +26,7 @@ class BinderSuite extends AnyFunSuite with Checks {
   private def ratio(rows: Array[Long], taskOf: Array[Int], tasks: Int) =
     Load.imbalance(Load.ofTasks(rows, taskOf, tasks))
 
-  test("every binder binds every shard to a task, and equal arguments give equal answers") {
+  test("every binder binds every shard to a task and is deterministic") {
     check(Prop.forAll(steps) { case (rows, tasks, owners) =>
       binders.forall { b =>
         val taskOf = b.bind(rows, tasks, owners)
@@ -36,7 +36,7 @@ class BinderSuite extends AnyFunSuite with Checks {
     })
   }
 
-  test("binders leave their arguments as they are") {
+  test("binders do not change their arguments") {
     check(Prop.forAll(steps) { case (rows, tasks, owners) =>
       val (r, o) = (rows.clone(), owners.map(_.clone()))
       binders.foreach(_.bind(rows, tasks, owners))
@@ -44,7 +44,7 @@ class BinderSuite extends AnyFunSuite with Checks {
     })
   }
 
-  test("planned: a plan that fits, else the owners before if they fit, else by shard id") {
+  test("a plan that does not fit falls back to the owners before, and then to shard ids") {
     val rows = Array.fill(4)(1L)
     def bound(plan: Option[Array[Int]], previous: Option[Array[Int]]) =
       new PlannedBinder(plan).bind(rows, 3, previous).toSeq
@@ -56,7 +56,7 @@ class BinderSuite extends AnyFunSuite with Checks {
     }
   }
 
-  test("sticky is within theta wherever longest-first is, and never worse than longest-first else") {
+  test("sticky is within theta wherever longest-first is, and never worse than longest-first") {
     check(
       Prop.forAll(steps) { case (rows, tasks, owners) =>
         val reached = ratio(rows, sticky.bind(rows, tasks, owners), tasks)
@@ -66,7 +66,7 @@ class BinderSuite extends AnyFunSuite with Checks {
     )
   }
 
-  test("sticky comes to rest: the same rows again move nothing") {
+  test("sticky binds the same rows again without moves") {
     check(Prop.forAll(steps) { case (rows, tasks, owners) =>
       val once = sticky.bind(rows, tasks, owners)
       val twice = sticky.bind(rows, tasks, Some(once))
@@ -74,7 +74,7 @@ class BinderSuite extends AnyFunSuite with Checks {
     })
   }
 
-  test("sticky moves one shard where one is enough") {
+  test("sticky moves only one shard where one is enough") {
     val owners = Array(0, 0, 0, 1, 1, 1, 2, 2, 2)
     val rows = Array[Long](4, 3, 6, 4, 3, 3, 4, 3, 3)
     assert(new StickyBinder(1.2).bind(rows, 3, Some(owners)).sameElements(owners), "13 of a mean of 11 is within 1.2")
@@ -83,7 +83,7 @@ class BinderSuite extends AnyFunSuite with Checks {
     assert(taskOf.toSeq == Seq(0, 1, 0, 1, 1, 1, 2, 2, 2), "the lightest that is enough goes to the fullest with room")
   }
 
-  test("sticky: a hot shard without room anywhere goes where least is shed for it") {
+  test("sticky puts a hot shard on the task that must shed the least for it") {
     // Task 0 would have to shed six shards of 5; task 1 makes room for the hot shard with two of 25.
     val rows = (80L +: Array.fill(8)(5L)) ++ Array(25L, 25L, 10L) ++ Array.fill(9)(10L)
     val owners = Array.fill(9)(0) ++ Array.fill(3)(1) ++ Array.fill(9)(2)
@@ -92,7 +92,7 @@ class BinderSuite extends AnyFunSuite with Checks {
     assert(Load.moved(Some(owners), taskOf) == 3)
   }
 
-  test("sticky: fewer tasks than before leave the kept tasks' shards where they are") {
+  test("sticky leaves shards of the remaining tasks in place when tasks are removed") {
     val rows = Array.fill(8)(5L)
     val owners = Array(0, 1, 2, 3, 0, 1, 2, 3)
     val taskOf = sticky.bind(rows, 2, Some(owners))
@@ -100,7 +100,7 @@ class BinderSuite extends AnyFunSuite with Checks {
     owners.indices.filter(owners(_) < 2).foreach(s => assert(taskOf(s) == owners(s)))
   }
 
-  test("shards without rows are spread by number, at first and when tasks are added") {
+  test("shards without rows are spread evenly, at first and when tasks are added") {
     val none = new Array[Long](256)
     val first = sticky.bind(none, 4, None)
     assert((0 until 4).map(t => first.count(_ == t)) == Seq(64, 64, 64, 64))
@@ -108,7 +108,7 @@ class BinderSuite extends AnyFunSuite with Checks {
     assert((0 until 16).forall(t => more.count(_ == t) <= 32))
   }
 
-  /** Zipf 0.85 over 10,000 keys, of which every batch makes others hot: the benchmark's drift. */
+  /** Zipf 0.85 over 10,000 keys. Every batch makes other keys hot, as in the benchmark's drift. */
   private class Drift(shards: Int, seed: Long) {
     private val random = new scala.util.Random(seed)
     private val keys = 10000
@@ -132,7 +132,7 @@ class BinderSuite extends AnyFunSuite with Checks {
   for {
     (tasks, rows) <- Seq(2 -> 10000, 4 -> 20000, 8 -> 40000, 16 -> 80000)
     (theta, most) <- Seq(1.05 -> 5, 1.003 -> 8)
-  } test(s"drift on $tasks tasks: within $theta in every batch, at most $most % of the shards move") {
+  } test(s"drift on $tasks tasks: every batch is within $theta, and at most $most % of the shards move") {
     val drift = new Drift(256, tasks)
     val binder = new StickyBinder(theta)
     val steps = Iterator.iterate((Option.empty[Array[Int]], 0.0, 0.0)) { case (owners, _, _) =>
@@ -148,14 +148,14 @@ class BinderSuite extends AnyFunSuite with Checks {
     assert(moved.sum / moved.size <= most / 100.0, moved)
   }
 
-  test("sticky: shards are exchanged where no room is as wide as a shard") {
+  test("sticky exchanges shards where no task has room for a whole shard") {
     val rows = Array[Long](54, 52, 50, 48)
     val owners = Array(0, 0, 1, 1)
     val taskOf = new StickyBinder(1.03).bind(rows, 2, Some(owners))
     assert(Load.ofTasks(rows, taskOf, 2).max == 104 && Load.moved(Some(owners), taskOf) == 2)
   }
 
-  test("static is by id, in runs, and even") {
+  test("static binds consecutive shards to each task, in equal numbers") {
     assert(StaticBinder.bind(new Array[Long](8), 3, None).toSeq == Seq(0, 0, 0, 1, 1, 1, 2, 2))
     check(Prop.forAll(anyRows, anyTasks) { (rows, tasks) =>
       val taskOf = StaticBinder.bind(rows, tasks, None)
@@ -164,14 +164,14 @@ class BinderSuite extends AnyFunSuite with Checks {
     })
   }
 
-  test("chaos differs by seed, batch and region") {
+  test("chaos bindings differ by seed, batch and region") {
     val rows = new Array[Long](64)
     val bindings = for (seed <- 0 to 2; batch <- 0 to 2; region <- 0 to 2)
       yield new ChaosBinder(seed, batch, region).bind(rows, 5, None).toSeq
     assert(bindings.distinct.size == 27)
   }
 
-  test("numbers of tasks") {
+  test("each tasks policy gives its number of tasks, at most one per shard") {
     def cores(cores: Int, shards: Int) = CoresPolicy.tasks(0, 0, cores, shards, None)
     assert((cores(8, 256), cores(8, 4), cores(0, 4)) == ((8, 4, 1)))
     val sixteen = new FixedPolicy(16)
@@ -183,7 +183,7 @@ class BinderSuite extends AnyFunSuite with Checks {
     assert((0 until 100).forall(b => chaos.tasks(b, 0, 8, 2, None) <= 2))
   }
 
-  test("without a plan the number of tasks stays what it is, as far as there are cores for them") {
+  test("without a plan the number of tasks stays the same, limited by the cores") {
     def planned(plan: Option[Int], now: Option[Int]) = new PlannedPolicy(_ => plan).tasks(0, 0, 8, 256, now)
     assert((planned(None, None), planned(None, Some(3)), planned(None, Some(16))) == ((8, 3, 8)))
     assert((planned(Some(5), Some(3)), planned(Some(16), Some(3))) == ((5, 8)))

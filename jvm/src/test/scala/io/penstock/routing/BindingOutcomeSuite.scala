@@ -6,21 +6,21 @@ class BindingOutcomeSuite extends AnyFunSuite {
   private val theta = 1.05
   private val even = BindingOutcome(Some(1.03), 1.03, 1.0, 0, 4, 7, 0.05, None)
 
-  test("balanced, with and without moves") {
+  test("a balanced batch is described with and without moves") {
     assert(even.inWords(theta, 1) == "balanced: 1.03 expected")
     assert(even.copy(imbalanceBefore = None, moved = 16).inWords(theta, 1) == "balanced: 1.03 expected")
     val moved = even.copy(imbalanceBefore = Some(1.4), moved = 3)
-    assert(moved.inWords(theta, 1) == "moved 3 shards: 1.40 of the mean before, 1.03 expected")
+    assert(moved.inWords(theta, 1) == "moved 3 shards: imbalance 1.40 before, 1.03 expected")
   }
 
-  test("a little above theta nobody is told to do anything") {
+  test("an imbalance slightly above theta comes with no advice") {
     val key = BindingOutcome(Some(1.04), 1.04, 1.0, 0, 4, 7, 0.26, Some(("ORD", 0.26)))
     assert(key.inWords(1.01, 1) == "1.04 expected, as balanced as these shards can be")
     assert(key.inWords(1.01, 1, foreseen = false) == "1.04 expected", "another policy might do better")
     assert(key.copy(expectedImbalance = 1.06, heaviestShare = 0.265).inWords(1.01, 1).contains("one key is the limit"))
   }
 
-  test("one key is the limit: it is named, with what to do") {
+  test("a limiting key is named, with advice after several batches") {
     val hot = BindingOutcome(Some(1.6), 1.6, 1.0, 0, 4, 7, 0.4, Some(("ORD", 0.39)))
     assert(
       hot.inWords(theta, 9) ==
@@ -36,7 +36,7 @@ class BindingOutcomeSuite extends AnyFunSuite {
     )
   }
 
-  test("a key that has little of its shard is not blamed") {
+  test("a key with a small part of its shard is not named as the limit") {
     val shard = BindingOutcome(Some(1.6), 1.6, 1.0, 0, 4, 7, 0.4, Some(("ORD", 0.2)))
     assert(shard.inWords(theta, 1).contains("one shard is the limit: 7 has 40 % of the load"))
     assert(shard.inWords(
@@ -46,17 +46,17 @@ class BindingOutcomeSuite extends AnyFunSuite {
     assert(shard.copy(heaviestKey = None).inWords(theta, 1).contains("one shard is the limit"))
   }
 
-  test("few heavy shards that do not fit") {
+  test("few heavy shards that do not fit are reported as too few") {
     val coarse = BindingOutcome(None, 1.33, 1.0, 0, 3, 7, 0.25, None)
     assert(coarse.inWords(theta, 1) == "1.33 expected; shards are too few and too heavy to be divided better")
     assert(coarse.inWords(theta, 1, foreseen = false) == "1.33 expected", "another policy might do better")
   }
 
-  test("within what is left alone a batch is balanced") {
+  test("a batch within the dead band is balanced") {
     assert(even.copy(tolerated = 1.1).inWords(1.003, 1) == "balanced: 1.03 expected")
   }
 
-  test("what limits a batch has held for as many batches in a row as it was the same") {
+  test("the number of batches in a row with the same limit is counted") {
     val (key, shard) = (Limit(7, Some("ORD")), Limit(7, None))
     val found =
       Seq(Some(key), Some(key), Some(shard), None, Some(key)).scanLeft(Limited.Never)(_ after _).map(_.batches)

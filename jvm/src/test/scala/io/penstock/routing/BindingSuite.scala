@@ -24,18 +24,18 @@ class BindingSuite extends AnyFunSuite with Checks {
     check(Prop.forAll(bindings)(b => (0 until b.tasks).flatMap(b.shardsOf(_)).sorted == (0 until b.shards)))
   }
 
-  test("runs of a small binding") {
+  test("a small binding has the expected runs") {
     val b = new Binding(3, Array(0, 0, 1, 0, 1, 1))
     assert(b.runsOf(0) == Seq((0, 2), (3, 4)))
     assert(b.runsOf(1) == Seq((2, 3), (4, 6)))
     assert(b.runsOf(2).isEmpty && b.shardsOf(2).isEmpty)
   }
 
-  test("identity is one shard per task") {
+  test("the identity binding has one shard per task") {
     assert(Binding.identity(3) == new Binding(3, Array(0, 1, 2)))
   }
 
-  test("a shard outside the tasks is refused") {
+  test("a shard bound to a task that does not exist is rejected") {
     intercept[IllegalArgumentException](new Binding(2, Array(0, 2)))
     intercept[IllegalArgumentException](new Binding(0, Array()))
   }

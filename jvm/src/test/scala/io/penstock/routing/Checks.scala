@@ -4,10 +4,10 @@ import io.penstock.PropertyChecks
 import org.scalacheck.Gen
 import org.scalatest.Assertions
 
-/** What properties of binders are checked with. */
+/** Generators for the property checks of binders. */
 private[routing] trait Checks extends PropertyChecks { this: Assertions =>
 
-  /** Rows of shards: empty, even, skewed and extreme. */
+  /** Rows of each shard: empty, even, skewed and extreme. */
   val anyRows: Gen[Array[Long]] = for {
     shards <- Gen.choose(1, 300)
     one <- Gen.oneOf(

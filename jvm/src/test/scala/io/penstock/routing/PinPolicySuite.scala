@@ -10,13 +10,13 @@ class PinPolicySuite extends AnyFunSuite {
     PinPolicy.of(settings, _ => planned).pins(7L, 0L, pinned, heavy)
   }
 
-  test("hybrid pins what is planned, and leaves all as it is without a plan") {
+  test("hybrid pins the planned keys, and changes nothing without a plan") {
     assert(pins("hybrid", 4, Some(Set(1, 2)), Set(2, 3)) == Set(1, 2))
     assert(pins("hybrid", 4, Some(Set.empty), Set(2, 3)) == Set.empty)
     assert(pins("hybrid", 4, None, Set(2, 3)) == Set(2, 3))
   }
 
-  test("never more than may be, also where a plan is older than the setting") {
+  test("pins never exceed the limit, even if a plan is older than the setting") {
     assert(pins("hybrid", 1, Some(Set(1, 2)), Set.empty).size == 1)
     assert(pins("hybrid", 1, None, Set(2, 3)).size == 1)
   }
@@ -26,7 +26,7 @@ class PinPolicySuite extends AnyFunSuite {
     assert(pins("static", 4, Some(Set(1)), Set(2), 3) == Set.empty)
   }
 
-  test("chaos pins heavy keys at random, the same for the same seed") {
+  test("chaos pins heavy keys at random, and is deterministic for a seed") {
     val all = (1 to 200).map(seed => pins(s"chaos($seed)", 2, None, Set(1), 2, 3))
     assert(all.forall(_.size <= 2) && all.flatten.toSet == Set(1, 2, 3) && all.map(_.size).distinct.size == 3)
     assert(all == (1 to 200).map(seed => pins(s"chaos($seed)", 2, None, Set(1), 2, 3)))

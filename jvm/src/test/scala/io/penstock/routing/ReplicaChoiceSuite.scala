@@ -14,34 +14,34 @@ class ReplicaChoiceSuite extends AnyFunSuite with Checks {
       executors
     )
 
-  test("copies are spread over the other executors, the shards with most load first") {
+  test("replicas are spread over the other executors, shards with the highest load first") {
     assert(choice(Seq(0, 0, 1, 2), Seq(-1, -1, -1, -1)) == Seq(3 -> 1, 1 -> 2, 2 -> 2, 0 -> 1))
     assert(choice(Seq(0, 1, 1, 0), Seq(-1, -1, -1, -1), executors = 2).toMap == Map(0 -> 1, 1 -> 0, 2 -> 0, 3 -> 1))
   }
 
-  test("a copy stays where it is, and leaves an executor that has become the shard's own") {
+  test("a replica stays in place, unless its executor has become the shard's home") {
     assert(choice(Seq(0, 0, 1, 2), Seq(2, 1, 1, 0)).toMap == Map(0 -> 2, 1 -> 1, 2 -> 2, 3 -> 0))
   }
 
-  test("copies that are there are kept up whatever their size; first ones wait for room, but for one") {
+  test("existing replicas are kept whatever their size; new ones wait for room, except for one") {
     assert(choice(Seq(0, 0, 1, 2), Seq(-1, 1, -1, -1), maxBytes = 0L).map(_._1) == Seq(1, 3))
     assert(choice(Seq(0, 0, 1, 2), Seq(-1, 1, -1, -1), maxBytes = 70L).map(_._1) == Seq(1, 3, 2))
   }
 
-  test("one executor has none, and so has a shard without a home or state") {
+  test("there are no replicas with one executor, or for shards without a home or state") {
     assert(choice(Seq(0, 0, 0, 0), Seq(-1, -1, -1, -1), executors = 1).isEmpty)
     assert(choice(Seq(-1, 0, -1, -1), Seq(-1, -1, -1, -1)).map(_._1) == Seq(1))
     assert(ReplicaChoice.of(Array(0), Array(-1), Array(1L), Array(0L), 10L, 2).isEmpty)
   }
 
-  test("no copy is where the shard is, and what was chosen is chosen again") {
-    val some = for {
+  test("no replica is on the shard's home, and the choice is stable") {
+    val cases = for {
       executors <- Gen.choose(2, 6)
       shards <- Gen.choose(1, 50)
       home <- Gen.listOfN(shards, Gen.choose(-1, executors - 1))
       replica <- Gen.listOfN(shards, Gen.choose(-1, executors - 1))
     } yield (executors, home.toArray, replica.toArray)
-    check(Prop.forAll(some) { case (executors, home, replica) =>
+    check(Prop.forAll(cases) { case (executors, home, replica) =>
       val ones = Array.fill(home.length)(1L)
       def chosen(replica: Array[Int]) = ReplicaChoice.of(home, replica, ones, ones, Long.MaxValue, executors)
       val to = chosen(replica)

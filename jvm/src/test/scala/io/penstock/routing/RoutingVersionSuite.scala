@@ -21,25 +21,25 @@ class RoutingVersionSuite extends AnyFunSuite with Checks {
   private def decode(body: Array[Byte]): RoutingVersion =
     RoutingVersion.decode(body, FileFormat.version(FileFormat.Kind.RoutingVersion))
 
-  test("what is written is read") {
+  test("an encoded routing version decodes to the same value") {
     check(Prop.forAll(routingVersions)(e => decode(RoutingVersion.encode(e)) == e))
   }
 
-  test("the bytes are those of the specification") {
+  test("the encoded bytes match the specification") {
     val bytes = RoutingVersion.encode(RoutingVersion(1, 300, 256, SortedMap(7L -> 200, 4L -> 5)))
     assert(bytes.map(b => f"$b%02x").mkString(" ") == "01 ac 02 80 02 02 04 05 00 07 c8 01 00 00 00")
     val pinned = RoutingVersion.encode(RoutingVersion(1, 3, 8, SortedMap(0L -> 2), Map(0L -> Vector(None, Some(-2)))))
     assert(pinned.map(b => f"$b%02x").mkString(" ") == "01 03 08 01 00 02 02 00 01 fe ff ff ff 00")
   }
 
-  test("which regions have a task per core stands behind the regions") {
+  test("the regions with a task per core are encoded after the regions") {
     val routingVersion = RoutingVersion(1, 3, 8, SortedMap(0L -> 2, 4L -> 5), perCore = Set(4L))
     val bytes = RoutingVersion.encode(routingVersion)
     assert(bytes.map(b => f"$b%02x").mkString(" ") == "01 03 08 02 00 02 00 04 05 00 00 01")
-    assert(intercept[MalformedData](decode(bytes.updated(10, 2.toByte))).getMessage.contains("only 0 to 1 is possible"))
+    assert(intercept[MalformedData](decode(bytes.updated(10, 2.toByte))).getMessage.contains("must be between 0 and 1"))
   }
 
-  test("a routing version of 0.1.0 is read, and none is taken for the other") {
+  test("a routing version of 0.1.0 is read, and formats are not confused with each other") {
     val routingVersion = RoutingVersion(1, 3, 8, SortedMap(0L -> 2, 4L -> 5))
     val now = RoutingVersion.encode(routingVersion)
     val before = now.dropRight(2)
@@ -48,7 +48,7 @@ class RoutingVersionSuite extends AnyFunSuite with Checks {
     intercept[MalformedData](RoutingVersion.decode(before, version = 3))
   }
 
-  test("bytes that are missing or too many are refused") {
+  test("missing and surplus bytes are rejected") {
     val bytes = RoutingVersion.encode(RoutingVersion(3, 17, 256, SortedMap(0L -> 4, 2L -> 256)))
     bytes.indices.foreach(n => intercept[MalformedData](decode(bytes.take(n))))
     intercept[MalformedData](decode(bytes :+ 0.toByte))

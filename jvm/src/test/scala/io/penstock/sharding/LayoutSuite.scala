@@ -9,7 +9,7 @@ class LayoutSuite extends AnyFunSuite with PropertyChecks {
   private val change = Gen.zip(Layouts.layout, Layouts.pinned)
   private val hashes = Gen.listOfN(20, Layouts.hash)
 
-  test("a pinned hash has a shard of its own, every other is in its base shard") {
+  test("a pinned hash has its own shard; every other hash is in its base shard") {
     check(Prop.forAll(Layouts.layout, hashes) { (layout, hashes) =>
       val all = hashes ++ layout.pinned
       val inBase = all.filterNot(layout.pinned).forall(h => layout.shardOf(h) == Math.floorMod(h, layout.baseShards))
@@ -19,7 +19,7 @@ class LayoutSuite extends AnyFunSuite with PropertyChecks {
     })
   }
 
-  test("pinning leaves what is pinned where it is, and fills free pin slots before it adds any") {
+  test("pinning keeps already pinned hashes in place and fills free slots before adding slots") {
     check(Prop.forAll(change) { case (before, pinned) =>
       val after = before.pinning(pinned)
       after.pinned == pinned &&
@@ -29,14 +29,15 @@ class LayoutSuite extends AnyFunSuite with PropertyChecks {
     })
   }
 
-  test("moves are what shards say before and after, and no shard goes on with another's keys") {
+  test("moves match the change of shards, and no shard continues with another's keys") {
     check(Prop.forAll(change, hashes) { case ((before, pinned), hashes) =>
       val after = before.pinning(pinned)
       val all = (hashes ++ before.pinned ++ pinned).distinct
       val moved = all.filter(h => before.shardOf(h) != after.shardOf(h)).toSet
       after.moves(before).map(_.hash).toSet == moved &&
       after.moves(before).forall(m => m.from == before.shardOf(m.hash) && m.to == after.shardOf(m.hash)) &&
-      // A shard that goes on has what it had, less what moved away; one that does not has only what moved in.
+      // A shard that continues has its earlier keys except those that moved away. One that does not continue has only
+      // keys that moved in.
       all.forall { h =>
         val s = after.shardOf(h)
         moved(h) || (after.continues(s, before) && before.shardOf(h) == s)
@@ -46,7 +47,7 @@ class LayoutSuite extends AnyFunSuite with PropertyChecks {
     })
   }
 
-  test("a state partition is its base shard and the pinned hashes that would be in it") {
+  test("a state partition consists of its base shard and its pinned hashes") {
     check(Prop.forAll(Layouts.layout, hashes) { (layout, hashes) =>
       (hashes ++ layout.pinned).forall { h =>
         (0 until layout.baseShards).forall(p =>
@@ -66,7 +67,7 @@ class LayoutSuite extends AnyFunSuite with PropertyChecks {
     })
   }
 
-  test("more pin slots than there can be") {
+  test("too many pin slots are rejected") {
     val e = intercept[IllegalArgumentException](Layout(4).pinning((0 to Layout.MaxPinSlots).toSet))
     assert(e.getMessage.contains("1024 can be"))
   }

@@ -2,10 +2,10 @@ package io.penstock.sharding
 
 import org.scalacheck.Gen
 
-/** Layouts for tests. */
+/** Generators of layouts. */
 object Layouts {
 
-  /** Hashes, some of them near each other and some of them extreme. */
+  /** Hashes, some of them close to each other and some extreme. */
   val hash: Gen[Int] =
     Gen.frequency(
       3 -> Gen.choose(-9, 9),
@@ -15,7 +15,7 @@ object Layouts {
 
   val pinned: Gen[Set[Int]] = Gen.choose(0, 6).flatMap(n => Gen.listOfN(n, hash).map(_.toSet))
 
-  /** What became of a number of changes of what is pinned. */
+  /** A layout after some changes of its pinned hashes. */
   val layout: Gen[Layout] = for {
     baseShards <- Gen.choose(1, 8)
     changes <- Gen.choose(0, 4).flatMap(n => Gen.listOfN(n, pinned))

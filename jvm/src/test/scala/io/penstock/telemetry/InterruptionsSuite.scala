@@ -7,15 +7,15 @@ import org.scalatest.funsuite.AnyFunSuite
 
 class InterruptionsSuite extends AnyFunSuite {
 
-  test("the second of three numbers is read, and none is nothing") {
+  test("the second of three numbers is read, and a missing number is zero") {
     def second(text: String) = Interruptions.secondNumber(ByteBuffer.wrap(text.getBytes))
     assert(second("12 3456789 1\n") == 3456789L)
     assert(second("12 9223372036854775807 1") == Long.MaxValue)
     assert(second("") == 0L && second("12") == 0L)
   }
 
-  test("a thread that shares its core was interrupted, one that sleeps was not") {
-    assume(new java.io.File("/proc/thread-self/schedstat").canRead, "the kernel does not tell")
+  test("a thread that shares its core is interrupted, a sleeping one is not") {
+    assume(new java.io.File("/proc/thread-self/schedstat").canRead, "needs /proc/thread-self/schedstat")
     val slept = interruptedWhile(Thread.sleep(300))
     val stop = new CountDownLatch(1)
     val others = Seq.fill(4 * Runtime.getRuntime.availableProcessors)(new Thread(() => while (stop.getCount > 0) {}))
@@ -31,23 +31,23 @@ class InterruptionsSuite extends AnyFunSuite {
     assert(slept < 100000000L && shared > 200000000L, (slept, shared))
   }
 
-  test("collections that stop the JVM are told") {
+  test("collections that stop the JVM are counted") {
     val found = interruptedWhile((1 to 5).foreach(_ => System.gc()))
     assert(found >= 1000000L)
   }
 
-  test("what a thread has run was no interruption, whoever tells of it") {
+  test("time in which a thread ran is not an interruption, whatever the source reports") {
     assert(Interruptions.of(elapsedNs = 500L, ranNs = 200L, keptNs = 100L) == 100L)
-    // 300 in the queue, of which the collector had stopped the JVM for 250.
+    // 300 ns in the run queue, during 250 of which the collector had stopped the JVM.
     assert(Interruptions.of(elapsedNs = 500L, ranNs = 200L, keptNs = 550L) == 300L)
     assert(Interruptions.of(elapsedNs = 10L, ranNs = 20L, keptNs = 5L) == 0L)
   }
 
-  private def interruptedWhile(what: => Unit): Long = {
+  private def interruptedWhile(body: => Unit): Long = {
     val interruptions = Interruptions.ofThisThread()
     try {
       interruptions.sinceLast(System.nanoTime())
-      what
+      body
       interruptions.sinceLast(System.nanoTime())
     } finally interruptions.close()
   }

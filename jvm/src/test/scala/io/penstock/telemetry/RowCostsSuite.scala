@@ -7,11 +7,11 @@ import org.scalatest.funsuite.AnyFunSuite
 class RowCostsSuite extends AnyFunSuite {
   private val shards = 64
 
-  /** A batch in which every row of each shard was timed, and what that came to. */
+  /** Samples of a batch in which every row of each shard was timed. */
   private def timed(rows: Array[Long], busyNs: Array[Long]): ShardSamples =
     ShardSamples(rows.map(_.toInt), rows.zip(busyNs).map { case (r, ns) => ns.toDouble / math.max(1L, r) })
 
-  /** What is learnt from batches whose rows have a true cost and a deviation of `noiseNs` each. */
+  /** The costs learned from batches whose rows have a true cost and a deviation of `noiseNs` each. */
   private def learnt(seed: Long, batches: Int, rowsPerShard: Int, noiseNs: Double)(costNs: Int => Double): RowCosts = {
     val random = new java.util.Random(seed)
     val costs = new RowCosts(shards)
@@ -25,7 +25,7 @@ class RowCostsSuite extends AnyFunSuite {
     costs
   }
 
-  test("nothing is known before the third batch") {
+  test("costs are unknown before the third batch") {
     val costs = new RowCosts(4)
     assert(costs.relative.isEmpty)
     (1 to 2).foreach { _ =>
@@ -36,7 +36,7 @@ class RowCostsSuite extends AnyFunSuite {
     assert(costs.relative.nonEmpty)
   }
 
-  test("other shards go on from those that they are told, and from nothing where they are told none") {
+  test("other shards inherit the costs of their predecessors, or start without any") {
     val costs = new RowCosts(4)
     def learn(into: RowCosts, expensive: Int, shards: Int): Unit =
       into.learn(timed(Array.fill(shards)(10L), Array.tabulate(shards)(s => if (s == expensive) 1000L else 10L)))
@@ -48,34 +48,32 @@ class RowCostsSuite extends AnyFunSuite {
     assert(others.relative.get.apply(1) > 1.0)
   }
 
-  /** Distance of the shards' costs from each other, as the balance of 4 tasks would feel it. */
+  /** Imbalance that the shards' costs would cause on 4 tasks. */
   private def imbalance(costs: RowCosts): Double = costs.relative.fold(0.0) { c =>
     val tasks = c.grouped(shards / 4).map(_.sum).toSeq
     tasks.max * 4 / tasks.sum - 1
   }
 
-  test("rows of equal cost are taken for equal, however noisy: nothing moves for noise") {
+  test("rows of equal cost are found equal whatever the noise") {
     for (seed <- 1L to 50L; noise <- Seq(0.0, 300.0, 3000.0)) {
       val costs = learnt(seed, batches = 10, rowsPerShard = 200, noise)(_ => 1000.0)
       assert(imbalance(costs) < 0.03, s"seed $seed, noise $noise")
     }
   }
 
-  test(
-    "the shards that tasks read first, whose rows are cheap while hash maps are small, are taken for the others' equals"
-  ) {
+  test("the shards that tasks read first, whose rows are cheap while hash maps are small, count as equal") {
     (1L to 50L).foreach { seed =>
       val costs = learnt(seed, batches = 12, rowsPerShard = 200, noiseNs = 500.0)(s => if (s < 4) 400.0 else 1000.0)
       assert(costs.relative.forall(_.take(4).forall(_ == 1.0)), s"seed $seed")
     }
   }
 
-  test("cheap shards that are many are known for it") {
+  test("many cheap shards are found cheap") {
     val costs = learnt(1L, batches = 12, rowsPerShard = 200, noiseNs = 500.0)(s => if (s < 24) 100.0 else 1000.0)
     assert(costs.relative.get.take(24).forall(c => c > 0.05 && c < 0.3), costs.relative.get.toSeq)
   }
 
-  test("pauses that hit a few shards in a batch, and batches that are slow as a whole, count for nothing") {
+  test("pauses that hit a few shards, and batches that are slow as a whole, are ignored") {
     (1L to 50L).foreach { seed =>
       val random = new java.util.Random(seed)
       val costs = new RowCosts(shards)
@@ -90,7 +88,7 @@ class RowCostsSuite extends AnyFunSuite {
     }
   }
 
-  test("a shard whose rows cost 20 times as much is known for it after three batches") {
+  test("a shard with rows of 20 times the cost is found after three batches") {
     (1L to 50L).foreach { seed =>
       val costs = learnt(seed, batches = 3, rowsPerShard = 200, noiseNs = 500)(s => if (s == 5) 20000.0 else 1000.0)
       val found = costs.relative.get
@@ -98,7 +96,7 @@ class RowCostsSuite extends AnyFunSuite {
     }
   }
 
-  test("shards that all differ a little are known for it: what is left of the error is hardly more than noise") {
+  test("small differences of all shards are found, with an error not much above the noise") {
     val errors = for (seed <- 1L to 50L) yield {
       val random = new java.util.Random(-seed)
       val costs = Array.fill(shards)(1000.0 * math.max(0.5, 1 + 0.16 * random.nextGaussian()))
@@ -106,18 +104,18 @@ class RowCostsSuite extends AnyFunSuite {
       val typical = costs.sorted.apply(shards / 2)
       math.sqrt((0 until shards).map(s => math.pow(found(s) - costs(s) / typical, 2)).sum / shards)
     }
-    // A mean of 6.5 batches by weight, of 300 rows each.
+    // The mean has the weight of 6.5 batches of 300 rows each.
     val noise = 0.8 / math.sqrt(6.5 * 300)
     assert(errors.sum / errors.size < 1.5 * noise && errors.max < 3 * noise, s"$errors, $noise")
   }
 
-  test("a constant cost among rows that become a hundred times as fast, as the JIT compiler gets to them, is known") {
+  test("a constant cost is found while the other rows become 100 times faster by JIT compilation") {
     (1L to 50L).foreach { seed =>
       val random = new java.util.Random(seed)
       val costs = new RowCosts(12)
       (1 to 7).foreach { batch =>
         val typicalNs = 600000.0 / math.pow(2.2, batch.toDouble)
-        // Few rows are timed, each stands for many: what is seen of the cheap shards is noise mostly.
+        // Few rows are timed and each stands for many, so the readings of cheap shards are mostly noise.
         val busy =
           Array.tabulate(12)(s => if (s == 3) 200000000L else (typicalNs * math.exp(2 * random.nextGaussian())).toLong)
         costs.learn(timed(Array.fill(12)(60L), busy))
@@ -126,7 +124,7 @@ class RowCostsSuite extends AnyFunSuite {
     }
   }
 
-  test("short batches of a cold machine, with a pause on every tenth shard: hardly anything is taken for a hot shard") {
+  test("pauses on every tenth shard of short, cold batches rarely look like a hot shard") {
     val found = (1L to 200L).flatMap { seed =>
       val random = new java.util.Random(seed)
       val costs = new RowCosts(shards)
@@ -139,11 +137,11 @@ class RowCostsSuite extends AnyFunSuite {
         imbalance(costs)
       }
     }
-    // A shard that was struck in most of its first batches is expensive by all that is known of it.
+    // A shard that was hit in most of its first batches looks expensive by all the evidence.
     assert(found.count(_ > 0.5) < 0.02 * found.size && found.sum < 0.05 * found.size)
   }
 
-  test("costs that change are followed") {
+  test("changing costs are followed") {
     val costs = new RowCosts(8)
     val rows = Array.fill(8)(100L)
     def learn(batches: Int, expensive: Int): Unit =
@@ -156,7 +154,7 @@ class RowCostsSuite extends AnyFunSuite {
     assert(math.abs(costs.relative.get(0) - 9) < 1 && costs.relative.get(1) < 1.5, costs.relative.get.toSeq)
   }
 
-  test("shards that had no rows yet cost what the typical row costs; batches without measurements change nothing") {
+  test("shards without rows have the typical cost, and batches without measurements change nothing") {
     val costs = new RowCosts(3)
     (1 to 5).foreach(_ => costs.learn(timed(Array(10L, 10L, 0L), Array(10000L, 90000L, 0L))))
     val before = costs.relative.get
@@ -165,7 +163,7 @@ class RowCostsSuite extends AnyFunSuite {
     assert(costs.relative.get.sameElements(before))
   }
 
-  test("costs are positive whatever is measured") {
+  test("costs are never negative or undefined, whatever is measured") {
     val random = new SplittableRandom(3)
     (1 to 200).foreach { _ =>
       val costs = new RowCosts(8)

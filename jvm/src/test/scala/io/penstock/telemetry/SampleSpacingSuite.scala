@@ -8,7 +8,7 @@ class SampleSpacingSuite extends AnyFunSuite {
   private val timingNs = 200L
   private val budget = 0.01
 
-  /** Estimated over true time of rows, and rows timed, where `cost` tells the time of each row. */
+  /** Ratio of the estimated to the true time, and the number of timed rows. `cost` gives the time of each row. */
   private def estimate(rows: Int, seed: Long)(cost: Int => Long): (Double, Int) = {
     val spacing = new SampleSpacing(seed, budget, timingNs)
     var estimated, truth = 0.0
@@ -23,13 +23,13 @@ class SampleSpacingSuite extends AnyFunSuite {
     (estimated / truth, timed)
   }
 
-  test("slow rows are timed one by one, and their time is exact") {
+  test("slow rows are all timed, and their time is exact") {
     val random = new SplittableRandom(1)
     val costs = Array.fill(500)(20000L + random.nextLong(1000000L))
     assert(estimate(costs.length, 1)(costs(_)) == ((1.0, costs.length)))
   }
 
-  test("fast rows: the estimate is right on average, and timing stays within its budget") {
+  test("the estimate for fast rows is right on average, and timing stays within its budget") {
     (1L to 20L).foreach { seed =>
       val random = new SplittableRandom(seed)
       val costs = Array.fill(200000)(50L + random.nextLong(500L))
@@ -39,14 +39,14 @@ class SampleSpacingSuite extends AnyFunSuite {
     }
   }
 
-  test("rows that come in a pattern are estimated without bias") {
+  test("rows with a periodic pattern are estimated without bias") {
     Seq(2, 20, 64, 100).foreach { period =>
       val ratios = (1L to 20L).map(seed => estimate(300000, seed)(row => if (row % period == 0) 2000L else 200L)._1)
       assert(math.abs(ratios.sum / ratios.size - 1) < 0.02, s"period $period: $ratios")
     }
   }
 
-  test("a pause that falls on a row that stands for many does not count many times") {
+  test("a pause on a row that stands for many rows does not count many times") {
     val pauseNs = 50000000L
     (1L to 20L).foreach { seed =>
       val (ratio, _) = estimate(1000000, seed)(row => if (row == 500000) pauseNs else 200L)
@@ -54,14 +54,14 @@ class SampleSpacingSuite extends AnyFunSuite {
     }
   }
 
-  test("a few slow rows after many fast ones: where one is met, the others are timed one by one") {
+  test("after the first of a few slow rows among fast ones, the others are all timed") {
     val slowNs = 10000000L
     val ratios = (1L to 200L).map(seed => estimate(10020, seed)(row => if (row < 10000) 1000L else slowNs)._1)
-    // Rows of 1 us are timed one in 20, so the first that is met may be any of the 20, or none.
+    // One in 20 rows of 1 us is timed, so the first slow row that is timed may be any of the 20, or none.
     assert(ratios.forall(_ < 1.05) && ratios.count(_ > 0.5) > 80 && ratios.max > 0.9, ratios)
   }
 
-  test("rows that become slow are timed one by one again") {
+  test("rows that become slow are all timed again") {
     val (ratio, _) = estimate(30000, 7)(row => if (row < 20000) 100L else 1000000L)
     assert(math.abs(ratio - 1) < 0.05)
   }

@@ -2,5 +2,5 @@ package io.penstock
 
 import org.apache.spark.sql.penstock.absent.AbsentProvider
 
-/** By the name that checkpoints have for it. */
+/** The provider under the name that checkpoints contain. */
 class PenstockStateStoreProvider extends AbsentProvider

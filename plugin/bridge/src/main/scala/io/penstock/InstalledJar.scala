@@ -6,12 +6,13 @@ import org.apache.spark.SPARK_VERSION
 import org.apache.spark.util.MutableURLClassLoader
 
 /**
- * The jars that the wheel installs: this one, the bridge, in `pyspark/jars`, which is on the class path of every PySpark
- * application; and one jar per Spark minor in `penstock/jars`, of which only the one for the running Spark may be loaded.
+ * Finds the jars that the wheel installs. The bridge, which contains this class, is in `pyspark/jars` and thus on the
+ * class path of every PySpark application. `penstock/jars` has one jar for each minor version of Spark, and only the
+ * jar for the running Spark may be loaded.
  */
 private[penstock] object InstalledJar {
 
-  /** Adds the jar for the running Spark to the class loader that `--jars` fill. */
+  /** Adds the jar for the running Spark to the class loader that also loads the jars of `--jars`. */
   def addTo(loader: ClassLoader): Unit = loader match {
     case mutable: MutableURLClassLoader => mutable.addURL(locate().toURI.toURL)
     case _ =>
@@ -26,7 +27,7 @@ private[penstock] object InstalledJar {
     in(new File(bridge.getParentFile, "../../penstock/jars").getCanonicalFile, SPARK_VERSION)
   }
 
-  /** The jar in `folder` for a Spark version. */
+  /** Returns the jar in `folder` for a Spark version. */
   def in(folder: File, sparkVersion: String): File = {
     val minor = sparkVersion.split('.').take(2).mkString(".")
     val jars = Option(folder.listFiles()).toSeq.flatten.filter(_.getName.endsWith(".jar")).sorted
@@ -35,7 +36,7 @@ private[penstock] object InstalledJar {
       case Seq() if jars.nonEmpty =>
         throw new IllegalStateException(
           s"[PENSTOCK_UNSUPPORTED_SPARK] This is Spark $sparkVersion, but the installed Penstock has jars for other " +
-            s"versions only: ${jars.map(_.getName).mkString(", ")}. Install a PySpark that one of them names, or remove " +
+            s"versions only: ${jars.map(_.getName).mkString(", ")}. Install one of these PySpark versions, or remove " +
             "io.penstock.PenstockPlugin from spark.plugins."
         )
       case found =>

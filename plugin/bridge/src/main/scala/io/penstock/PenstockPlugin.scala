@@ -3,10 +3,10 @@ package io.penstock
 import org.apache.spark.api.plugin.{DriverPlugin, ExecutorPlugin, SparkPlugin}
 
 /**
- * The entry point that `spark.plugins` names. It only finds the jar with everything else: on the class path, where
- * `--jars` and the like have put it, or beside the Python package that was installed with it (see [[InstalledJar]]).
+ * The entry point that `spark.plugins` names. It only finds the jar with the actual plugin: on the class path, for
+ * example from `--jars`, or next to the Python package that was installed with it (see [[InstalledJar]]).
  *
- * Errors carry Penstock's error classes as text, since the exceptions' own class is in the other jar.
+ * Errors contain Penstock's error classes as text, because the exception class is in the other jar.
  */
 class PenstockPlugin extends SparkPlugin {
   override def driverPlugin(): DriverPlugin = part[DriverPlugin]("io.penstock.PenstockDriverPlugin")

@@ -10,15 +10,17 @@ import org.apache.spark.sql.{SparkSessionExtensions, SparkSessionExtensionsProvi
 import org.apache.spark.util.MutableURLClassLoader
 
 /**
- * Spark makes one of these for each application whose class path has this jar (`META-INF/services`), with the plugin or
- * without. Without it, a query whose checkpoint Penstock has written would fail with the name of a class that is not there:
- * it gets a class of that name that says what to do. That one must not be on the class path where the plugin is, since it
- * would hide the real one: it lies in a folder of this jar, which is added to the class loader that `--jars` fill.
+ * Makes queries with a Penstock checkpoint fail with a helpful error if the application runs without the plugin. Spark
+ * loads this class in each application whose class path has this jar (`META-INF/services`), with or without the plugin.
+ * Without the plugin, such a query would fail because the class of the state store provider is missing. This class
+ * therefore provides a class of that name whose error states what to do. It must not be on the class path together with
+ * the plugin, because it would hide the real class. So it is in a folder of this jar, which is added to the class
+ * loader that also loads the jars of `--jars`.
  */
 class SessionsWithoutPlugin extends SparkSessionExtensionsProvider {
   import SessionsWithoutPlugin._
 
-  // Nothing that goes wrong here may harm an application that has nothing to do with Penstock.
+  // A failure here must not affect applications that do not use Penstock.
   override def apply(extensions: SparkSessionExtensions): Unit =
     try {
       val plugins = Option(SparkEnv.get).map(_.conf.get("spark.plugins", "")).getOrElse("").split(',').map(_.trim)
@@ -29,10 +31,10 @@ class SessionsWithoutPlugin extends SparkSessionExtensionsProvider {
 private[penstock] object SessionsWithoutPlugin {
   private val Provider = "io.penstock.PenstockStateStoreProvider"
 
-  /** Where the class is, in the jar. */
+  /** Folder of the class in this jar. */
   private val Folder = "absent/"
 
-  /** Adds the class that says what to do to a class loader that has no class of that name. */
+  /** Adds the class with the helpful error to a class loader that has no class of that name. */
   def explain(loader: ClassLoader): Unit = loader match {
     case mutable: MutableURLClassLoader if Try(Class.forName(Provider, false, loader)).isFailure =>
       val jar = getClass.getProtectionDomain.getCodeSource.getLocation

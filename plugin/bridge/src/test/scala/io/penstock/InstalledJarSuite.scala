@@ -19,24 +19,24 @@ class InstalledJarSuite extends AnyFunSuite {
 
   private val both = Seq("penstock-spark-4.2_2.13-0.1.0.jar", "penstock-spark-4.3_2.13-0.1.0.jar")
 
-  test("the jar of the running minor is taken") {
+  test("the jar for the minor version of the running Spark is selected") {
     assert(InstalledJar.in(folder(both: _*), "4.3.0").getName == both(1))
     assert(InstalledJar.in(folder(both: _*), "4.2.9-SNAPSHOT").getName == both.head)
   }
 
-  test("another minor is refused with what there is") {
+  test("an unsupported minor version is refused with a list of the installed jars") {
     val e = intercept[IllegalStateException](InstalledJar.in(folder(both: _*), "4.20.0"))
     assert(e.getMessage.contains("PENSTOCK_UNSUPPORTED_SPARK") && both.forall(e.getMessage.contains))
   }
 
-  test("no jar, or two of a minor, is an error that says where it looked") {
+  test("no jar, or two jars for one minor version, is an error that names the folder") {
     Seq(folder(), folder(both.head, "penstock-spark-4.2_2.13-0.2.0.jar"), new File("/nowhere")).foreach { f =>
       val e = intercept[IllegalStateException](InstalledJar.in(f, "4.2.0"))
       assert(e.getMessage.contains("PENSTOCK_JAR_NOT_FOUND") && e.getMessage.contains(f.getPath))
     }
   }
 
-  test("a class loader that cannot take a jar is an error") {
+  test("a class loader that cannot add a jar is an error") {
     intercept[IllegalStateException](InstalledJar.addTo(ClassLoader.getPlatformClassLoader))
   }
 }

@@ -11,7 +11,7 @@ import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.State;
 
-/** What the store does for safety only: each key's shard must be one of the task's, and all bytes have a checksum. */
+/** Checks of the state store: that the shard of each key belongs to the task, and the checksum of all bytes. */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 @State(Scope.Thread)
@@ -20,13 +20,13 @@ public class CheckBenchmark {
 
   private final Checks checks = new Checks(BYTES);
 
-  /** Of one key. */
+  /** The access check of one key. */
   @Benchmark
   public int access() {
     return checks.shardOfNextKey();
   }
 
-  /** Of one byte. */
+  /** The checksum of one byte. */
   @Benchmark
   @OperationsPerInvocation(BYTES)
   public int checksum() {

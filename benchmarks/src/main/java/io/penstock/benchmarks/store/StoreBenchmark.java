@@ -19,8 +19,8 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.infra.Blackhole;
 
 /**
- * One call of a state store, in ns. Keys come in an order that has nothing to do with that of their bytes. What an
- * invocation writes it throws away, so that the next one finds the store at the same version.
+ * Time of one call of a state store, in ns. The order of keys is independent of the order of their bytes. Each
+ * invocation discards what it writes, so that the next one starts from the same version.
  */
 @BenchmarkMode(Mode.SingleShotTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -29,7 +29,7 @@ public class StoreBenchmark {
   private static final int SCANS = 2_000;
   private static final int CHANGES_OF_A_COMMIT = 1_000;
 
-  /** A store that is there before JMH begins. */
+  /** A store that was created before JMH starts. */
   @State(Scope.Benchmark)
   public abstract static class Found {
     @Param({"none"})
@@ -37,7 +37,7 @@ public class StoreBenchmark {
 
     StoreSetup setup;
 
-    /** How its keys are found. */
+    /** Shape of the store's keys. */
     abstract StoreShape shape();
 
     int size() {
@@ -50,11 +50,11 @@ public class StoreBenchmark {
       prepare();
     }
 
-    /** What is done once. */
+    /** Prepares the store, once per trial. */
     void prepare() {}
   }
 
-  /** A store that is only read: open all the time. */
+  /** A store that is only read. It stays open for the whole trial. */
   public abstract static class Read extends Found {
     @Override
     void prepare() {
@@ -67,7 +67,7 @@ public class StoreBenchmark {
     }
   }
 
-  /** A store that throws away what an invocation has written. */
+  /** A store that discards the changes of each invocation. */
   public abstract static class Written extends Found {
     @Setup(Level.Invocation)
     public void begin() {
@@ -75,7 +75,7 @@ public class StoreBenchmark {
       change();
     }
 
-    /** What is written before time is taken. */
+    /** Writes changes before the measured call. */
     void change() {}
 
     @TearDown(Level.Invocation)
@@ -84,7 +84,7 @@ public class StoreBenchmark {
     }
   }
 
-  /** A store whose keys are found by themselves, to be read. */
+  /** A store that is read by whole keys. */
   public static class Whole extends Read {
     @Override
     StoreShape shape() {
@@ -92,7 +92,7 @@ public class StoreBenchmark {
     }
   }
 
-  /** The same, to be written. */
+  /** A store that is written by whole keys. */
   public static class WholeWritten extends Written {
     @Override
     StoreShape shape() {
@@ -100,7 +100,7 @@ public class StoreBenchmark {
     }
   }
 
-  /** A store whose keys share their first field, ten at a time. */
+  /** A store in which ten keys each share their first field. */
   public static class Prefixed extends Read {
     @Override
     StoreShape shape() {
@@ -108,7 +108,7 @@ public class StoreBenchmark {
     }
   }
 
-  /** A store whose keys are in order. */
+  /** A store with ordered keys. */
   public static class Ordered extends Read {
     @Override
     StoreShape shape() {
@@ -116,7 +116,7 @@ public class StoreBenchmark {
     }
   }
 
-  /** A store with changes that wait for their commit. */
+  /** A store with uncommitted changes. */
   public static class Changed extends Written {
     @Param({"0"})
     public int keys;
@@ -163,7 +163,7 @@ public class StoreBenchmark {
     }
   }
 
-  /** Ten entries that share a prefix. */
+  /** Scans ten entries that share a prefix. */
   @Benchmark
   @OperationsPerInvocation(SCANS)
   public void prefixScan(Prefixed store, Blackhole hole) {
@@ -172,7 +172,7 @@ public class StoreBenchmark {
     }
   }
 
-  /** A hundred entries in the order of their keys. */
+  /** Scans a hundred entries in the order of their keys. */
   @Benchmark
   @OperationsPerInvocation(SCANS)
   public void rangeScan(Ordered store, Blackhole hole) {
@@ -181,7 +181,7 @@ public class StoreBenchmark {
     }
   }
 
-  /** From the commit of 1,000 changes to the next version, open. */
+  /** Commits 1,000 changes and opens the next version. */
   @Benchmark
   public void commit(Changed store) {
     store.setup.commit();

@@ -4,9 +4,9 @@ import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
- * Numbers as they arrive: a batch has all that have come since the one before.
+ * Numbers that arrive at a fixed rate. A batch has all numbers that have arrived since the batch before.
  *
- * Options: `arrivals` (their name), `partitions` (map tasks).
+ * Options: `arrivals` (name of the arrivals), `partitions` (number of map tasks).
  */
 class ArrivingSource extends NumberSource {
   override protected def stream(options: CaseInsensitiveStringMap): MicroBatchStream = {

@@ -4,17 +4,17 @@ import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicLong
 
 /**
- * How many micro-batches of a gated source may run. The driver opens a gate one batch at a time, so that the queries of
- * a comparison take turns and never run at the same time.
+ * Controls how many batches of a gated source may run. The driver opens a gate for one batch at a time, so that the
+ * queries of a comparison take turns and never run at the same time.
  */
 object Gate {
   private val opened = new ConcurrentHashMap[String, AtomicLong]()
 
-  /** Lets one more batch of every source behind the gate run. */
-  def open(name: String): Unit = { of(name).incrementAndGet(); () }
+  /** Allows one more batch of every source behind the gate. */
+  def open(name: String): Unit = { counter(name).incrementAndGet(); () }
 
-  /** Batches that the gate has let through, ever. */
-  def batches(name: String): Long = of(name).get()
+  /** Number of batches that the gate has allowed so far. */
+  def batches(name: String): Long = counter(name).get()
 
-  private def of(name: String): AtomicLong = opened.computeIfAbsent(name, _ => new AtomicLong())
+  private def counter(name: String): AtomicLong = opened.computeIfAbsent(name, _ => new AtomicLong())
 }

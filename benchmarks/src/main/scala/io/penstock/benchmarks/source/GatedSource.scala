@@ -4,10 +4,10 @@ import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
- * Numbers in batches of exactly `rows`. A batch exists once its gate has been opened.
+ * Numbers in batches of exactly `rows`. A batch is available once its gate has been opened.
  *
- * Options: `gate` (its name), `rows` (per batch), `partitions` (map tasks), `firstBatches` and `firstRows` (how many
- * batches at the beginning have another number of rows, and which).
+ * Options: `gate` (name of the gate), `rows` (rows per batch), `partitions` (number of map tasks), `firstBatches` and
+ * `firstRows` (number of batches at the beginning with another number of rows, and that number).
  */
 class GatedSource extends NumberSource {
   override protected def stream(options: CaseInsensitiveStringMap): MicroBatchStream = {

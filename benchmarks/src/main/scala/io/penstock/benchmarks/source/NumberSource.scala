@@ -10,8 +10,8 @@ import org.apache.spark.sql.types.{LongType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
- * A streaming source of the numbers 0, 1, 2, ..., which the tasks make themselves: nothing is read, and no data is shipped
- * with the tasks.
+ * A streaming source of the numbers 0, 1, 2, and so on. The tasks generate the numbers, so nothing is read and no data
+ * is sent with the tasks.
  */
 abstract class NumberSource extends TableProvider {
   protected def stream(options: CaseInsensitiveStringMap): MicroBatchStream
@@ -33,6 +33,6 @@ abstract class NumberSource extends TableProvider {
 
 object NumberSource {
 
-  /** One column, `value`. */
+  /** Schema with one column, `value`. */
   val schema: StructType = new StructType().add("value", LongType, nullable = false)
 }

@@ -9,20 +9,20 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, Par
  * The stream of a [[NumberSource]].
  *
  * @param partitions
- *   map tasks
+ *   number of map tasks
  */
 abstract class NumberStream(partitions: Int) extends MicroBatchStream {
   import NumberStream._
 
-  /** The newest offset; 0 where there is nothing yet. */
+  /** The newest offset. 0 if there is no data yet. */
   protected def newest: Long
 
-  /** Rows before an offset. */
+  /** Number of rows before an offset. */
   protected def rowsUntil(offset: Long): Long
 
   override def initialOffset(): Offset = Number(0)
 
-  // Without a row there is no offset: Spark would run an empty batch for offset zero.
+  // Without rows there must be no offset, because Spark would run an empty batch for offset zero.
   override def latestOffset(): Offset = Some(newest).filter(_ > 0).map(Number(_)).orNull
   override def deserializeOffset(json: String): Offset = Number(json.toLong)
 
@@ -49,7 +49,7 @@ object NumberStream {
   private object Readers extends PartitionReaderFactory {
     override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
       case Range(from, until) => new Numbers(from, until)
-      case other => throw new IllegalArgumentException(s"not a range of numbers: $other")
+      case other => throw new IllegalArgumentException(s"input partition $other is not a range of numbers")
     }
   }
 

@@ -3,22 +3,24 @@ package io.penstock.benchmarks.work
 import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode}
 import org.apache.spark.sql.{DataFrame, Encoder, Encoders}
 
-/** The query that computes for each row, the same for all, and counts the rows of each key. */
+/** A query that does the same computation for each row, and counts the rows of each key. */
 object ComputedKeys {
   private val longs: Encoder[Long] = Encoders.scalaLong
 
-  /** Some 20 microseconds of a core. */
+  /** Number of iterations per row, which take about 20 microseconds. */
   private val Rounds = 20000
 
   /**
+   * Creates the query.
+   *
    * @param numbers
-   *   of rows
+   *   source of row numbers
    * @param keys
-   *   of the rows
+   *   keys of the rows
    * @param run
-   *   that placement is noted for
+   *   name under which [[WhoRan]] records the task of each shard
    * @param shards
-   *   that it is noted of
+   *   number of shards
    */
   def of(numbers: DataFrame, keys: Keys, run: String, shards: Int): DataFrame =
     numbers
@@ -34,7 +36,7 @@ object ComputedKeys {
             mixed = compute(mixed ^ row)
           }
           state.update(state.getOption.getOrElse(0L) + n)
-          // What was computed is used, or the compiler leaves it out.
+          // The result must be used, because the compiler would otherwise remove the computation.
           if (mixed == 0L) Iterator.empty else Iterator(k)
       }(longs, longs)
       .toDF("k")

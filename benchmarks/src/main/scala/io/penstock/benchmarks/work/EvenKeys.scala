@@ -1,6 +1,6 @@
 package io.penstock.benchmarks.work
 
-/** The same number of keys in every shard, and the same number of rows of every key: nothing to balance, for anybody. */
+/** Keys with equal loads: every shard has the same number of keys, and every key the same number of rows. */
 final case class EvenKeys(shards: Int, keysOfShard: Int) extends Keys {
   @transient private lazy val keys: Array[Long] = {
     val found = Array.fill(shards)(0)

@@ -1,22 +1,23 @@
 package io.penstock.benchmarks.work
 
 /**
- * Uniform keys, one of which becomes hot, and then another instead of it, again and again: each time is a run of its own,
- * with keys of its own, and begins with some batches without a hot key.
+ * Uniform keys with a hot key that changes. Batches are divided into runs. A run begins with batches without a hot key,
+ * followed by batches with one hot key and batches with another. Each run has other hot keys.
  *
  * @param keys
- *   how many different ones
+ *   number of distinct keys
  * @param batchRows
- *   rows of a batch
+ *   number of rows in a batch
  * @param share
- *   of the rows, that have the hot key
+ *   share of the rows that have the hot key
  * @param neighbourShare
- *   of the rows, that have another key throughout the run. Where it is not 0, that key and the two hot ones are of one shard
+ *   share of the rows that have one other key throughout the run. If it is not 0, that key and both hot keys belong to
+ *   the same shard
  */
 final case class HotKeys(keys: Int, batchRows: Long, share: Double, neighbourShare: Double, shards: Int) extends Keys {
   import HotKeys._
 
-  @transient private lazy val ofShard: Array[Array[Long]] = {
+  @transient private lazy val keysByShard: Array[Array[Long]] = {
     val all = (0L until keys.toLong).groupBy(WhoRan.shard(_, shards))
     Array.tabulate(shards)(shard => all.getOrElse(shard, Nil).toArray)
   }
@@ -25,8 +26,8 @@ final case class HotKeys(keys: Int, batchRows: Long, share: Double, neighbourSha
     val batch = row / batchRows
     val run = batch / RunBatches
     val drawn = Zipf.drawn(row)
-    val home = ofShard(shardOf(run, 0))
-    if (drawn < neighbourShare) home(0)
+    val neighbours = keysByShard(shardOf(run, 0))
+    if (drawn < neighbourShare) neighbours(0)
     else if (drawn < neighbourShare + share) hot(run, batch).getOrElse(any(row))
     else any(row)
   }
@@ -35,27 +36,29 @@ final case class HotKeys(keys: Int, batchRows: Long, share: Double, neighbourSha
 
   private def hot(run: Long, batch: Long): Option[Long] = change(batch).map { c =>
     val second = (c % 2).toInt
-    if (neighbourShare > 0) ofShard(shardOf(run, 0))(1 + second) else ofShard(shardOf(run, second))(0)
+    if (neighbourShare > 0) keysByShard(shardOf(run, 0))(1 + second) else keysByShard(shardOf(run, second))(0)
   }
 
-  /** Different ones for the two hot keys. */
+  /** Shard of a hot key of a run, which is another one for the second hot key. */
   private def shardOf(run: Long, second: Int): Int =
     Math.floorMod(Zipf.mix(run) + second * shards / 2, shards.toLong).toInt
 }
 
 object HotKeys {
 
-  /** Batches without a hot key, then with the first one, then with the second. */
+  /** Number of batches without a hot key at the start of a run. */
   private val QuietBatches = 2L
+
+  /** Number of batches with each of the two hot keys. */
   private val HotBatches = 4L
 
-  /** Batches of a run. */
+  /** Number of batches of a run. */
   val RunBatches: Long = QuietBatches + 2 * HotBatches
 
-  /** The number of the change that a batch follows, two in a run; None where no key is hot. */
+  /** Number of the last change before or in a batch. There are two changes in a run. None if no key is hot. */
   def change(batch: Long): Option[Long] =
     Some(batch % RunBatches - QuietBatches).filter(_ >= 0).map(in => 2 * (batch / RunBatches) + in / HotBatches)
 
-  /** Batches from the change to this one. */
+  /** Number of batches from the change to this batch. */
   def sinceChange(batch: Long): Long = (batch % RunBatches - QuietBatches) % HotBatches
 }

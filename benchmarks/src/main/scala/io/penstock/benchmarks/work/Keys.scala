@@ -1,6 +1,6 @@
 package io.penstock.benchmarks.work
 
-/** Which key each row has: a pure function of the row's number, so that every side of a comparison gets the same rows. */
+/** Keys of rows. A key depends only on the number of its row, so that all sides of a comparison get the same rows. */
 trait Keys extends Serializable {
 
   /** The key of the row with this number. */

@@ -5,36 +5,40 @@ import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.{DataFrame, Dataset, Encoder, Encoders}
 
 /**
- * One stateful operator over the numbers of a gated source.
+ * A stateful operator over the numbers of a gated source.
  *
  * @param rocksDbOnly
- *   plain Spark runs it with the RocksDB provider only
+ *   whether plain Spark can run it only with the RocksDB provider
  */
 sealed abstract class Operator(val name: String, val mode: OutputMode, val rocksDbOnly: Boolean = false) {
 
   /**
+   * Creates the query.
+   *
    * @param numbers
-   *   `rows` in each batch
+   *   source of row numbers
+   * @param rows
+   *   number of rows in each batch
    * @param keys
-   *   how many different ones there are
+   *   number of distinct keys
    */
   def over(numbers: DataFrame, rows: Int, keys: Int): DataFrame
 }
 
 /**
- * The operators that the benchmarks compare. Where there is an event time, a batch covers ten seconds of it and the
- * watermark follows by ten: state is added and evicted in every batch, and stays bounded.
+ * The operators that the benchmarks compare. Operators with event time have ten seconds of it in each batch and a
+ * watermark delay of ten seconds. State is added and evicted in every batch, and its size stays bounded.
  */
 object Operators {
   private val seconds = 10L
 
-  /** Rows with a random key `k`, the number of the batch `batch`, and its event time `ts` without spread. */
+  /** Rows with a random key `k`, their batch number `batch`, and an event time `ts`, which is the same for a batch. */
   private def events(numbers: DataFrame, rows: Int, keys: Int): DataFrame = numbers
     .withColumn("k", pmod(xxhash64(col("value")), lit(keys.toLong)))
     .withColumn("batch", floor(col("value") / rows.toLong))
     .withColumn("ts", timestamp_seconds(col("batch") * seconds))
 
-  /** Every key in every batch. */
+  /** Rows with a key `k` that counts up cyclically, so that a batch of at least `keys` rows has every key. */
   private def cyclic(numbers: DataFrame, keys: Int): Dataset[Long] =
     numbers.select(pmod(col("value"), lit(keys.toLong)).as("k")).as[Long](longs)
 
@@ -60,7 +64,7 @@ object Operators {
         .count()
   }
 
-  /** Even numbers with odd ones, of this batch or of the one before. */
+  /** Joins even numbers with odd numbers of the same batch or of the next. */
   case object Join extends Operator("join", OutputMode.Append()) {
     override def over(numbers: DataFrame, rows: Int, keys: Int): DataFrame = {
       def side(remainder: Int, k: String, ts: String) = events(numbers, rows, keys)
@@ -118,10 +122,12 @@ object Operators {
   val all: Seq[Operator] = Seq(Aggregation, Dedup, Session, Join, FlatMapGroups, Transform)
 
   /**
+   * Returns the operator with a name.
+   *
    * @throws IllegalArgumentException
-   *   for a name that is none of them
+   *   if there is no such operator
    */
   def named(name: String): Operator = all
     .find(_.name == name)
-    .getOrElse(throw new IllegalArgumentException(s"operator $name; allowed: ${all.map(_.name).mkString(", ")}"))
+    .getOrElse(throw new IllegalArgumentException(s"--op is $name; allowed: ${all.map(_.name).mkString(", ")}"))
 }

@@ -1,8 +1,8 @@
 package io.penstock.benchmarks.work
 
 /**
- * What a row of a key takes: one millisecond on average over the keys, the dearest `spread` times as much as the cheapest.
- * Fixed for a key, and evenly spread in its logarithm.
+ * Cost of a row, which depends on its key. The mean over all keys is one millisecond, and the most expensive key costs
+ * `spread` times as much as the cheapest. The logarithm of the cost is uniformly distributed.
  */
 final case class RowCost(spread: Double) {
   private val cheapestNs = RowCost.MeanNs / (if (spread > 1) (spread - 1) / math.log(spread) else 1.0)

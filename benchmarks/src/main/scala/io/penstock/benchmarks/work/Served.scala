@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.{LongAccumulator, LongAdder}
 
 import org.apache.spark.TaskContext
 
-/** How much work each batch had, noted by the user's function itself. For tasks in the driver's JVM. */
+/** Records the work of each batch, as reported by the user's function. Works only for tasks in the driver's JVM. */
 object Served {
   final private class Work {
     val totalNs = new LongAdder
@@ -14,7 +14,7 @@ object Served {
 
   private val works = new ConcurrentHashMap[(String, Long), Work]()
 
-  /** Called once for every key of a batch, by the task that has it. */
+  /** Records the work of a key. The task of the key calls it once per batch. */
   def note(run: String, ns: Long): Unit = {
     val batch = TaskContext.get().getLocalProperty("streaming.sql.batchId").toLong
     val work = works.computeIfAbsent((run, batch), _ => new Work)
@@ -22,7 +22,7 @@ object Served {
     work.dearestNs.accumulate(ns)
   }
 
-  /** Work of a batch, and of its dearest key, in ms. */
+  /** Work of a batch and of its most expensive key, in ms. */
   def ofBatch(run: String, batch: Long): Map[String, Double] =
     Option(works.get((run, batch))).fold(Map.empty[String, Double]) { work =>
       Map("workMs" -> work.totalNs.sum() / 1e6, "dearestKeyMs" -> work.dearestNs.get() / 1e6)

@@ -3,19 +3,23 @@ package io.penstock.benchmarks.work
 import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode}
 import org.apache.spark.sql.{DataFrame, Encoder, Encoders}
 
-/** The query that waits for each row's work and counts the rows of each key. */
+/** A query that waits for the cost of each row, and counts the rows of each key. */
 object ServedKeys {
   private val longs: Encoder[Long] = Encoders.scalaLong
 
   /**
+   * Creates the query.
+   *
    * @param numbers
-   *   of rows
+   *   source of row numbers
    * @param keys
-   *   of the rows
+   *   keys of the rows
+   * @param cost
+   *   cost of the rows
    * @param run
-   *   that work and placement are noted for
+   *   name under which [[Served]] and [[WhoRan]] record work and tasks
    * @param shards
-   *   that placement is noted of
+   *   number of shards
    */
   def of(numbers: DataFrame, keys: Keys, cost: RowCost, run: String, shards: Int): DataFrame =
     numbers

@@ -5,14 +5,14 @@ import java.util.concurrent.locks.LockSupport
 import org.apache.spark.TaskContext
 
 /**
- * Work that takes time and no processor. What a task owes is counted from the task's first row, so that waking up late
- * once does not add up.
+ * Work that takes time but no processor. The end of each wait is computed from the start of the task's work, so that
+ * late wake-ups do not add up.
  */
 object Service {
   final private class Debt(val task: Long, val since: Long) { var ns = 0L }
   private val debts = new ThreadLocal[Debt]
 
-  /** Returns when all work of the running task so far, and this, has had its time. */
+  /** Waits until the time for all work of the running task so far has passed, including this work. */
   def serve(ns: Long): Unit = {
     val task = TaskContext.get().taskAttemptId()
     if (debts.get() == null || debts.get().task != task) debts.set(new Debt(task, System.nanoTime()))

@@ -7,8 +7,8 @@ import org.apache.spark.sql.catalyst.expressions.Murmur3HashFunction
 import org.apache.spark.sql.types.LongType
 
 /**
- * Which task ran which shard in which batch, noted by the user's function itself: what the benchmark says about moves
- * does not come from who decides them. For tasks in the driver's JVM.
+ * Records which task ran which shard in each batch, as reported by the user's function. Moves are therefore measured
+ * independently of Penstock's own reports. Works only for tasks in the driver's JVM.
  */
 object WhoRan {
   private val tasks = new ConcurrentHashMap[String, ConcurrentHashMap[Long, Array[Int]]]()
@@ -17,7 +17,7 @@ object WhoRan {
   def shard(key: Long, shards: Int): Int =
     Math.floorMod(Murmur3HashFunction.hash(key, LongType, 42L).toInt, shards)
 
-  /** Called once for every key of a batch, by the task that has it. */
+  /** Records the task of a key's shard. The task calls it once per batch and key. */
   def note(run: String, key: Long, shards: Int): Unit = {
     val context = TaskContext.get()
     val batch = context.getLocalProperty("streaming.sql.batchId").toLong
@@ -26,7 +26,7 @@ object WhoRan {
       .computeIfAbsent(batch, _ => Array.fill(shards)(-1))(shard(key, shards)) = context.partitionId()
   }
 
-  /** Share of the shards, among those with rows in both, that another task ran in this batch than in the one before. */
+  /** Share of the shards that changed task since the batch before, among those with rows in both batches. */
   def moved(run: String, batch: Long): Option[Double] = for {
     batches <- Option(tasks.get(run))
     now <- Option(batches.get(batch))

@@ -3,10 +3,11 @@ package io.penstock.benchmarks.work
 import java.util.concurrent.ConcurrentHashMap
 
 /**
- * Keys `0 until keys` whose frequencies follow Zipf's law. Which key has which rank is fixed, or another after some rows.
+ * Keys `0 until keys` whose frequencies follow Zipf's law. The ranks of the keys are fixed, or change after a number of
+ * rows.
  *
  * @param shuffleRows
- *   after so many rows other keys are the hot ones; never where it is 0
+ *   number of rows after which other keys become hot. 0 if the ranks never change
  */
 final case class Zipf(keys: Int, exponent: Double, shuffleRows: Long) extends Keys {
   @transient private lazy val cumulative: Array[Double] = Zipf.cumulative(keys, exponent)
@@ -23,7 +24,7 @@ final case class Zipf(keys: Int, exponent: Double, shuffleRows: Long) extends Ke
 object Zipf {
   private val known = new ConcurrentHashMap[(Int, Double), Array[Double]]()
 
-  /** Shared by all tasks of a process: it takes as long as thousands of rows. */
+  /** Cumulative frequencies. All tasks of a process share them, because computing them takes as long as many rows. */
   private def cumulative(keys: Int, exponent: Double): Array[Double] = known.computeIfAbsent(
     (keys, exponent),
     _ => {
@@ -33,10 +34,10 @@ object Zipf {
     }
   )
 
-  /** A number from 0 to 1 for each row, like random. */
+  /** A pseudo-random number from 0 to 1 for each row. */
   private[work] def drawn(row: Long): Double = (mix(row) >>> 11) * math.pow(2, -53)
 
-  /** Finaliser of SplitMix64: neighbours become far apart. */
+  /** Finaliser of SplitMix64, which maps neighbouring numbers far apart. */
   private[work] def mix(x: Long): Long = {
     var z = x * 0x9e3779b97f4a7c15L + 0x632be59bd9b4e019L
     z = (z ^ (z >>> 30)) * 0xbf58476d1ce4e5b9L

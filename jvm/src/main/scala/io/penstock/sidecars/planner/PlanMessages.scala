@@ -7,7 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 import io.penstock.control.{Homing, Measured, Pinning, Plan, RowTimes}
 import io.penstock.routing.{ExecutorSet, Homes}
 
-/** What is measured to a frame, and a frame to a plan: docs/PROTOCOL.md, section 9. */
+/** Converts measurements to frames and frames to plans: docs/PROTOCOL.md, section 9. */
 object PlanMessages {
   private val MaxReasonChars = 1000
   private val MaxKeys = 1024
@@ -29,20 +29,21 @@ object PlanMessages {
   }
 
   private def putHoming(head: ObjectNode, homing: Homing): Unit = {
-    val of = head.putObject("homing").put("theta", homing.theta).put("changed", homing.changed)
-    of.put("bytes_per_ms", homing.moveCost.bytesPerMs).put("move_ms", homing.moveCost.moveMs)
-    val (executors, cores, tasks) = (of.putArray("executors"), of.putArray("cores"), of.putArray("tasks"))
+    val node = head.putObject("homing").put("theta", homing.theta).put("changed", homing.changed)
+    node.put("bytes_per_ms", homing.moveCost.bytesPerMs).put("move_ms", homing.moveCost.moveMs)
+    val (executors, cores, tasks) = (node.putArray("executors"), node.putArray("cores"), node.putArray("tasks"))
     homing.executors.locations.foreach(executors.add(_))
     homing.executors.cores.foreach(cores.add(_))
     homing.tasks.foreach(tasks.add(_))
   }
 
   private def putPinning(head: ObjectNode, pinning: Pinning): Unit = {
-    val of = head.putObject("pinning").put("theta", pinning.theta).put("most", pinning.most).put("tasks", pinning.tasks)
-    of.put("base_shards", pinning.layout.baseShards)
-    val slots = of.putArray("pin_slots")
+    val node = head.putObject("pinning")
+    node.put("theta", pinning.theta).put("most", pinning.most).put("tasks", pinning.tasks)
+    node.put("base_shards", pinning.layout.baseShards)
+    val slots = node.putArray("pin_slots")
     pinning.layout.pinSlots.foreach(_.fold(slots.addNull())(slots.add(_)))
-    val (hashes, rows, busyNs) = (of.putArray("hashes"), of.putArray("rows"), of.putArray("busy_ns"))
+    val (hashes, rows, busyNs) = (node.putArray("hashes"), node.putArray("rows"), node.putArray("busy_ns"))
     pinning.heavy.sortBy(k => (-k.busyNs, -k.rows, k.hash)).take(MaxKeys).foreach { key =>
       hashes.add(key.hash)
       rows.add(key.rows)
@@ -56,7 +57,7 @@ object PlanMessages {
     val stateBytes = measured.placing.map(_.stateBytes).orElse(measured.pinning.map(_.stateBytes))
       .orElse(measured.homing.map(_.stateBytes))
     val ranOn = measured.attributing.map(a => "ran_on" -> a.ranOn.map(_.toLong))
-    // No number of a shard is negative: one more than there are stands for none.
+    // The protocol has no negative numbers: the number of executors stands for "no home".
     val homes = measured.homing.map(h =>
       "home" -> h.home.map(w => (if (w == ExecutorSet.Unknown) h.executors.size else w).toLong)
     )
@@ -64,10 +65,10 @@ object PlanMessages {
   }
 
   /**
-   * The plan that answers what was measured.
+   * The plan in an answer to measurements.
    *
    * @return
-   *   why the answer is none, where it is not
+   *   the plan, or the reason why the answer does not contain a valid one
    */
   def plan(answer: PlannerFrame, asked: Measured): Either[String, Plan] = answer.kind match {
     case FrameKind.Refused => Left(s"the planner refused: ${text(answer.head, "reason").getOrElse("no reason")}")
@@ -86,7 +87,7 @@ object PlanMessages {
       _ <- same("batch", number(head, "batch"), asked.batch)
       tasks <- number(head, "tasks").filter(n => n >= 1 && n <= most)
         .toRight(s"tasks must be a number from 1 to $most, found ${head.get("tasks")}")
-      reason <- text(head, "reason").toRight(s"reason must be a text, found ${head.get("reason")}")
+      reason <- text(head, "reason").toRight(s"reason must be a string, found ${head.get("reason")}")
       taskOf <- asked.placing match {
         case Some(placing) => placed(answer.body, placing.taskOf.length, tasks.toInt).map(Some(_))
         case None => Right(None)
@@ -98,7 +99,7 @@ object PlanMessages {
       rowTimes <- asked.attributing match {
         case Some(a) if head.path("attributed").asBoolean(false) =>
           ShardColumns.decode(answer.body, "row_ns", a.ranOn.length).flatMap { ns =>
-            Either.cond(ns.forall(_ >= 0L), Some(RowTimes(a.layout, ns)), "a row takes less than no time")
+            Either.cond(ns.forall(_ >= 0L), Some(RowTimes(a.layout, ns)), "the time of a row is negative")
           }
         case _ => Right(None)
       }
@@ -113,16 +114,16 @@ object PlanMessages {
   private def homed(answer: PlannerFrame, asked: Homing, tasks: Int): Either[String, Homes] = {
     val executors = asked.executors
     for {
-      reason <- text(answer.head, "homes_reason").toRight("homes_reason must be a text")
+      reason <- text(answer.head, "homes_reason").toRight("homes_reason must be a string")
       home <- ShardColumns.decode(answer.body, "home", asked.home.length)
       _ <- home.find(w => w < 0L || w >= executors.size)
-        .toLeft(()).left.map(w => s"a shard is to be on executor $w, and there are ${executors.size}")
+        .toLeft(()).left.map(w => s"a shard is placed on executor $w, but there are ${executors.size} executors")
       divided <-
         Option[JsonNode](answer.head.get("executor_tasks")).fold[Either[String, Map[String, Int]]](Right(Map.empty))(
           tasksOf(_, executors, tasks)
         )
       _ <- home.find(w => divided.nonEmpty && !divided.contains(executors.locations(w.toInt)))
-        .toLeft(()).left.map(w => s"a shard is to be on executor $w, which has no task")
+        .toLeft(()).left.map(w => s"a shard is placed on executor $w, which has no task")
     } yield Homes(
       home.zip(asked.home).map { case (w, before) => if (w == before) null else executors.locations(w.toInt) },
       asked.home.map(w => executors.locations.lift(w).orNull),
@@ -131,14 +132,14 @@ object PlanMessages {
     )
   }
 
-  /** Tasks on each executor that has any. */
+  /** Number of tasks on each executor that has at least one. */
   private def tasksOf(found: JsonNode, executors: ExecutorSet, tasks: Int): Either[String, Map[String, Int]] = {
     val counts = Option(found).filter(_.isArray).toSeq.flatMap(_.elements().asScala)
       .map(n => if (n.isIntegralNumber && n.canConvertToInt) n.intValue else -1)
     Either.cond(
       counts.size == executors.size && counts.forall(_ >= 0) && counts.map(_.toLong).sum == tasks,
       executors.locations.zip(counts).filter(_._2 > 0).toMap,
-      s"executor_tasks must be $tasks tasks on ${executors.size} executors, found $found"
+      s"executor_tasks must divide $tasks tasks among ${executors.size} executors, found $found"
     )
   }
 
@@ -146,16 +147,16 @@ object PlanMessages {
     ShardColumns.decode(body, "task", shards).flatMap { column =>
       column.find(t => t < 0L || t >= tasks)
         .toLeft(column.map(_.toInt))
-        .left.map(t => s"a shard is placed on task $t, and there are $tasks")
+        .left.map(t => s"a shard is placed on task $t, but there are $tasks tasks")
     }
 
   private def hashes(found: JsonNode, most: Int): Either[String, Set[Int]] = {
     val elements = Option(found).filter(_.isArray).toSeq.flatMap(_.elements().asScala)
     val hashes = elements.filter(n => n.isIntegralNumber && n.canConvertToInt).map(_.intValue)
     if (found == null || !found.isArray || hashes.size < elements.size) {
-      Left(s"pinned must be whole numbers of 32 bits, found $found")
+      Left(s"pinned must be a list of 32-bit integers, found $found")
     } else if (hashes.distinct.size < hashes.size) Left(s"a hash is pinned twice: $found")
-    else Either.cond(hashes.size <= most, hashes.toSet, s"${hashes.size} hashes are to be pinned, $most may be")
+    else Either.cond(hashes.size <= most, hashes.toSet, s"${hashes.size} hashes are pinned, at most $most are allowed")
   }
 
   private def same[T](name: String, found: Option[T], asked: T): Either[String, Unit] =

@@ -10,7 +10,7 @@ import scala.util.control.NonFatal
 import com.fasterxml.jackson.databind.node.ObjectNode
 import com.fasterxml.jackson.databind.{DeserializationFeature, ObjectMapper}
 
-/** What a frame is: docs/PROTOCOL.md, section 9. */
+/** Kinds of frames: docs/PROTOCOL.md, section 9. */
 sealed abstract class FrameKind(val code: Int, val name: String)
 
 object FrameKind {
@@ -25,18 +25,18 @@ object FrameKind {
   val all: Seq[FrameKind] = Seq(Hello, Welcome, Measured, Planned, Refused, Demand, Scaled)
 }
 
-/** Bytes that are no frame: nothing that follows on the connection can be trusted. */
-final class BrokenFrame(what: String) extends IOException(what)
+/** The received bytes are not a valid frame. The connection cannot be used any more. */
+final class BrokenFrame(message: String) extends IOException(message)
 
 /**
- * A message between the driver and its sidecar.
+ * A message between the driver and the planner sidecar.
  *
  * @param number
- *   of the question; the answer has the same
+ *   number of the question; the answer has the same number
  * @param head
  *   JSON object
  * @param body
- *   Arrow IPC stream, or nothing
+ *   Arrow IPC stream, or empty
  */
 final case class PlannerFrame(kind: FrameKind, number: Long, head: ObjectNode, body: Array[Byte]) {
   override def equals(other: Any): Boolean = other match {
@@ -47,11 +47,11 @@ final case class PlannerFrame(kind: FrameKind, number: Long, head: ObjectNode, b
   override def hashCode(): Int = (kind, number, head).hashCode
 }
 
-/** Frames to bytes and back: docs/PROTOCOL.md, section 9. It does no I/O. */
+/** Encodes and decodes frames: docs/PROTOCOL.md, section 9. It does no I/O. */
 object PlannerFrame {
   val Version = 7
 
-  /** What is read before lengths are known. */
+  /** Number of bytes to read before the lengths of head and body are known. */
   val PrefixBytes = 28
   val MaxHeadBytes: Int = 1 << 20
   val MaxBodyBytes: Int = 64 << 20
@@ -62,7 +62,7 @@ object PlannerFrame {
 
   def newHead(): ObjectNode = json.createObjectNode()
 
-  /** What the first bytes of a frame tell. */
+  /** The decoded first bytes of a frame. */
   final class Prefix private[PlannerFrame] (
       private[PlannerFrame] val header: Array[Byte],
       val kind: FrameKind,
@@ -76,7 +76,8 @@ object PlannerFrame {
     val head = json.writeValueAsBytes(frame.head)
     require(
       head.length <= MaxHeadBytes && frame.body.length <= MaxBodyBytes,
-      s"a frame of ${head.length} and ${frame.body.length} bytes is too long"
+      s"a frame with a head of ${head.length} bytes and a body of ${frame.body.length} bytes is too long; " +
+        s"the limits are $MaxHeadBytes and $MaxBodyBytes"
     )
     val out = ByteBuffer.allocate(PrefixBytes + head.length + frame.body.length).order(LITTLE_ENDIAN)
     out.putInt(Magic).put(Version.toByte).put(frame.kind.code.toByte).putShort(0).putLong(frame.number)
@@ -89,36 +90,38 @@ object PlannerFrame {
     out.array
   }
 
-  /** Reads the first `PrefixBytes` bytes of a frame; throws [[BrokenFrame]] where they are not of one. */
+  /** Decodes the first `PrefixBytes` bytes of a frame; throws [[BrokenFrame]] if they are not valid. */
   def decodePrefix(bytes: Array[Byte]): Prefix = {
     val in = ByteBuffer.wrap(bytes).order(LITTLE_ENDIAN)
-    if (in.getInt() != Magic) throw new BrokenFrame("no frame begins like this")
+    if (in.getInt() != Magic) throw new BrokenFrame("a frame has an invalid header")
     val version = in.get()
     if (version != Version) throw new BrokenFrame(s"protocol version $version, expected $Version")
     val code = in.get()
-    if (in.getShort() != 0) throw new BrokenFrame("no frame begins like this")
+    if (in.getShort() != 0) throw new BrokenFrame("a frame has an invalid header")
     val number = in.getLong()
     val (head, body) = (in.getInt(), in.getInt())
     if (head < 0 || head > MaxHeadBytes || body < 0 || body > MaxBodyBytes)
-      throw new BrokenFrame("a frame is too long")
+      throw new BrokenFrame(s"a frame has invalid lengths: a head of $head bytes and a body of $body bytes")
     val kind = FrameKind.all.find(_.code == code)
-      .getOrElse(throw new BrokenFrame(s"frames of kind $code are not known"))
+      .getOrElse(throw new BrokenFrame(s"unknown kind of frame: $code"))
     new Prefix(bytes.take(HeaderBytes), kind, number, head, body, in.getInt())
   }
 
-  /** Reads what follows a prefix; throws [[BrokenFrame]] where the checksum is another or the head is no JSON object. */
+  /**
+   * Decodes the bytes after a prefix; throws [[BrokenFrame]] if the checksum is wrong or the head is not a JSON object.
+   */
   def decodeRest(prefix: Prefix, rest: Array[Byte]): PlannerFrame = {
-    if (rest.length != prefix.headBytes + prefix.bodyBytes) throw new BrokenFrame("a frame is cut off")
+    if (rest.length != prefix.headBytes + prefix.bodyBytes) throw new BrokenFrame("a frame is truncated")
     val crc = new CRC32C
     crc.update(prefix.header)
     crc.update(rest)
     if (crc.getValue.toInt != prefix.checksum) throw new BrokenFrame("the checksum of a frame is wrong")
     val head =
       try json.readTree(rest, 0, prefix.headBytes)
-      catch { case NonFatal(e) => throw new BrokenFrame(s"the head of a frame is no JSON: ${e.getMessage}") }
+      catch { case NonFatal(e) => throw new BrokenFrame(s"the head of a frame is not valid JSON: ${e.getMessage}") }
     head match {
       case o: ObjectNode => PlannerFrame(prefix.kind, prefix.number, o, rest.drop(prefix.headBytes))
-      case _ => throw new BrokenFrame("the head of a frame is no JSON object")
+      case _ => throw new BrokenFrame("the head of a frame is not a JSON object")
     }
   }
 }

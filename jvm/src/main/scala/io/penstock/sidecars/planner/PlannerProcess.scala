@@ -11,12 +11,12 @@ import scala.util.control.NonFatal
 import io.penstock.conf.SparkVersions
 import io.penstock.process.PythonProcess
 
-/** The driver's sidecar and the connection to it. For one thread; the clock's thread ends what takes too long. */
+/** The planner sidecar and the connection to it. Used by one thread; the clock's thread enforces time limits. */
 final class PlannerProcess private (python: PythonProcess) extends AutoCloseable {
   private var channel: SocketChannel = _
   private var asked = 0L
 
-  /** Number of the question that is asked next. */
+  /** Number of the next question. */
   def next: Long = asked + 1
 
   /**
@@ -25,7 +25,7 @@ final class PlannerProcess private (python: PythonProcess) extends AutoCloseable
    * @param question
    *   a frame with the number `next`
    * @throws SidecarFailure
-   *   where there is none: the process has ended, it took too long, or it answered garbage. It is then of no use.
+   *   if the process has ended, took too long, or sent an invalid answer. The process cannot be used any more.
    */
   def ask(question: Array[Byte]): PlannerFrame =
     python.within(PlannerProcess.AnswerMs, "answer") {
@@ -66,7 +66,7 @@ final class PlannerProcess private (python: PythonProcess) extends AutoCloseable
 
 object PlannerProcess {
 
-  /** Python and its libraries are loaded, and planners compiled. */
+  /** Starting includes loading Python and its libraries and compiling the planners. */
   private val StartMs = 120000L
   private val AnswerMs = 10000L
 
@@ -74,9 +74,9 @@ object PlannerProcess {
    * Starts a sidecar and connects to it.
    *
    * @param command
-   *   the program and its arguments before the folder
+   *   the program and its arguments; the folder is appended as the last argument
    * @throws SidecarFailure
-   *   where it cannot be started
+   *   if the sidecar cannot be started
    */
   def start(command: Seq[String], clock: ScheduledExecutorService): PlannerProcess = {
     val sidecar = new PlannerProcess(PythonProcess.start(command, clock))

@@ -10,15 +10,15 @@ import io.penstock.process.{BackOff, DaemonThreads}
 import org.slf4j.LoggerFactory
 
 /**
- * Keeps a sidecar running: starts it with the first question, starts it again after it failed, later each time. Questions
- * are asked one after the other on a thread of their own; who asks never waits.
+ * Keeps the planner sidecar running: starts it with the first question, and again after failures, with a growing pause.
+ * Questions are asked one at a time on a separate thread, so callers never wait.
  *
  * @param command
- *   the program and its arguments before the folder
+ *   the program and its arguments; the folder is appended as the last argument
  * @param remedy
- *   what a user can do where the sidecar does not start
+ *   what a user can do if the sidecar does not start
  * @param pause
- *   how long to wait after so many failures in a row, in ms
+ *   returns the pause in ms after a number of failures in a row
  */
 final class PlannerSidecar(command: Seq[String], remedy: String, pause: Int => Long = BackOff.pauseMs)
     extends AutoCloseable {
@@ -34,21 +34,21 @@ final class PlannerSidecar(command: Seq[String], remedy: String, pause: Int => L
   private val clock = Executors.newSingleThreadScheduledExecutor(DaemonThreads.named("penstock-planner-clock"))
   @volatile private var closed = false
 
-  // Of the thread alone.
+  // The following fields are used by the sidecar's thread only.
   private var process: Option[PlannerProcess] = None
   private var failures = 0
   private var restAtNs = System.nanoTime()
-  private var trouble = ""
-  private var told = Set.empty[String]
+  private var lastFailure = ""
+  private var logged = Set.empty[String]
 
   private val thread = DaemonThreads.named("penstock-planner").newThread(() => run())
   private val started = new AtomicBoolean
 
   /**
-   * Asks a question, whose parts are made on the sidecar's thread.
+   * Asks a question. Its head and body are created on the sidecar's thread.
    *
    * @param answer
-   *   gets the answer, or why there is none, on another thread
+   *   called on another thread with the answer, or with the reason why there is none
    */
   def ask(kind: FrameKind, head: => ObjectNode, body: => Array[Byte])(
       answer: Either[String, PlannerFrame] => Unit
@@ -66,7 +66,7 @@ final class PlannerSidecar(command: Seq[String], remedy: String, pause: Int => L
 
   private def serve(question: Question): Unit = {
     val answer =
-      if (failures > 0 && System.nanoTime() < restAtNs) Left(trouble)
+      if (failures > 0 && System.nanoTime() < restAtNs) Left(lastFailure)
       else
         try {
           val running = process.getOrElse(PlannerProcess.start(command, clock))
@@ -74,38 +74,38 @@ final class PlannerSidecar(command: Seq[String], remedy: String, pause: Int => L
           bytesOf(question, running.next).map { bytes =>
             val answer = running.ask(bytes)
             failures = 0
-            tellError(answer)
+            logRefusal(answer)
             answer
           }
         } catch {
           case e: InterruptedException => throw e
-          // Whatever it is, who asks next shall find this thread.
+          // No error may end this thread, because it has to serve later questions.
           case e: Throwable => Left(failed(e))
         }
     try question.answer(answer)
-    catch { case NonFatal(e) => log.warn("Penstock: an answer of the planner could not be used", e) }
+    catch { case NonFatal(e) => log.warn("Penstock: an answer of the planner could not be processed", e) }
   }
 
-  /** The question's frame, or why it cannot be put: the sidecar knows nothing of it, and goes on for others. */
+  /** The question's frame, or the reason why it cannot be created. The sidecar is not affected by such a failure. */
   private def bytesOf(question: Question, number: Long): Either[String, Array[Byte]] =
     try Right(PlannerFrame.encode(PlannerFrame(question.kind, number, question.head(), question.body())))
     catch {
       case NonFatal(e) =>
-        once(e.toString)(log.warn("Penstock: the planner could not be asked. Batches go on as they are", e))
+        once(e.toString)(log.warn("Penstock: the planner could not be asked. Batches continue without a new plan", e))
         Left(s"the planner was not asked: $e")
     }
 
-  /** An error of the sidecar's concerns who asked; what it was is for those who mend it. */
-  private def tellError(answer: PlannerFrame): Unit =
+  /** Logs the traceback of an error in the sidecar. The caller gets a short reason only. */
+  private def logRefusal(answer: PlannerFrame): Unit =
     Option(answer.head.get("traceback")).filter(_ => answer.kind == FrameKind.Refused).map(_.asText).foreach { trace =>
-      once(trace)(log.warn(s"Penstock: the planner failed at a question, and goes on with others:\n$trace"))
+      once(trace)(log.warn(s"Penstock: the planner failed to answer a question; it still answers others:\n$trace"))
     }
 
-  /** Once, not with each batch. */
-  private def once(what: String)(tell: => Unit): Unit =
-    if (!closed && !told(what) && told.size < PlannerSidecar.MaxTold) {
-      told += what
-      tell
+  /** Logs a message once, and not with every batch. */
+  private def once(message: String)(write: => Unit): Unit =
+    if (!closed && !logged(message) && logged.size < PlannerSidecar.MaxLogged) {
+      logged += message
+      write
     }
 
   private def failed(e: Throwable): String = {
@@ -113,9 +113,9 @@ final class PlannerSidecar(command: Seq[String], remedy: String, pause: Int => L
     process = None
     failures += 1
     restAtNs = System.nanoTime() + pause(failures) * 1000000L
-    trouble = s"no planner: ${command.mkString(" ")} failed: ${e.getMessage}. $remedy"
-    once(trouble)(log.warn(s"Penstock: $trouble. Batches go on as they are"))
-    trouble
+    lastFailure = s"no planner: ${command.mkString(" ")} failed: ${e.getMessage}. $remedy"
+    once(lastFailure)(log.warn(s"Penstock: $lastFailure. Batches continue without a new plan"))
+    lastFailure
   }
 
   /** Ends the sidecar. */
@@ -129,10 +129,10 @@ final class PlannerSidecar(command: Seq[String], remedy: String, pause: Int => L
 
 object PlannerSidecar {
 
-  /** Why there is no answer, where too many questions wait for theirs. */
+  /** Reason for a missing answer when too many questions are waiting. */
   val Late = "planner late"
 
   private val MaxWaiting = 64
-  private val MaxTold = 16
+  private val MaxLogged = 16
   private val CloseMs = 5000L
 }

@@ -3,7 +3,7 @@ package io.penstock.sidecars.planner
 import com.fasterxml.jackson.databind.node.ObjectNode
 import io.penstock.control.{Demand, Scaled}
 
-/** A demand to a frame, and a frame to a number of executors: docs/PROTOCOL.md, section 9. */
+/** Converts demands to frames and frames to numbers of executors: docs/PROTOCOL.md, section 9. */
 object ScalingMessages {
   private val MaxReasonChars = 1000
 
@@ -15,10 +15,10 @@ object ScalingMessages {
       .put("cores", demand.cores).put("least", demand.least).put("most", demand.most)
 
   /**
-   * What answers a demand.
+   * The number of executors in an answer to a demand.
    *
    * @return
-   *   why there is none, where there is none
+   *   the number of executors, or the reason why the answer does not contain a valid one
    */
   def scaled(answer: PlannerFrame, asked: Demand): Either[String, Scaled] = {
     val head = answer.head

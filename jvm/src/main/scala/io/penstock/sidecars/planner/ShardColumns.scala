@@ -11,12 +11,12 @@ import org.apache.arrow.vector.ipc.{ArrowStreamReader, ArrowStreamWriter}
 import org.apache.arrow.vector.types.pojo.{ArrowType, Field, FieldType}
 import org.apache.arrow.vector.{BigIntVector, FieldVector, VectorSchemaRoot}
 
-/** Columns of one number per shard, as an Arrow IPC stream of one record batch. */
+/** Encodes columns with one number per shard as an Arrow IPC stream with one record batch. */
 object ShardColumns {
   private val MaxBytes = 64L << 20
   private val Number = FieldType.notNullable(new ArrowType.Int(64, true))
 
-  /** @param columns names and numbers, as many in each */
+  /** @param columns name and numbers of each column; all columns have the same length */
   def encode(columns: (String, Array[Long])*): Array[Byte] = Using.Manager { use =>
     val allocator = use(new RootAllocator(MaxBytes))
     val vectors = columns.map { case (name, numbers) =>
@@ -39,15 +39,15 @@ object ShardColumns {
    * The numbers of one column.
    *
    * @param length
-   *   how many there must be
+   *   expected length of the column
    * @return
-   *   why there are none, where the bytes are something else
+   *   the numbers, or the reason why the bytes do not contain them
    */
   def decode(bytes: Array[Byte], name: String, length: Int): Either[String, Array[Long]] =
     Try(Using.Manager { use =>
       val allocator = use(new RootAllocator(MaxBytes))
       val reader = use(new ArrowStreamReader(new ByteArrayInputStream(bytes), allocator))
-      if (!reader.loadNextBatch()) Left(s"column $name has no numbers")
+      if (!reader.loadNextBatch()) Left(s"column $name is missing: the stream has no record batch")
       else reader.getVectorSchemaRoot.getVector(name) match {
         case v: BigIntVector if v.getValueCount == length && v.getNullCount == 0 =>
           Right(Array.tabulate(length)(v.get))

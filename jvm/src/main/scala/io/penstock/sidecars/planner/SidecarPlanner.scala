@@ -4,7 +4,7 @@ import java.util.UUID
 
 import io.penstock.control.{Demand, Measured, Plan, Planner, Scaled}
 
-/** Plans that the Python sidecar makes. */
+/** A planner whose plans are made by the planner sidecar. */
 final class SidecarPlanner(sidecar: PlannerSidecar) extends Planner with AutoCloseable {
   private val newest = new java.util.LinkedHashMap[(UUID, Long), Either[String, Plan]](16, 0.75f, true) {
     override def removeEldestEntry(eldest: java.util.Map.Entry[(UUID, Long), Either[String, Plan]]): Boolean =
@@ -17,9 +17,9 @@ final class SidecarPlanner(sidecar: PlannerSidecar) extends Planner with AutoClo
     sidecar.ask(FrameKind.Measured, PlanMessages.head(measured), PlanMessages.body(measured)) { answer =>
       val plan = answer.flatMap(PlanMessages.plan(_, measured))
       newest.synchronized {
-        // An older plan is better than none, unless there is no one to make a newer one.
-        val gone = answer.left.exists(_ != PlannerSidecar.Late)
-        if (plan.isRight || gone || !newest.get(key).isRight) newest.put(key, plan)
+        // If the planner is only late, the older plan is kept. If it has failed, the older plan is dropped.
+        val failed = answer.left.exists(_ != PlannerSidecar.Late)
+        if (plan.isRight || failed || !newest.get(key).isRight) newest.put(key, plan)
       }: Unit
     }
   }

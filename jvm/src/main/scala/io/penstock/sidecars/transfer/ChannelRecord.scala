@@ -5,10 +5,10 @@ import java.nio.ByteBuffer
 import java.nio.ByteOrder.LITTLE_ENDIAN
 import java.util.zip.CRC32C
 
-/** What came on a channel is nothing that a sidecar sends: nothing that follows can be trusted. */
-final class BrokenChannel(what: String) extends IOException(what)
+/** The bytes received on a channel violate the protocol. The channel cannot be used any more. */
+final class BrokenChannel(message: String) extends IOException(message)
 
-/** What a record of a channel is: docs/PROTOCOL.md, section 12. */
+/** Kinds of records on a channel: docs/PROTOCOL.md, section 12. */
 sealed abstract class ChannelRecordKind(val code: Int)
 
 object ChannelRecordKind {
@@ -16,13 +16,13 @@ object ChannelRecordKind {
   /** The next slice of a message is in its slot. */
   case object Slice extends ChannelRecordKind(1)
 
-  /** So many slices were taken. */
+  /** A number of slices have been taken. */
   case object Taken extends ChannelRecordKind(2)
 
-  /** The rest of the message does not come. */
+  /** The rest of the message will not be sent. */
   case object GivenUp extends ChannelRecordKind(3)
 
-  /** Where a new channel's memory is. */
+  /** Tells where a new channel's memory is. */
   case object Memory extends ChannelRecordKind(4)
 
   val all: Seq[ChannelRecordKind] = Seq(Slice, Taken, GivenUp, Memory)
@@ -32,15 +32,15 @@ object ChannelRecordKind {
  * A record of a channel.
  *
  * @param number
- *   of the slice, from 0; of slices that were taken; of the process that has a new channel's memory
+ *   index of the slice, from 0, or number of slices taken, or id of the process that has a new channel's memory
  * @param messageBytes
- *   of the whole message; descriptor of a new channel's memory
+ *   size of the whole message, or file descriptor of a new channel's memory
  * @param dataBytes
- *   of the slice; bytes of a new channel's memory
+ *   size of the slice, or size of a new channel's memory
  */
 final case class ChannelRecord(kind: ChannelRecordKind, number: Long, messageBytes: Long = 0L, dataBytes: Int = 0)
 
-/** Records to bytes and back. It does no I/O. */
+/** Encodes and decodes records. It does no I/O. */
 object ChannelRecord {
   val Bytes = 32
   private val Version = 4
@@ -54,16 +54,16 @@ object ChannelRecord {
     out.putInt(checksum(out.array)).flip()
   }
 
-  /** Reads a record; throws [[BrokenChannel]] where the bytes are none. */
+  /** Decodes a record; throws [[BrokenChannel]] if the bytes are not a valid record. */
   def decode(bytes: Array[Byte]): ChannelRecord = {
     val in = ByteBuffer.wrap(bytes).order(LITTLE_ENDIAN)
-    if (in.getInt() != Magic || in.get() != Version) throw new BrokenChannel("no record begins like this")
+    if (in.getInt() != Magic || in.get() != Version) throw new BrokenChannel("a record has an invalid header")
     val code = in.get()
-    if (in.getShort() != 0) throw new BrokenChannel("no record begins like this")
+    if (in.getShort() != 0) throw new BrokenChannel("a record has an invalid header")
     val (number, messageBytes, dataBytes) = (in.getLong(), in.getLong(), in.getInt())
     if (in.getInt() != checksum(bytes)) throw new BrokenChannel("the checksum of a record is wrong")
     val kind = ChannelRecordKind.all.find(_.code == code)
-      .getOrElse(throw new BrokenChannel(s"records of kind $code are not known"))
+      .getOrElse(throw new BrokenChannel(s"unknown kind of record: $code"))
     ChannelRecord(kind, number, messageBytes, dataBytes)
   }
 

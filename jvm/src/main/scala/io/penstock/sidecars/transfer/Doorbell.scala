@@ -9,74 +9,80 @@ import java.nio.channels.{CancelledKeyException, ClosedSelectorException, Select
 import java.util.concurrent.TimeUnit.NANOSECONDS
 
 /**
- * Records of a channel, the executor's side: said and heard on its connection, and counted in its memory, so that who waits need
- * not sleep at once. For one thread at a time, but for its end.
+ * Exchanges records between an executor and its sidecar, on the executor's side. Records are sent over the connection
+ * and counted in shared memory, so that a waiting thread can look at the counter before it sleeps. Only one thread may
+ * use a doorbell at a time, except for `close`.
  *
- * A thread that is interrupted while it waits goes on for a moment, so that the channel is not left in the middle of a message:
- * the connection would be of no use, nor the sidecar.
+ * A thread that is interrupted while it waits continues for a moment to finish its message. Otherwise the channel, and
+ * with it the sidecar, could not be used any more.
  *
  * @param counters
- *   how many records each side has said; no more than hints
+ *   number of records that each side has sent; used as hints only
  */
 final private[transfer] class Doorbell(connection: SocketChannel, counters: ByteBuffer) extends AutoCloseable {
   import Doorbell._
 
-  private val came = ByteBuffer.allocate(AtOnce * ChannelRecord.Bytes)
+  private val received = ByteBuffer.allocate(BufferedRecords * ChannelRecord.Bytes)
   private val record = new Array[Byte](ChannelRecord.Bytes)
-  private var said = 0L
-  private var heardBytes = 0L
+  private var sent = 0L
+  private var receivedBytes = 0L
   private var interruptedAtNs: Option[Long] = None
-  came.flip()
-  // A channel that blocks is closed when its thread is interrupted.
+  received.flip()
+  // Java closes a blocking channel when its thread is interrupted.
   connection.configureBlocking(false)
   private val selector = Selector.open()
   private val key = connection.register(selector, OP_READ)
 
-  /** Says a record; throws `java.io.IOException` where nobody is there. */
+  /** Sends a record; throws `java.io.IOException` if the sidecar has closed the connection. */
   def say(record: ChannelRecord): Unit = {
     val bytes = ChannelRecord.encode(record)
     while (bytes.hasRemaining) if (connection.write(bytes) == 0) await(OP_WRITE)
-    said += 1
-    Numbers.setRelease(counters, OfExecutor, said)
+    sent += 1
+    Numbers.setRelease(counters, OfExecutor, sent)
   }
 
-  /** Waits for a record; throws `java.io.IOException` where none comes, or what comes is none ([[BrokenChannel]]). */
+  /**
+   * Waits for a record; throws `java.io.IOException` if the connection ends, and [[BrokenChannel]] if the record is not
+   * valid.
+   */
   def next(): ChannelRecord = {
-    while (came.remaining < ChannelRecord.Bytes) {
-      look()
-      came.compact()
+    while (received.remaining < ChannelRecord.Bytes) {
+      spin()
+      received.compact()
       val count =
-        try connection.read(came)
-        finally came.flip()
+        try connection.read(received)
+        finally received.flip()
       if (count < 0) throw new EOFException("the sidecar closed a channel")
       if (count == 0) await(OP_READ)
-      heardBytes += count
+      receivedBytes += count
     }
-    came.get(record)
+    received.get(record)
     ChannelRecord.decode(record)
   }
 
-  /** Interrupts the thread again that was interrupted while it waited. */
+  /** Interrupts the thread again if it was interrupted while it waited. */
   def restoreInterrupt(): Unit = {
     if (interruptedAtNs.nonEmpty) Thread.currentThread().interrupt()
     interruptedAtNs = None
   }
 
-  private def look(): Unit = {
-    val heard = heardBytes / ChannelRecord.Bytes
-    val untilNs = System.nanoTime() + LookNs
-    while ((Numbers.getAcquire(counters, OfSidecar): Long) == heard && System.nanoTime() - untilNs < 0)
+  /** Waits for a moment until the counter shows that the sidecar has sent another record. */
+  private def spin(): Unit = {
+    val records = receivedBytes / ChannelRecord.Bytes
+    val untilNs = System.nanoTime() + SpinNs
+    while ((Numbers.getAcquire(counters, OfSidecar): Long) == records && System.nanoTime() - untilNs < 0)
       Thread.onSpinWait()
   }
 
-  private def await(what: Int): Unit =
+  private def await(operation: Int): Unit =
     try {
-      key.interestOps(what)
+      key.interestOps(operation)
       interruptedAtNs match {
         case None => selector.select()
         case Some(atNs) =>
           val leftNs = InterruptedNs - (System.nanoTime() - atNs)
-          if (leftNs <= 0) throw new InterruptedIOException("the task was interrupted, and the sidecar did not finish")
+          if (leftNs <= 0)
+            throw new InterruptedIOException("the task was interrupted, and the sidecar did not finish in time")
           selector.select(math.max(1L, NANOSECONDS.toMillis(leftNs)))
       }
       selector.selectedKeys.clear()
@@ -96,15 +102,15 @@ private[transfer] object Doorbell {
   val CountersBytes: Int = 4096
   private val OfExecutor = 0
   private val OfSidecar = 64
-  private val AtOnce = 16
+  private val BufferedRecords = 16
 
-  /** For which one looks at the counter before one sleeps: as long as it takes to be woken. */
-  private val LookNs = 50000L
+  /** How long a thread polls the counter before it sleeps: about as long as it takes to wake a thread. */
+  private val SpinNs = 50000L
 
-  /** For which an interrupted thread goes on. */
+  /** How long an interrupted thread continues. */
   private val InterruptedNs = 1000000000L
 
-  // In the order of this host's bytes, as Python writes them.
+  // Native byte order, as Python writes the counters.
   private val Numbers: VarHandle =
     MethodHandles.byteBufferViewVarHandle(classOf[Array[Long]], ByteOrder.nativeOrder)
 }

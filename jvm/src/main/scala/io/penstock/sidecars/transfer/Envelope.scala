@@ -3,24 +3,24 @@ package io.penstock.sidecars.transfer
 import java.nio.ByteBuffer
 import java.nio.ByteOrder.LITTLE_ENDIAN
 
-/** What sidecars put before a question (docs/PROTOCOL.md, section 12): where the answer may land. */
+/** Header that sidecars put before a question: the receive buffer for the answer (docs/PROTOCOL.md, section 12). */
 private[transfer] object Envelope {
   private val Version: Byte = 1
   private val Bytes = 24
   private val ProcessAt = 4
 
   /**
-   * Reads it.
+   * Reads the envelope of a question.
    *
    * @return
-   *   None where the answer has to go the way that the question came
+   *   address of the receive buffer; None if the answer must be sent through the sidecars
    * @throws BrokenChannel
-   *   where it is none
+   *   if the bytes are not a valid envelope
    */
   def read(in: MessageIn): Option[ReceiveBufferAddress] = {
-    if (in.remaining < Bytes) throw new BrokenChannel(s"a question of ${in.remaining} bytes")
+    if (in.remaining < Bytes) throw new BrokenChannel(s"a question of ${in.remaining} bytes is too short")
     val envelope = ByteBuffer.wrap(in.take(Bytes)).order(LITTLE_ENDIAN)
-    if (envelope.get() != Version) throw new BrokenChannel("no question begins like this")
+    if (envelope.get() != Version) throw new BrokenChannel("a question has an invalid envelope")
     envelope.position(ProcessAt)
     val (process, descriptor) = (envelope.getInt(), envelope.getInt())
     val (limitMs, token) = (envelope.getInt(), envelope.getLong())

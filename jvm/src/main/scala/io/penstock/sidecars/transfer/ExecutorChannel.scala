@@ -7,39 +7,42 @@ import java.nio.file.Path
 
 import scala.util.control.NonFatal
 
-/** The rest of a message does not come; the channel can be used further. */
+/** The rest of a message will not be sent. The channel can still be used. */
 final class GivenUp extends Exception("the sidecar could not finish its answer: the peer broke off")
 
 /**
- * The executor's side of a channel to its sidecar: a ring of memory for each way, and a connection that says what is in them
- * (docs/PROTOCOL.md, section 12). One side speaks at a time; data are copied once on each side. For one thread at a time.
+ * The executor's side of a channel to its sidecar: a ring buffer in shared memory for each direction, and a connection
+ * with records about their content (docs/PROTOCOL.md, section 12). Only one side sends at a time, and data are copied
+ * once on each side. Only one thread may use a channel at a time.
  *
  * @param shared
- *   what the executor sends, what it receives, and the counters of records
+ *   shared memory with both ring buffers and the counters of records
  */
 final class ExecutorChannel private (connection: SocketChannel, private[transfer] val shared: ChannelMemory)
     extends AutoCloseable {
   private val memory = shared.bytes
   private val doorbell = new Doorbell(connection, memory.slice(ExecutorChannel.CountersAt, Doorbell.CountersBytes))
 
-  /** Behind rings and counters, where this side asks. */
+  /**
+   * The receive buffer, which follows the rings and the counters. Only channels on which the executor asks have one.
+   */
   private[transfer] lazy val receiveBuffer =
     new ReceiveBuffer(memory.slice(ExecutorChannel.MemoryBytes, ReceiveBuffer.Bytes))
 
   /**
-   * Sends a message. Where writing it fails, the other side is told that the rest does not come.
+   * Sends a message. If writing it fails, the sidecar is told that the rest will not be sent.
    *
    * @param size
-   *   its bytes
+   *   size of the message in bytes
    * @param write
-   *   writes it, while it is sent
+   *   writes the message while it is sent
    * @throws java.io.IOException
-   *   where the sidecar does not take it
+   *   if the sidecar does not take the message
    */
   def send(size: Long)(write: MessageOut => Unit): Unit = {
     require(
       size >= 0 && size <= ExecutorChannel.MaxBytes,
-      s"a message of $size bytes, and ${ExecutorChannel.MaxBytes} is the most"
+      s"a message must have 0 to ${ExecutorChannel.MaxBytes} bytes, found $size"
     )
     val message = new SlicedOut(size, Out)
     try {
@@ -54,16 +57,16 @@ final class ExecutorChannel private (connection: SocketChannel, private[transfer
   }
 
   /**
-   * Waits for a message. All of it is taken, whatever of it is read.
+   * Waits for a message. The whole message is consumed, even if `read` reads only a part of it.
    *
    * @param read
-   *   reads it, while it comes
+   *   reads the message while it arrives
    * @param maxBytes
-   *   that it may have: a longer one is none
+   *   largest size of a valid message
    * @throws GivenUp
-   *   where its rest does not come
+   *   if the rest of the message will not be sent
    * @throws java.io.IOException
-   *   where none comes, or what comes is none ([[BrokenChannel]])
+   *   if the connection ends, or the sidecar violates the protocol ([[BrokenChannel]])
    */
   def receive[A](read: MessageIn => A, maxBytes: Long = ExecutorChannel.MaxBytes): A = {
     val message = new SlicedIn(In.begin(maxBytes), In)
@@ -77,7 +80,7 @@ final class ExecutorChannel private (connection: SocketChannel, private[transfer
     result.fold(throw _, identity)
   }
 
-  /** Interrupts the calling thread, if it was interrupted while it used the channel. */
+  /** Interrupts the calling thread again if it was interrupted while it used the channel. */
   def restoreInterrupt(): Unit = doorbell.restoreInterrupt()
 
   override def close(): Unit = doorbell.close()
@@ -89,7 +92,7 @@ final class ExecutorChannel private (connection: SocketChannel, private[transfer
     override def next(length: Int): ByteBuffer = {
       while (sent - taken >= ExecutorChannel.Slots) doorbell.next() match {
         case ChannelRecord(ChannelRecordKind.Taken, number, _, _) => credit(number)
-        case other => throw new BrokenChannel(s"$other in the middle of a message to it")
+        case other => throw new BrokenChannel(s"unexpected $other while a message is sent")
       }
       ExecutorChannel.slot(memory, 0, sent, length)
     }
@@ -100,7 +103,8 @@ final class ExecutorChannel private (connection: SocketChannel, private[transfer
     }
 
     def credit(number: Long): Unit = {
-      if (number <= taken || number > sent) throw new BrokenChannel(s"$number slices were taken, of $sent")
+      if (number <= taken || number > sent)
+        throw new BrokenChannel(s"the sidecar took $number slices, expected more than $taken and at most $sent")
       taken = number
     }
   }
@@ -109,19 +113,19 @@ final class ExecutorChannel private (connection: SocketChannel, private[transfer
     private var received = 0L
     private var first: ChannelRecord = _
 
-    /** Waits for a message, and gives its size. */
+    /** Waits for the beginning of a message and returns the message's size. */
     def begin(maxBytes: Long): Int = {
       first = record()
       if (first.messageBytes < 0 || first.messageBytes > maxBytes)
-        throw new BrokenChannel(s"a message of ${first.messageBytes} bytes")
+        throw new BrokenChannel(s"a message must have 0 to $maxBytes bytes, found ${first.messageBytes}")
       first.messageBytes.toInt
     }
 
     override def next(messageBytes: Long, length: Int): ByteBuffer = {
       val found = if (first != null) first else record()
       first = null
-      val due = ChannelRecord(ChannelRecordKind.Slice, received, messageBytes, length)
-      if (found != due) throw new BrokenChannel(s"$found came, and $due was due")
+      val expected = ChannelRecord(ChannelRecordKind.Slice, received, messageBytes, length)
+      if (found != expected) throw new BrokenChannel(s"received $found, expected $expected")
       ExecutorChannel.slot(memory, ExecutorChannel.RingBytes, received, length)
     }
 
@@ -139,7 +143,7 @@ final class ExecutorChannel private (connection: SocketChannel, private[transfer
       record.kind match {
         case ChannelRecordKind.Slice => record
         case ChannelRecordKind.GivenUp => throw new GivenUp
-        case _ => throw new BrokenChannel(s"$record, and a slice was due")
+        case _ => throw new BrokenChannel(s"received $record, expected a slice")
       }
     }
   }
@@ -152,7 +156,7 @@ object ExecutorChannel {
   private[transfer] val CountersAt: Int = 2 * RingBytes
   val MemoryBytes: Int = CountersAt + Doorbell.CountersBytes
 
-  /** Of a channel on which the executor asks, with its receiveBuffer. */
+  /** Size of the memory of a channel on which the executor asks, including the receive buffer. */
   val AskingBytes: Int = MemoryBytes + ReceiveBuffer.Bytes
   val MaxBytes: Long = 1L << 30
   private val CreditEvery = Slots / 4
@@ -161,17 +165,17 @@ object ExecutorChannel {
     memory.slice(ring + (number % Slots).toInt * SliceBytes, length)
 
   /**
-   * Takes a new channel of a connection on which the sidecar says where its memory is.
+   * Opens a channel on a new connection. The sidecar sends the location of the channel's memory.
    *
    * @param memoryBytes
-   *   that it must have
+   *   expected size of the memory
    * @throws java.io.IOException
-   *   where that cannot be mapped
+   *   if the memory cannot be mapped
    */
   def take(connection: SocketChannel, memoryBytes: Int): ExecutorChannel = take(connection, memoryBytes, None)
 
   /**
-   * The same, and offers memory that an earlier sidecar had: it is used, or closed.
+   * Opens a channel and offers the sidecar the memory of an earlier one. If the sidecar does not use it, it is closed.
    */
   private[transfer] def take(
       connection: SocketChannel,
@@ -184,7 +188,7 @@ object ExecutorChannel {
       val offer =
         ChannelRecord.encode(ChannelRecord(ChannelRecordKind.Memory, process, at.fold(0L)(_.toLong), memoryBytes))
       while (offer.hasRemaining) connection.write(offer)
-      val entry = told(connection, memoryBytes)
+      val entry = memoryEntry(connection, memoryBytes)
       offered.filter(o => ChannelMemory.inodeOf(entry).contains(o.inode)) match {
         case Some(same) => new ExecutorChannel(connection, same)
         case None =>
@@ -197,15 +201,15 @@ object ExecutorChannel {
         throw e
     }
 
-  /** Where the sidecar says that a channel's memory is. */
-  private def told(connection: SocketChannel, memoryBytes: Int): Path = {
+  /** Receives the path of the file descriptor of a channel's memory. */
+  private def memoryEntry(connection: SocketChannel, memoryBytes: Int): Path = {
     val bytes = ByteBuffer.allocate(ChannelRecord.Bytes)
     while (bytes.hasRemaining)
       if (connection.read(bytes) < 0) throw new EOFException("the sidecar refused a channel")
     ChannelRecord.decode(bytes.array) match {
       case ChannelRecord(ChannelRecordKind.Memory, process, descriptor, `memoryBytes`) =>
         Path.of(s"/proc/$process/fd/$descriptor")
-      case other => throw new BrokenChannel(s"$other, and the memory of a channel was due")
+      case other => throw new BrokenChannel(s"received $other, expected the memory of a channel")
     }
   }
 }

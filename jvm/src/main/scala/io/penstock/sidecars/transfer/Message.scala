@@ -1,26 +1,26 @@
 package io.penstock.sidecars.transfer
 
-/** Takes a message while it is sent. */
+/** Receives the parts of an outgoing message. */
 trait MessageOut {
 
-  /** Takes the next `count` bytes, of an array from `from` on; they are not looked at later. */
+  /** Adds the next `count` bytes from an array, starting at `from`. The array can be changed after the call. */
   def put(bytes: Array[Byte], from: Int, count: Int): Unit
 
   final def put(bytes: Array[Byte]): Unit = put(bytes, 0, bytes.length)
 }
 
-/** Gives a message while it comes. */
+/** Reads a message while it arrives. */
 trait MessageIn {
 
-  /** Bytes that have not been taken. */
+  /** Number of bytes that have not been read. */
   def remaining: Int
 
-  /** Puts the next `count` bytes into an array, from `from` on; waits for them. */
+  /** Waits for the next `count` bytes and copies them into an array, starting at `from`. */
   def read(into: Array[Byte], from: Int, count: Int): Unit
 
-  /** The next bytes, in an array of their own; waits for them. */
+  /** Waits for the next `count` bytes and returns them in a new array. */
   final def take(count: Int): Array[Byte] = {
-    require(count >= 0 && count <= remaining, s"$count bytes wanted, $remaining are left")
+    require(count >= 0 && count <= remaining, s"cannot take $count bytes, $remaining are left")
     val bytes = new Array[Byte](count)
     read(bytes, 0, count)
     bytes
@@ -29,7 +29,7 @@ trait MessageIn {
   final def takeAll(): Array[Byte] = take(remaining)
 }
 
-/** A message of known size that writes itself. */
+/** A message of known size that can write itself. */
 trait Message {
   def bytes: Long
   def writeTo(out: MessageOut): Unit
@@ -37,7 +37,7 @@ trait Message {
 
 object Message {
 
-  /** Of bytes that are there. */
+  /** A message with these bytes. */
   def of(all: Array[Byte]): Message = new Message {
     override def bytes: Long = all.length.toLong
     override def writeTo(out: MessageOut): Unit = out.put(all)

@@ -1,6 +1,6 @@
 package io.penstock.sidecars.transfer
 
-/** Asks other executors. */
+/** Sends questions to other executors. */
 trait PeerQuestions {
 
   /** Asks the executor of a peer; see [[TransferProcess.ask]]. */

@@ -7,15 +7,15 @@ import java.util.concurrent.TimeUnit.MILLISECONDS
 import java.util.concurrent.locks.LockSupport
 
 /**
- * Memory in which an answer lands that an executor of the same host writes straight to where it is read, past both sidecars:
- * a ring of slots, and how many were filled and emptied (docs/PROTOCOL.md, section 12).
+ * Memory into which an executor of the same host writes an answer directly, without either sidecar: a ring of slots,
+ * and the numbers of filled and emptied slots (docs/PROTOCOL.md, section 12).
  *
- * A writer that is late may disturb a later answer: what is read has to have checksums of its own.
+ * A late writer may corrupt a later answer, so answers must contain checksums.
  */
 final private[transfer] class ReceiveBuffer(memory: ByteBuffer) {
   import ReceiveBuffer._
 
-  /** Makes it ready for an answer to whoever is told the token; 0 for nobody. */
+  /** Prepares the buffer for an answer by a writer that knows the token; with token 0 no answer is accepted. */
   def expect(token: Long): Unit = {
     set(FilledAt, 0L)
     set(EmptiedAt, 0L)
@@ -23,12 +23,12 @@ final private[transfer] class ReceiveBuffer(memory: ByteBuffer) {
   }
 
   /**
-   * Reads what lands.
+   * A reader of the answer.
    *
    * @param writer
-   *   process that writes
+   *   id of the process that writes the answer
    * @param limitMs
-   *   from now
+   *   time limit, from now
    */
   def reader(writer: Long, limitMs: Int): FilledSlots = new FilledSlots {
     private val untilNs = System.nanoTime() + MILLISECONDS.toNanos(limitMs.toLong)
@@ -50,14 +50,14 @@ final private[transfer] class ReceiveBuffer(memory: ByteBuffer) {
   }
 
   /**
-   * Writes what is to land.
+   * A writer of the answer.
    *
    * @param token
-   *   that it is expected by
+   *   token of the expected answer
    * @param reader
-   *   process that lives as long as the reader
+   *   id of a process that lives as long as the reader
    * @param limitMs
-   *   from now
+   *   time limit, from now
    */
   def writer(token: Long, reader: Long, limitMs: Int): FreeSlots = new FreeSlots {
     private val untilNs = System.nanoTime() + MILLISECONDS.toNanos(limitMs.toLong)
@@ -78,10 +78,10 @@ final private[transfer] class ReceiveBuffer(memory: ByteBuffer) {
     }
   }
 
-  /** Whether it is ready for an answer by that token. */
+  /** Whether the buffer expects an answer with this token. */
   def expects(token: Long): Boolean = get(TokenAt) == token
 
-  /** Says that the rest does not come. */
+  /** Tells the reader that the rest of the answer will not be written. */
   def fail(token: Long): Unit = if (expects(token)) set(FilledAt, Failed)
 
   private def slot(number: Long, length: Int): ByteBuffer =
@@ -106,19 +106,19 @@ private[transfer] object ReceiveBuffer {
   private val Spins = 200
   private val ParkNs = 20000L
 
-  /** After so many waits in a row one looks whether the other process is there. */
-  private val LookEvery = 100
+  /** Number of waits in a row after which it is checked whether the other process is alive. */
+  private val CheckEvery = 100
 
-  /** Waits until something is the case; the other side is at it, so that it does not take long. */
-  private def await(untilNs: Long, other: Long)(isSo: => Boolean): Unit = {
+  /** Waits until a condition is true. Waits are short, because the other side is working on it. */
+  private def await(untilNs: Long, other: Long)(condition: => Boolean): Unit = {
     var waits = 0
-    while (!isSo) {
+    while (!condition) {
       waits += 1
       if (waits < Spins) Thread.onSpinWait()
       else {
-        // Who is interrupted finds out where it goes on.
+        // The interrupt flag stays set, so the caller sees the interruption.
         if (Thread.currentThread().isInterrupted || System.nanoTime() - untilNs > 0) throw new GivenUp
-        if (waits % LookEvery == 0 && !ProcessHandle.of(other).filter(_.isAlive).isPresent) throw new GivenUp
+        if (waits % CheckEvery == 0 && !ProcessHandle.of(other).filter(_.isAlive).isPresent) throw new GivenUp
         LockSupport.parkNanos(ParkNs)
       }
     }

@@ -4,22 +4,26 @@ import java.io.IOException
 import java.nio.file.Path
 
 /**
- * Where answers to a question may land.
+ * Address of the receive buffer for the answer to a question.
  *
  * @param process
- *   the asking executor's sidecar, which has the memory as `descriptor`
+ *   process id of the asking executor's sidecar
+ * @param descriptor
+ *   file descriptor of the memory in that process
  * @param limitMs
- *   in which the answer is wanted
+ *   time limit for the answer
  * @param token
- *   by which it is expected
+ *   token of the expected answer
  */
 final private[transfer] case class ReceiveBufferAddress(process: Long, descriptor: Int, limitMs: Int, token: Long)
 
-/** Memory of other executors of this host in which this one's answers land; the mappings are kept while those have it. */
+/**
+ * Receive buffers of other executors on this host. Mappings are kept as long as the other processes have the memory.
+ */
 private[transfer] object ReceiveBuffers {
   private val MaxKept = 64
 
-  /** Where some process has it. */
+  /** A mapped receive buffer, with the path of a descriptor under which some process has it. */
   private case class Kept(entry: Path, receiveBuffer: ReceiveBuffer)
 
   private val kept = new java.util.LinkedHashMap[AnyRef, Kept](16, 0.75f, true) {
@@ -27,19 +31,19 @@ private[transfer] object ReceiveBuffers {
   }
 
   /**
-   * Memory at a place; None where it cannot be had, as from another container, in which numbers of processes may mean others: the
-   * token tells.
+   * The receive buffer at an address; None if it cannot be opened, for example because it belongs to another container.
+   * Process ids in another container may denote other processes; the token detects this.
    */
-  def at(place: ReceiveBufferAddress): Option[ReceiveBuffer] = {
-    val entry = Path.of(s"/proc/${place.process}/fd/${place.descriptor}")
-    // A number is another file's as soon as its process has ended.
-    try ChannelMemory.inodeOf(entry).map(receiveBuffer(entry, _)).filter(_.expects(place.token))
+  def at(address: ReceiveBufferAddress): Option[ReceiveBuffer] = {
+    val entry = Path.of(s"/proc/${address.process}/fd/${address.descriptor}")
+    // Buffers are identified by inode, because the path may denote another file when the process has ended.
+    try ChannelMemory.inodeOf(entry).map(receiveBuffer(entry, _)).filter(_.expects(address.token))
     catch { case _: IOException | _: SecurityException => None }
   }
 
   private def receiveBuffer(entry: Path, inode: AnyRef): ReceiveBuffer = synchronized {
     val receiveBuffer = Option(kept.get(inode)).fold(map(entry))(_.receiveBuffer)
-    // The sidecar of an executor that was started anew has the same memory, elsewhere.
+    // A restarted sidecar has the same memory under another path.
     kept.put(inode, Kept(entry, receiveBuffer))
     receiveBuffer
   }

@@ -2,38 +2,38 @@ package io.penstock.sidecars.transfer
 
 import java.nio.ByteBuffer
 
-/** Slots of a ring that this side fills. */
+/** Slots of a ring buffer that this side fills. */
 private[transfer] trait FreeSlots {
 
-  /** Waits until the next one is free; gives its first `length` bytes. */
+  /** Waits until the next slot is free and returns its first `length` bytes. */
   def next(length: Int): ByteBuffer
 
-  /** Hands it over. */
+  /** Hands the slot over to the other side. */
   def filled(messageBytes: Long, length: Int): Unit
 }
 
-/** Slots of a ring that the other side fills. */
+/** Slots of a ring buffer that the other side fills. */
 private[transfer] trait FilledSlots {
 
-  /** Waits until the next one is there, which must be of such a message and so long. */
+  /** Waits for the next slot, which must belong to a message of this size and contain `length` bytes. */
   def next(messageBytes: Long, length: Int): ByteBuffer
 
-  /** Gives it back. */
+  /** Returns the slot to the other side. */
   def emptied(): Unit
 }
 
 /**
- * Cuts a message into slices while it is written.
+ * Splits a message into slices while it is written.
  *
  * @param size
- *   of the message, in bytes
+ *   size of the message in bytes
  */
 final private[transfer] class SlicedOut(size: Long, slots: FreeSlots) extends MessageOut {
   private var left = size
   private var slot: ByteBuffer = _
 
   override def put(bytes: Array[Byte], from: Int, count: Int): Unit = {
-    require(count <= left, s"$count bytes more, and $left are left of the $size that were announced")
+    require(count <= left, s"cannot write $count more bytes: $left of the announced $size bytes are left")
     var at = from
     val end = from + count
     while (at < end) {
@@ -46,9 +46,9 @@ final private[transfer] class SlicedOut(size: Long, slots: FreeSlots) extends Me
     }
   }
 
-  /** Checks that the message is whole; an empty one is an empty slice. */
+  /** Checks that the message is complete. An empty message is sent as one empty slice. */
   def finish(): Unit = {
-    require(left == 0, s"$left bytes are missing of the $size that were announced")
+    require(left == 0, s"the message is incomplete: $left of the announced $size bytes are missing")
     if (size == 0) {
       slot = slots.next(0)
       handOver()
@@ -63,10 +63,10 @@ final private[transfer] class SlicedOut(size: Long, slots: FreeSlots) extends Me
 }
 
 /**
- * Puts a message together from slices while it is read.
+ * Joins the slices of a message while it is read.
  *
  * @param size
- *   of the message, in bytes
+ *   size of the message in bytes
  */
 final private[transfer] class SlicedIn(size: Int, slots: FilledSlots) extends MessageIn {
   private var left = size
@@ -79,7 +79,7 @@ final private[transfer] class SlicedIn(size: Int, slots: FilledSlots) extends Me
   override def remaining: Int = left
 
   override def read(into: Array[Byte], from: Int, count: Int): Unit = {
-    require(count >= 0 && count <= left, s"$count bytes wanted, $left are left")
+    require(count >= 0 && count <= left, s"cannot read $count bytes, $left are left")
     var at = from
     val end = from + count
     while (at < end) {
@@ -90,7 +90,7 @@ final private[transfer] class SlicedIn(size: Int, slots: FilledSlots) extends Me
     }
   }
 
-  /** Takes what is left, for nobody. */
+  /** Skips the rest of the message. */
   def skip(): Unit = while (left > 0) {
     val length = filled().remaining
     slot.position(slot.limit())

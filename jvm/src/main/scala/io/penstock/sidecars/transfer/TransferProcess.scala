@@ -17,20 +17,20 @@ import io.penstock.process.{DaemonThreads, PythonProcess, SidecarFailure}
 import org.slf4j.LoggerFactory
 
 /**
- * How an executor's sidecar is to work.
+ * Settings of a transfer sidecar.
  *
  * @param secret
- *   of the application
+ *   secret of the application
  * @param host
- *   address of this host that peers use
+ *   address of this host for its peers
  * @param transport
- *   that is wanted, or `auto`
+ *   name of the requested transport, or `auto`
  * @param encrypted
- *   whether what leaves the process must be
+ *   whether all data that leave the process must be encrypted
  * @param authenticated
- *   whether nobody may reach the process who does not know the secret
+ *   whether peers must prove that they know the secret
  * @param channels
- *   questions of this executor, and of others to it, that are answered side by side
+ *   number of questions of this executor that are answered concurrently, and of questions to it
  */
 final case class TransferSettings(
     secret: Array[Byte],
@@ -42,70 +42,72 @@ final case class TransferSettings(
 )
 
 /**
- * What a sidecar said of itself.
+ * What a sidecar offers to its peers.
  *
  * @param addresses
- *   for its peers, by transport
+ *   address for peers, by transport
  * @param missing
- *   transports that it does not offer, and why
+ *   reason for each transport that is not available
  */
 final case class Introduction(addresses: Map[String, String], missing: Map[String, String]) {
 
-  /** Which transports there are, and why not the others. */
+  /** Text with the available transports and the reasons why others are not. */
   def inWords: String = {
-    val there = addresses.keys.filter(_ != Introduction.Host).toSeq.sorted.mkString(", ")
-    val why = missing.toSeq.sorted.map { case (transport, reason) => s"not $transport ($reason)" }
-    (s"shards travel by $there" +: why).mkString("; ")
+    val available = addresses.keys.filter(_ != Introduction.Host).toSeq.sorted.mkString(", ")
+    val others = missing.toSeq.sorted.map { case (transport, reason) => s"$transport is not available ($reason)" }
+    (s"shards travel by $available" +: others).mkString("; ")
   }
 }
 
 object Introduction {
 
-  /** Among the addresses: no transport, but what those have in common that reach each other's memory. */
+  /** Key among the addresses that is not a transport. Sidecars with the same value can reach each other's memory. */
   val Host = "host"
 }
 
-/** What became of a question. */
+/** Result of a question. */
 sealed trait Outcome[+A]
 
 object Outcome {
 
-  /** What was made of the answer. */
+  /** The answer arrived, and this value was read from it. */
   final case class Here[A](value: A) extends Outcome[A]
 
   /** The other executor does not have what was asked for. */
   final case class Refused(why: String) extends Outcome[Nothing]
 
-  /** It did not get through. */
+  /** The question or its answer did not arrive. */
   final case class Lost(why: String) extends Outcome[Nothing]
 }
 
-/** Answers the questions of other executors; called by several threads. */
+/** Answers the questions of other executors. Called by several threads. */
 trait AnswerSource {
 
-  /** The answer, which is written while it is sent, or why there is none. */
+  /** The answer, which is written while it is sent, or the reason why there is none. */
   def give(question: Array[Byte]): Either[String, Message]
 }
 
-/** One process of an executor's sidecar, and the channels to it. */
+/** A process of the transfer sidecar, and the channels to it. */
 final class TransferProcess private (python: PythonProcess, memories: ChannelMemories) extends AutoCloseable {
   import TransferProcess._
 
   private val log = LoggerFactory.getLogger(getClass)
   private val asking = new LinkedBlockingQueue[ExecutorChannel]()
   private var channels = Seq.empty[ExecutorChannel]
-  @volatile private var told = Introduction(Map.empty, Map.empty)
+  @volatile private var offered = Introduction(Map.empty, Map.empty)
 
-  def introduction: Introduction = told
+  def introduction: Introduction = offered
 
   /** Waits for the end of the process. */
   def awaitEnd(): Unit = python.process.waitFor(): Unit
 
   /**
-   * Asks the executor of a peer; waits for a free channel, and then for the answer.
+   * Asks another executor. Waits for a free channel, then for the answer.
    *
+   * @param peer
+   *   addresses of the other executor's sidecar
    * @param read
-   *   reads the answer while it comes, by the transport that is named; what it throws, this throws
+   *   reads the answer while it arrives; its second argument is the transport. Exceptions are passed on to the caller
    */
   def ask[A](
       peer: Map[String, String],
@@ -118,22 +120,25 @@ final class TransferProcess private (python: PythonProcess, memories: ChannelMem
   def echo(payload: Array[Byte], limitMs: Int): Outcome[Array[Byte]] =
     question(Echo, Map.empty, payload, limitMs)((in, _) => in.takeAll())
 
-  private def question[A](what: Byte, peer: Map[String, String], payload: Array[Byte], limitMs: Int)(
+  private def question[A](kind: Byte, peer: Map[String, String], payload: Array[Byte], limitMs: Int)(
       read: (MessageIn, String) => A
   ): Outcome[A] = {
-    require(payload.length <= MaxPayloadBytes, s"a question of ${payload.length} bytes")
-    // Throws where the task was interrupted before.
+    require(
+      payload.length <= MaxPayloadBytes,
+      s"a question of ${payload.length} bytes is too long; the limit is $MaxPayloadBytes"
+    )
+    // Throws InterruptedException if the task has been interrupted.
     val channel = asking.poll(limitMs.toLong, TimeUnit.MILLISECONDS)
     if (channel == null) Outcome.Lost("all channels to the sidecar are busy")
     else {
       var usable = false
       try {
         val answer = python.within(limitMs + GraceMs, "answer") {
-          val token = if (what == Ask) ThreadLocalRandom.current().nextLong(1L, Long.MaxValue) else 0L
+          val token = if (kind == Ask) ThreadLocalRandom.current().nextLong(1L, Long.MaxValue) else 0L
           if (token != 0L) channel.receiveBuffer.expect(token)
-          val before = head(what, peer, limitMs, token)
-          channel.send(before.length.toLong + payload.length) { out =>
-            out.put(before)
+          val header = head(kind, peer, limitMs, token)
+          channel.send(header.length.toLong + payload.length) { out =>
+            out.put(header)
             out.put(payload)
           }
           try channel.receive(outcome(_, channel, limitMs, read))
@@ -148,11 +153,11 @@ final class TransferProcess private (python: PythonProcess, memories: ChannelMem
           usable = true
           throw e
       } finally {
-        // Before it is somebody else's.
+        // This must happen before another thread can take the channel.
         channel.restoreInterrupt()
         if (usable) asking.add(channel)
         else {
-          // Whatever it was, the channel is in the middle of it.
+          // The channel stopped in the middle of a message, so the process cannot be used any more.
           python.process.destroyForcibly()
           memories.keep(channel.shared)
         }
@@ -164,16 +169,16 @@ final class TransferProcess private (python: PythonProcess, memories: ChannelMem
     val token = PythonProcess.newToken()
     python.within(StartMs, "start") {
       python.tell(json.writeValueAsString(start(token, settings)))
-      told = introduced(python.hear("ready "))
+      offered = introduced(python.hear("ready "))
       val name = UnixDomainSocketAddress.of(python.folder.resolve("executor.sock"))
       def channel(role: Char, memoryBytes: Int): ExecutorChannel = {
         val connection = SocketChannel.open(name)
         try {
           val first = ByteBuffer.wrap(s"$token$role".getBytes(UTF_8))
           while (first.hasRemaining) connection.write(first)
-          val made = ExecutorChannel.take(connection, memoryBytes, memories.take(memoryBytes))
-          channels :+= made
-          made
+          val opened = ExecutorChannel.take(connection, memoryBytes, memories.take(memoryBytes))
+          channels :+= opened
+          opened
         } catch {
           case e: IOException =>
             connection.close()
@@ -188,18 +193,18 @@ final class TransferProcess private (python: PythonProcess, memories: ChannelMem
     }
   }
 
-  /** Answers on a channel until it ends. */
+  /** Answers questions on a channel until the channel ends. */
   private def give(channel: ExecutorChannel, source: AnswerSource): Unit =
     try while (true) {
-        val (place, question) = channel.receive(in => (Envelope.read(in), in.takeAll()), MaxSentBytes)
+        val (address, question) = channel.receive(in => (Envelope.read(in), in.takeAll()), MaxSentBytes)
         val answer =
           try source.give(question)
           catch { case NonFatal(e) => Left(e.toString) }
         try answer match {
             case Left(why) => send(channel, RefusedCode, Message.of(why.getBytes(UTF_8)))
             case Right(message) =>
-              place.filter(_ => message.bytes >= MinReceiveBufferBytes).flatMap(p =>
-                ReceiveBuffers.at(p).map(p -> _)
+              address.filter(_ => message.bytes >= MinReceiveBufferBytes).flatMap(a =>
+                ReceiveBuffers.at(a).map(a -> _)
               ) match {
                 case Some((at, receiveBuffer)) => land(channel, message, at, receiveBuffer)
                 case None => send(channel, HereCode, message)
@@ -207,12 +212,12 @@ final class TransferProcess private (python: PythonProcess, memories: ChannelMem
           }
         catch {
           case e: IOException => throw e
-          // The other side was told.
+          // The other side has been told by a GivenUp record.
           case NonFatal(e) => log.warn("Penstock: an answer could not be written", e)
         }
       }
     catch {
-      // Its end, or that of this process; or it is broken, and so is the sidecar.
+      // The channel or this process ends, or the channel is broken and with it the sidecar.
       case _: IOException | _: GivenUp => python.process.destroyForcibly(): Unit
     } finally memories.keep(channel.shared)
 
@@ -222,23 +227,23 @@ final class TransferProcess private (python: PythonProcess, memories: ChannelMem
       message.writeTo(out)
     }
 
-  /** Says that the answer lands, writes it there, and says that it is done. */
+  /** Announces the answer, writes it to the receive buffer, and reports that it is complete. */
   private def land(
       channel: ExecutorChannel,
       message: Message,
-      place: ReceiveBufferAddress,
+      address: ReceiveBufferAddress,
       receiveBuffer: ReceiveBuffer
   ): Unit = {
     send(channel, LandsCode, Message.of(landed(message.bytes)))
     try {
-      val out = new SlicedOut(message.bytes, receiveBuffer.writer(place.token, place.process, place.limitMs))
+      val out = new SlicedOut(message.bytes, receiveBuffer.writer(address.token, address.process, address.limitMs))
       message.writeTo(out)
       out.finish()
     } catch {
-      // Who waited for it does so no more, or its sidecar has ended.
-      case _: GivenUp => receiveBuffer.fail(place.token)
+      // The reader does not wait any more, or its sidecar has ended.
+      case _: GivenUp => receiveBuffer.fail(address.token)
       case NonFatal(e) =>
-        receiveBuffer.fail(place.token)
+        receiveBuffer.fail(address.token)
         log.warn("Penstock: an answer could not be written", e)
     } finally channel.send(1L)(_.put(Array(HereCode)))
   }
@@ -254,7 +259,7 @@ object TransferProcess {
   private val json = new ObjectMapper
   private val StartMs = 120000L
 
-  /** Beyond the limit that the sidecar is told: it says so itself where a peer is late. */
+  /** Added to the time limit that the sidecar gets, because the sidecar itself reports peers that are late. */
   private val GraceMs = 10000L
   private val Ask: Byte = 1
   private val Echo: Byte = 2
@@ -266,24 +271,24 @@ object TransferProcess {
   private val HeadBytes = 16
   private val LandedBytes = 16
 
-  /** Smaller answers go the way that the question came. */
+  /** Smaller answers are sent through the sidecars. */
   private val MinReceiveBufferBytes = 64L << 10
 
-  /** A question has a mebibyte with the peer's addresses. */
+  /** A question together with the peer's addresses may have 1 MiB. */
   private val MaxPayloadBytes = 512 << 10
 
-  /** Of another executor's question with its envelope: a sidecar takes no longer ones from others. */
+  /** Largest question of another executor, with its envelope. Sidecars reject longer ones. */
   private val MaxSentBytes = 2L << 20
 
   /**
-   * Starts a sidecar, and opens its channels.
+   * Starts a sidecar and opens its channels.
    *
    * @param command
-   *   the program and its arguments before the folder
+   *   the program and its arguments; the folder is appended as the last argument
    * @param memories
-   *   that sidecars before it had; gets those of this one when it has ended
+   *   memories of earlier sidecars' channels; the memories of this sidecar are added when it has ended
    * @throws io.penstock.process.SidecarFailure
-   *   where it cannot be started
+   *   if the sidecar cannot be started
    */
   def start(
       command: Seq[String],
@@ -312,21 +317,23 @@ object TransferProcess {
     .put("authenticated", settings.authenticated)
     .put("channels", settings.channels)
 
-  private def introduced(said: String): Introduction = {
-    val told = json.readTree(said)
-    val version = told.path("penstock").asText
+  private def introduced(line: String): Introduction = {
+    val node = json.readTree(line)
+    val version = node.path("penstock").asText
     if (version != SparkVersions.penstock) {
-      throw new IOException(s"its package penstock is of version $version, and this jar of ${SparkVersions.penstock}")
+      throw new IOException(
+        s"its package penstock has version $version, but this jar has version ${SparkVersions.penstock}"
+      )
     }
     def texts(field: String): Map[String, String] =
-      told.path(field).properties.asScala.map(e => e.getKey -> e.getValue.asText).toMap
+      node.path(field).properties.asScala.map(e => e.getKey -> e.getValue.asText).toMap
     Introduction(texts("addresses"), texts("missing"))
   }
 
-  private def head(what: Byte, peer: Map[String, String], limitMs: Int, token: Long): Array[Byte] = {
+  private def head(kind: Byte, peer: Map[String, String], limitMs: Int, token: Long): Array[Byte] = {
     val addresses = if (peer.isEmpty) Array.emptyByteArray else json.writeValueAsBytes(peer.asJava)
     val out = ByteBuffer.allocate(HeadBytes + addresses.length).order(LITTLE_ENDIAN)
-    out.put(what).put(0: Byte).putShort(addresses.length.toShort).putInt(limitMs).putLong(token).put(addresses).array
+    out.put(kind).put(0: Byte).putShort(addresses.length.toShort).putInt(limitMs).putLong(token).put(addresses).array
   }
 
   private def landed(bytes: Long): Array[Byte] = ByteBuffer.allocate(LandedBytes).order(LITTLE_ENDIAN)
@@ -339,20 +346,21 @@ object TransferProcess {
       read: (MessageIn, String) => A
   ): Outcome[A] = {
     def why = new String(answer.takeAll(), UTF_8)
-    if (answer.remaining == 0) Outcome.Lost("an answer that is empty")
+    if (answer.remaining == 0) Outcome.Lost("the answer is empty")
     else {
       val first = answer.take(1).head & 0xff
       def by = Transports.name(first >>> 4)
       (first & OutcomeBits).toByte match {
         case HereCode => Outcome.Here(read(answer, by))
         case LandsCode if answer.remaining == LandedBytes =>
-          val told = ByteBuffer.wrap(answer.takeAll()).order(LITTLE_ENDIAN)
-          val (bytes, writer) = (told.getLong(), told.getLong())
-          if (bytes < 0 || bytes > ExecutorChannel.MaxBytes) Outcome.Lost(s"an answer of $bytes bytes")
+          val announced = ByteBuffer.wrap(answer.takeAll()).order(LITTLE_ENDIAN)
+          val (bytes, writer) = (announced.getLong(), announced.getLong())
+          if (bytes < 0 || bytes > ExecutorChannel.MaxBytes)
+            Outcome.Lost(s"the answer has an invalid size of $bytes bytes")
           else Outcome.Here(read(new SlicedIn(bytes.toInt, channel.receiveBuffer.reader(writer, limitMs)), by))
         case RefusedCode => Outcome.Refused(why)
         case LostCode => Outcome.Lost(why)
-        case other => Outcome.Lost(s"an answer that begins with $other")
+        case other => Outcome.Lost(s"the answer has the unknown outcome $other")
       }
     }
   }

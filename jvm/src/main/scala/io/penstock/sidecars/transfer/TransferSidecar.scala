@@ -8,17 +8,17 @@ import io.penstock.process.{BackOff, DaemonThreads}
 import org.slf4j.LoggerFactory
 
 /**
- * Keeps an executor's sidecar running: starts it beside the executor, and again after it failed, later each time. Who asks
- * while there is none gets no answer, and takes another way.
+ * Keeps an executor's transfer sidecar running: starts it with the executor, and again after failures, with a growing
+ * pause. Without a running sidecar, questions fail at once.
  *
  * @param command
- *   the program and its arguments before the folder
+ *   the program and its arguments; the folder is appended as the last argument
  * @param remedy
- *   what a user can do where the sidecar does not start
+ *   what a user can do if the sidecar does not start
  * @param introduce
- *   gets what each new process says of itself; None when it has ended
+ *   called with the introduction of each new process, and with None when the process has ended
  * @param pause
- *   how long to wait after so many failures in a row, in ms
+ *   returns the pause in ms after a number of failures in a row
  */
 final class TransferSidecar(
     command: Seq[String],
@@ -33,7 +33,7 @@ final class TransferSidecar(
   private val memories = new ChannelMemories
   @volatile private var running: Option[TransferProcess] = None
   @volatile private var closed = false
-  private var told = false
+  private var failureLogged = false
 
   private val thread = DaemonThreads.named("penstock-transfer").newThread(() => keep())
   thread.start()
@@ -69,12 +69,12 @@ final class TransferSidecar(
         } catch {
           case NonFatal(e) =>
             failures += 1
-            // Once, not with each attempt.
-            if (!told) log.warn(
-              s"Penstock: no sidecar, so that shards come from the checkpoint: ${command.mkString(" ")} failed: " +
-                s"${e.getMessage}. $remedy"
+            // Logged once, and not with each attempt.
+            if (!failureLogged) log.warn(
+              "Penstock: this executor has no sidecar and reads shards from the checkpoint: " +
+                s"${command.mkString(" ")} failed: ${e.getMessage}. $remedy"
             )
-            told = true
+            failureLogged = true
         }
         if (!closed) Thread.sleep(pause(failures))
       }
@@ -96,6 +96,6 @@ private object TransferSidecar {
   val none: Outcome[Nothing] = Outcome.Lost("this executor has no sidecar")
   private val CloseMs = 5000L
 
-  /** A process that has run for so long was no failure to start. */
+  /** A process that has run at least this long does not count as a failed start. */
   private val GoodNs = 10000000000L
 }

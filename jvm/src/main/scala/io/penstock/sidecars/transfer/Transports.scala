@@ -1,11 +1,11 @@
 package io.penstock.sidecars.transfer
 
-/** What carries messages between sidecars (docs/PROTOCOL.md, section 12). */
+/** Transports that carry messages between sidecars (docs/PROTOCOL.md, section 12). */
 object Transports {
 
-  /** By number, from 1. */
+  /** Names of all transports, in the order of their numbers in the protocol, which start at 1. */
   val All: Seq[String] = Seq("local", "verbs", "mpi", "tcp")
 
-  /** Empty for a number that none has. */
+  /** Name of the transport with this number; empty if there is none. */
   private[transfer] def name(number: Int): String = All.lift(number - 1).getOrElse("")
 }

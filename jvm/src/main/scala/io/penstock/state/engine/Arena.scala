@@ -3,30 +3,30 @@ package io.penstock.state.engine
 import io.penstock.errors.PenstockException
 
 /**
- * Append-only memory for records, in pages. A record is named by an int, never moves and never changes once written, so
- * that a reader that is late (an attempt that lost) reads old bytes and never foreign ones. Space is won back by copying
- * the live records into a new arena.
+ * Append-only memory for records, in pages. A record is identified by an int reference. It never moves and never
+ * changes once written, so that a late reader (an attempt that lost) reads old bytes and never those of another record.
+ * Space is reclaimed by copying the live records into a new arena.
  *
- * Pages are heap arrays: the collector frees one when the last reader has gone, and does not look inside. References
- * grow with time: of two records of one arena, the one with the larger reference is the younger.
+ * Pages are heap arrays. The garbage collector frees a page after its last reader has gone, and does not scan its
+ * content. References grow with time: of two records of one arena, the younger one has the larger reference.
  */
 final class Arena {
   import Arena._
 
   private var pages = new Array[Array[Byte]](2)
-  // Of all pages but the last.
-  private var fullTo = new Array[Int](2)
+  // Used bytes of each page but the last, whose used bytes are `position`.
+  private var usedBytes = new Array[Int](2)
   private var pageCount = 0
   private var position = 0
   private var capacity = 0L
 
   /**
-   * Room for one record.
+   * Allocates room for one record.
    *
    * @param bytes
-   *   size of the record
+   *   Size of the record
    * @return
-   *   its reference; the room starts at `offset(ref)` of `page(ref)`
+   *   Reference of the record, whose room starts at `offset(ref)` of `page(ref)`
    */
   def allocate(bytes: Int): Int = {
     val rounded = room(bytes)
@@ -37,10 +37,10 @@ final class Arena {
   }
 
   /**
-   * Takes a page that is full of records; records that are allocated later go to other pages.
+   * Adds a page that is full of records. Records that are allocated later go to other pages.
    *
    * @return
-   *   reference of the page's first byte
+   *   Reference of the first byte of the page
    */
   def adopt(page: Array[Byte]): Int = {
     add(page)
@@ -48,10 +48,10 @@ final class Arena {
     (pageCount - 1) << UnitsPerPageBits
   }
 
-  /** The reference that the next record will have or exceed: older records have smaller ones. */
+  /** Lower bound of the references of future records. All existing records have smaller references. */
   def watermark: Int =
     if (pageCount == 0) 0
-    // A record that is larger than a page is alone there.
+    // A record that is larger than `PageBytes` has a page of its own.
     else ((pageCount - 1) << UnitsPerPageBits) + (math.min(position, PageBytes) >> UnitBits)
 
   def page(ref: Int): Array[Byte] = pages(pageNumber(ref))
@@ -59,17 +59,17 @@ final class Arena {
   /** Index of the record's first byte in its page. */
   def offset(ref: Int): Int = offsetOf(ref)
 
-  /** The pages that are there now: what is written in them stays, whatever comes later. */
+  /** The current pages. Records in them do not change, whatever is allocated later. */
   private[engine] def heldPages: Array[Array[Byte]] = java.util.Arrays.copyOf(pages, pageCount)
 
-  /** How much of each of these pages has records. */
+  /** Number of used bytes in each of these pages. */
   private[engine] def heldBytes: Array[Int] = {
-    val bytes = java.util.Arrays.copyOf(fullTo, pageCount)
+    val bytes = java.util.Arrays.copyOf(usedBytes, pageCount)
     if (pageCount > 0) bytes(pageCount - 1) = position
     bytes
   }
 
-  /** Bytes of all pages, used or not. */
+  /** Size of all pages in bytes, including unused room. */
   def capacityBytes: Long = capacity
 
   private def addPage(atLeast: Int): Unit = {
@@ -88,9 +88,9 @@ final class Arena {
     }
     if (pageCount == pages.length) {
       pages = java.util.Arrays.copyOf(pages, pageCount * 2)
-      fullTo = java.util.Arrays.copyOf(fullTo, pageCount * 2)
+      usedBytes = java.util.Arrays.copyOf(usedBytes, pageCount * 2)
     }
-    if (pageCount > 0) fullTo(pageCount - 1) = position
+    if (pageCount > 0) usedBytes(pageCount - 1) = position
     pages(pageCount) = page
     pageCount += 1
     capacity += page.length
@@ -102,14 +102,14 @@ object Arena {
   private val UnitBytes = 1 << UnitBits
   private val PageBits = 16
 
-  /** Size of a page that holds more than one record. */
+  /** Maximum size of a page that holds more than one record. */
   val PageBytes: Int = 1 << PageBits
   private val UnitsPerPageBits = PageBits - UnitBits
   private val UnitsPerPage = 1 << UnitsPerPageBits
   private val MaxPages = 1 << (31 - UnitsPerPageBits)
   private val FirstPageBytes = 512
 
-  /** Room that a record takes in a page. */
+  /** Bytes that a record of the given size takes in a page, including alignment. */
   def room(bytes: Int): Int = (bytes + UnitBytes - 1) & -UnitBytes
 
   /** Number of the page that a record is in. */
@@ -118,6 +118,6 @@ object Arena {
   /** Index of the record's first byte in its page. */
   private[engine] def offsetOf(ref: Int): Int = (ref & (UnitsPerPage - 1)) << UnitBits
 
-  /** Reference of a position in a page, from that of the page's first byte. */
+  /** Reference of a position in a page, given the reference of the page's first byte. */
   private[engine] def refAt(first: Int, offset: Int): Int = first | (offset >> UnitBits)
 }

@@ -4,16 +4,17 @@ import KeyIndex.HeaderBytes
 import io.penstock.state.format.{ByteSink, BytesOut, ChangeSet, FamilyTraits}
 
 /**
- * The records of a family, as they are now, in the order and with the page breaks that an image has.
+ * The current records of a family, in the order and with the page breaks of an image.
  *
  * @param records
- *   how many
+ *   Number of records
  * @param index
- *   what is told of where they are: slots, or the hashes of their keys in their order; nothing where the family is ordered
+ *   Index as an image stores it: the slots, or the hash of each record's key in the order of the records; empty if the
+ *   family is ordered
  * @param slots
- *   how many, where `index` has them; else 0
+ *   Number of slots if `index` consists of slots, otherwise 0
  * @param pages
- *   bytes of each page
+ *   Length of each page in bytes
  */
 sealed abstract private[engine] class FamilyPages(
     name: String,
@@ -24,7 +25,7 @@ sealed abstract private[engine] class FamilyPages(
     pages: Array[Int]
 ) {
 
-  /** Of index and records. */
+  /** Size of index and pages in bytes. */
   final val bytes: Long = index.length + pages.map(_.toLong).sum
 
   final def describe(header: ByteSink): Unit = {
@@ -46,24 +47,25 @@ sealed abstract private[engine] class FamilyPages(
 
 private[engine] object FamilyPages {
 
-  /** Of a family in an image: it has slots and not hashes. Other flags than those of change sets. */
+  /** Flag of a family in an image: its index consists of slots, not hashes. Distinct from the flags in change sets. */
   val HasSlots = 16
 
   /**
-   * Records of a hash index come in the order in which they lie in memory. Pages that have nothing else go as they are, and so
-   * do the slots of their index, unless most are free; of others neighbours are copied together.
+   * Records of an ordered family are in key order, others in the order in which they lie in memory. If an unordered
+   * family has no dead records, its pages are written as they are, and so are the slots of its index unless too many
+   * are free. Otherwise the live records are gathered; records that are adjacent in memory are copied together.
    */
   def of(name: String, traits: FamilyTraits, table: RecordTable): FamilyPages = {
     val memory = table.arena.heldPages
     if (traits.ordered) new Gathered(name, traits, table.refs, Array.emptyByteArray, memory)
     else {
-      def order = RefOrder.of(table.hashedRefs.get)
+      def refOrder = RefOrder.of(table.hashedRefs.get)
       if (table.wastedBytes > 0) {
-        val found = order
-        new Gathered(name, traits, found.refs, found.hashes, memory)
+        val order = refOrder
+        new Gathered(name, traits, order.refs, order.hashes, memory)
       } else {
         val slots = table.denseSlots
-        val index = slots.getOrElse(order.hashes)
+        val index = slots.getOrElse(refOrder.hashes)
         new Whole(name, traits, table.size, index, slots.fold(0)(_.length / 8), memory, table.arena.heldBytes)
       }
     }
@@ -107,12 +109,12 @@ private[engine] object FamilyPages {
     val lengths = Array.newBuilder[Int]
     var length = 0
     refs.foreach { ref =>
-      val more = room(ref, memory)
-      if (length > 0 && length + more > Arena.PageBytes) {
+      val bytes = room(ref, memory)
+      if (length > 0 && length + bytes > Arena.PageBytes) {
         lengths += length
         length = 0
       }
-      length += more
+      length += bytes
     }
     lengths += length
     lengths.result()

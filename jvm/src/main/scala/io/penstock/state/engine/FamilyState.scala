@@ -5,8 +5,8 @@ import org.apache.spark.unsafe.Platform
 import io.penstock.state.format.{ByteSink, FamilyChangeSink, FamilyTraits}
 
 /**
- * One column family of one shard, at the version that the shard is at. A multi-valued family holds a key's values in one
- * record, each after its length as an int.
+ * One column family of one shard, at the current version of the shard. A multi-valued family holds all values of a key
+ * in one record, each preceded by its length as an int.
  */
 final class FamilyState private (val traits: FamilyTraits, records: RecordTable) extends FamilyChangeSink {
   @volatile private var current = records
@@ -15,7 +15,7 @@ final class FamilyState private (val traits: FamilyTraits, records: RecordTable)
 
   def this(traits: FamilyTraits) = this(traits, new RecordTable(traits.ordered))
 
-  /** The records. Take it once and use it for both find and read: a compaction puts another in its place. */
+  /** The records. Callers must use the same table to find and to read a record: a compaction replaces the table. */
   def table: RecordTable = current
 
   override def put(key: AnyRef, keyAt: Long, keyLength: Int, value: AnyRef, valueAt: Long, valueLength: Int): Unit = {
@@ -63,18 +63,18 @@ final class FamilyState private (val traits: FamilyTraits, records: RecordTable)
 
 object FamilyState {
 
-  /** A family that holds these records, each of them its key's. */
+  /** A family that holds these records, one for each key. */
   private[engine] def of(traits: FamilyTraits, records: RecordTable): FamilyState = new FamilyState(traits, records)
 
   private val MinWasteBytes = 2048L
 
-  /** Value bytes of a multi-valued record from encoded rows. */
+  /** Appends an encoded row to the value bytes of a multi-valued record. */
   def writeValue(out: ByteSink, base: AnyRef, offset: Long, length: Int): Unit = {
     out.putInt(length)
     out.putBytes(base, offset, length)
   }
 
-  /** Walks the values of a multi-valued record. */
+  /** Iterates over the values of a multi-valued record. */
   final class Values(page: AnyRef, from: Long, length: Int) {
     private var at = from
     private val end = from + length
@@ -88,7 +88,7 @@ object FamilyState {
       n
     }
 
-    /** Address of the value that `next` just returned the length of. */
+    /** Address of the value whose length `next` has just returned. */
     def valueAt(length: Int): Long = at - length
   }
 }

@@ -6,11 +6,14 @@ import org.apache.spark.unsafe.Platform
 
 import KeyIndex._
 
-/** Open addressing with linear probing. A slot holds the key's hash above and the reference plus one below; 0 is free. */
+/**
+ * Hash table with open addressing and linear probing. A slot holds the hash of the key in its upper half and the
+ * reference plus one in its lower half; a free slot is 0.
+ */
 final class HashIndex(arena: Arena) extends KeyIndex {
   private var slots = new Array[Long](HashIndex.InitialSlots)
   private var count = 0
-  // Written, so that the reads that it comes from are made.
+  // Never read. The assignment keeps the compiler from removing the reads in `fetch`.
   @nowarn("msg=never used")
   private var fetched = 0L
 
@@ -38,28 +41,28 @@ final class HashIndex(arena: Arena) extends KeyIndex {
   }
 
   /**
-   * Takes records of new keys.
+   * Adds records of new keys.
    *
    * @param hashedRefs
-   *   the first `n` are taken; see [[KeyIndex.hashedRefs]]
+   *   Records as in [[KeyIndex.hashedRefs]], of which the first `n` are added
    * @return
-   *   how many were taken: fewer than `n` where the key of the next is there already
+   *   Number of records that were added: fewer than `n` if the key of the next record exists already
    */
   def addAll(hashedRefs: Array[Long], n: Int): Int = {
     expect(count + n)
     var added = 0
-    var most = 0
-    while (most < n) {
-      most = math.min(n, most + HashIndex.FetchedAtOnce)
-      fetched = fetch(hashedRefs, added, most)
-      added = addUntil(hashedRefs, added, most)
-      if (added < most) most = n
+    var end = 0
+    while (end < n) {
+      end = math.min(n, end + HashIndex.FetchedAtOnce)
+      fetched = fetch(hashedRefs, added, end)
+      added = addUntil(hashedRefs, added, end)
+      if (added < end) end = n
     }
     count += added
     added
   }
 
-  /** The slots as they are, a long each; None where so many are free that hashes take less room. */
+  /** A copy of the slots, a long each; None if there are more than [[HashIndex.MaxSlotsPerKey]] slots per key. */
   def denseSlots: Option[Array[Byte]] = Option.when(slots.length <= HashIndex.MaxSlotsPerKey * count.toLong) {
     val bytes = new Array[Byte](8 * slots.length)
     Platform.copyMemory(slots, Platform.LONG_ARRAY_OFFSET, bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length.toLong)
@@ -67,25 +70,25 @@ final class HashIndex(arena: Arena) extends KeyIndex {
   }
 
   /**
-   * Takes the slots of another index of the same records, which lie in memory as there. That each can be found where it is, and
-   * that each is there once, is checked; that no two records have the same key is not.
+   * Takes over the slots of another index of the same records, which lie at the same positions in memory. Checks that a
+   * lookup by hash reaches each slot and that no record occurs twice. Does not check that keys are distinct.
    *
    * @param table
-   *   slots, a power of two; one at least is free. This index keeps it
+   *   Slots, which this index keeps. Their number is a power of two and at least one is free
    * @param starts
-   *   a bit for each position in memory, set where a record starts; those that are found are cleared
+   *   One bit for each position in memory, set where a record starts. The bits of the records found are cleared
    * @return
-   *   the first slot that has what cannot be there, and then this index is of no use; else -1
+   *   A slot with an invalid entry, in which case this index must not be used, or -1 if all entries are valid
    */
   def adopt(table: Array[Long], starts: Array[Long]): Int = {
     val refs = new Array[Int](table.length)
     val mask = table.length - 1
-    // Occupied slots right before this one; before the first come the last.
+    // Number of occupied slots directly before this one. The last slot is the one before the first.
     var run = 0
     while (run < mask && table(mask - run) != 0L) run += 1
     var found = 0
     var i = 0
-    // Which slots are occupied no processor guesses, so that nothing branches by it.
+    // No branch depends on whether a slot is occupied, because the processor cannot predict it.
     while (i < table.length) {
       val e = table(i)
       val isOccupied = ((e | -e) >>> 63).toInt
@@ -103,7 +106,7 @@ final class HashIndex(arena: Arena) extends KeyIndex {
     -1
   }
 
-  /** Clears the bits of references; gives how many came before the first whose bit is not set. */
+  /** Clears the bits of `n` references and stops at the first whose bit is not set. Returns the number cleared. */
   private def clearAll(refs: Array[Int], n: Int, bits: Array[Long]): Int = {
     var cleared = 0
     while (cleared < n) {
@@ -116,7 +119,7 @@ final class HashIndex(arena: Arena) extends KeyIndex {
     n
   }
 
-  /** Reads the slots that some records are about to be looked for in: memory brings many in the time that one takes. */
+  /** Reads the slots where records are about to be looked up. Memory loads many slots in the time of a single one. */
   private def fetch(hashedRefs: Array[Long], from: Int, until: Int): Long = {
     val table = slots
     val mask = table.length - 1
@@ -134,12 +137,12 @@ final class HashIndex(arena: Arena) extends KeyIndex {
     val mask = table.length - 1
     var added = from
     while (added < until) {
-      // The reference is stored plus one, and never overflows into the hash.
+      // A slot holds the reference plus one, which never overflows into the hash.
       val e = hashedRefs(added) + 1L
       val hash = (e >>> 32).toInt
       var i = HashIndex.spread(hash) & mask
       while (table(i) != 0L) {
-        if ((table(i) >>> 32).toInt == hash && haveOneKey(table(i).toInt - 1, e.toInt - 1)) return added
+        if ((table(i) >>> 32).toInt == hash && haveSameKey(table(i).toInt - 1, e.toInt - 1)) return added
         i = (i + 1) & mask
       }
       table(i) = e
@@ -148,7 +151,7 @@ final class HashIndex(arena: Arena) extends KeyIndex {
     added
   }
 
-  /** Makes room for a number of keys, in all. */
+  /** Makes room for a total of `keys` keys. */
   def expect(keys: Int): Unit = {
     var size = slots.length
     while (keys * 4L > size * 3L) size *= 2
@@ -167,7 +170,7 @@ final class HashIndex(arena: Arena) extends KeyIndex {
   }
 
   override def refs: Array[Int] = {
-    val entries = copied
+    val entries = hashedEntries
     val out = new Array[Int](entries.length)
     var i = 0
     while (i < out.length) {
@@ -177,9 +180,9 @@ final class HashIndex(arena: Arena) extends KeyIndex {
     out
   }
 
-  override def hashedRefs: Option[Array[Long]] = Some(copied)
+  override def hashedRefs: Option[Array[Long]] = Some(hashedEntries)
 
-  private def copied: Array[Long] = {
+  private def hashedEntries: Array[Long] = {
     val table = slots
     val out = new Array[Long](count)
     var n = 0
@@ -196,7 +199,7 @@ final class HashIndex(arena: Arena) extends KeyIndex {
 
   private def entry(hash: Int, ref: Int): Long = (hash.toLong << 32) | ((ref + 1) & 0xffffffffL)
 
-  /** The key's slot, or the complement of the slot where it belongs. */
+  /** The slot of the key, or the complement of the slot where it would be inserted. */
   private def locate(table: Array[Long], key: KeyBytes, hash: Int): Int = {
     val mask = table.length - 1
     var i = HashIndex.spread(hash) & mask
@@ -214,7 +217,7 @@ final class HashIndex(arena: Arena) extends KeyIndex {
     keyLength(page, offset) == length && KeyBytes.sameBytes(page, keyAddress(offset), key, keyAt, length)
   }
 
-  private def haveOneKey(a: Int, b: Int): Boolean = {
+  private def haveSameKey(a: Int, b: Int): Boolean = {
     val page = arena.page(b)
     val offset = arena.offset(b)
     isKey(a, page, keyAddress(offset), keyLength(page, offset))
@@ -264,9 +267,11 @@ object HashIndex {
   private val InitialSlots = 8
   private val FetchedAtOnce = 64
 
-  /** That are worth their room: with hashes a reader has to find a slot for each key. */
+  /**
+   * Most slots per key for which storing slots is worth the room. With hashes a reader must find a slot for each key.
+   */
   val MaxSlotsPerKey = 3
 
-  /** The low bits pick the slot. */
+  /** Mixes the upper bits into the lower bits, which select the slot. */
   private def spread(hash: Int): Int = hash ^ (hash >>> 16)
 }

@@ -3,7 +3,7 @@ package io.penstock.state.engine
 import org.apache.spark.sql.catalyst.expressions.XXH64
 import org.apache.spark.unsafe.Platform
 
-/** Where the bytes of a key are: in a row's memory or in an array. One instance is reused for many keys. */
+/** Location of the bytes of a key: in a row's memory or in an array. One instance is reused for many keys. */
 final class KeyBytes {
   var base: AnyRef = _
   var offset: Long = 0L
@@ -19,7 +19,7 @@ final class KeyBytes {
     this
   }
 
-  /** Says what the hash is, where it is known. */
+  /** Sets the hash of the key, which the caller knows already. */
   private[engine] def hashedAs(hash: Int): KeyBytes = {
     knownHash = hash
     hashed = true
@@ -29,8 +29,8 @@ final class KeyBytes {
   def set(bytes: Array[Byte]): KeyBytes = set(bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length)
 
   /**
-   * Where the key is in a hash index; has nothing to do with the shard of the key. Computed once per key: a write asks the attempt's
-   * changes and the content below.
+   * Hash of the key in a hash index. It is unrelated to the shard of the key. It is computed once per key, because a
+   * write looks up the key in the changes of the attempt and in the committed content.
    */
   def hash: Int = {
     if (!hashed) {
@@ -62,7 +62,7 @@ object KeyBytes {
   def compare(a: Records, aRef: Int, b: Records, bRef: Int): Int =
     compare(a.page(aRef), a.keyAt(aRef), a.keyLength(aRef), b.page(bRef), b.keyAt(bRef), b.keyLength(bRef))
 
-  /** Unsigned lexicographic order, the order that Spark's order-preserving key encoders are made for. */
+  /** Unsigned lexicographic order, as Spark's order-preserving key encoders require it. */
   def compare(a: AnyRef, aOffset: Long, aLength: Int, b: AnyRef, bOffset: Long, bLength: Int): Int = {
     val n = math.min(aLength, bLength)
     var i = 0

@@ -11,20 +11,20 @@ trait KeyIndex {
   /** Reference of the key's record, or [[KeyIndex.Absent]]. */
   def find(key: KeyBytes): Int
 
-  /** Makes `ref` the key's record and returns the one before, or [[KeyIndex.Absent]]. */
+  /** Makes `ref` the record of the key and returns the previous record, or [[KeyIndex.Absent]]. */
   def put(key: KeyBytes, ref: Int): Int
 
-  /** Forgets the key and returns its record, or [[KeyIndex.Absent]]. */
+  /** Removes the key and returns its record, or [[KeyIndex.Absent]]. */
   def remove(key: KeyBytes): Int
 
   def size: Int
 
-  /** All references: in key order where the index is ordered, else in any order. */
+  /** All references: in key order if the index is ordered, otherwise in any order. */
   def refs: Array[Int]
 
   /**
-   * All references with their key's hash above (`hash << 32 | reference`), in the order of `refs`; None where the index
-   * does not know hashes.
+   * All references, each with the hash of its key in the upper half (`hash << 32 | reference`), in the order of `refs`.
+   * None if the index does not store hashes.
    */
   def hashedRefs: Option[Array[Long]] = None
 
@@ -41,6 +41,6 @@ object KeyIndex {
   def valueLength(page: Array[Byte], offset: Int): Int =
     Platform.getInt(page, Platform.BYTE_ARRAY_OFFSET + offset + 4)
 
-  /** Address of the key within its page, as Platform counts. */
+  /** Address of the key within its page, for use with Spark's `Platform`. */
   def keyAddress(offset: Int): Long = (Platform.BYTE_ARRAY_OFFSET + offset + HeaderBytes).toLong
 }

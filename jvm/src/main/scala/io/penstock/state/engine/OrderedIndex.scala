@@ -5,8 +5,8 @@ import org.apache.spark.unsafe.Platform
 import KeyIndex._
 
 /**
- * Keys in unsigned byte order: a sorted list of sorted blocks of references, that is, a B-tree of two levels. A block
- * splits in half when it is full and leaves when it is empty.
+ * Index of keys in unsigned byte order: a sorted list of sorted blocks of references, that is, a B-tree of two levels.
+ * A block is split in half when it is full and removed when it is empty.
  */
 final class OrderedIndex(arena: Arena) extends KeyIndex {
   import OrderedIndex._
@@ -41,10 +41,10 @@ final class OrderedIndex(arena: Arena) extends KeyIndex {
   }
 
   /**
-   * Makes `ref` the record of a key above all others.
+   * Adds `ref` as the record of a key that is greater than all others.
    *
    * @return
-   *   false, and nothing has changed, where the key is not like that
+   *   Whether the record was added; false if the key is not greater than all others, and then nothing changes
    */
   def append(key: KeyBytes, ref: Int): Boolean = {
     val last = blockCount - 1
@@ -83,14 +83,14 @@ final class OrderedIndex(arena: Arena) extends KeyIndex {
 
   def first: Cursor = new Cursor(0, 0)
 
-  /** The first key that is not below the given one. */
+  /** Cursor at the first key that is not below the given one. */
   def seek(key: KeyBytes): Cursor = {
     val b = blockOf(key)
     val i = search(blocks(b), counts(b), key)
     new Cursor(b, if (i < 0) ~i else i)
   }
 
-  /** Walks upwards. Valid while the index is not changed. */
+  /** Iterates in ascending order. It can be used until the index changes. */
   final class Cursor(private var block: Int, private var index: Int) {
     skipEmpty()
 
@@ -144,7 +144,7 @@ final class OrderedIndex(arena: Arena) extends KeyIndex {
       blocks(b)(i) = ref
       counts(b) += 1
     } else {
-      // Keys that only grow (timestamps) would leave half-full blocks behind them: start a new block at the end instead.
+      // Ascending keys, such as timestamps, would leave half-full blocks behind. At the end, start a new block instead.
       val atEnd = b == blockCount - 1 && i == BlockSize
       val keep = if (atEnd) BlockSize else BlockSize / 2
       val right = new Array[Int](BlockSize)

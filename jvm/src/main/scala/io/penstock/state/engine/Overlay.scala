@@ -3,50 +3,50 @@ package io.penstock.state.engine
 import org.apache.spark.unsafe.Platform
 
 /**
- * What one task attempt changed in one column family, over all its shards. Records are never overwritten: each points to
- * the one before of the same key, so that an iterator sees the family as it was when the iterator was opened.
+ * Changes of one task attempt to one column family, over all its shards. Records are never overwritten: each points to
+ * the previous record of the same key, so that an iterator sees the family as it was when the iterator was opened.
  *
  * @param ordered
- *   whether the family keeps its keys in order: then each shard's changes have an index of their own, because a search is
- *   as deep as an index is long, and scans go by shard
+ *   Whether the family keeps its keys in order. If so, the changes of each shard have an index of their own, because
+ *   scans are by shard and a search takes longer in a larger index
  * @param grew
- *   is told of heap bytes that were taken; may end the attempt by an error
+ *   Called with the number of heap bytes that were newly taken. May fail the attempt by throwing an exception
  */
 final class Overlay(ordered: Boolean, shardCount: Int, grew: Long => Unit) {
   import Overlay._
 
-  /** All records, newest and older ones, of all shards. */
+  /** All records of all shards, including superseded ones. */
   val records = new Records(new Arena)
-  private val together = if (ordered) null else new RecordTable(ordered = false, TrailerBytes, records.arena)
-  private val apart = if (ordered) new Array[RecordTable](shardCount) else null
+  private val sharedTable = if (ordered) null else new RecordTable(ordered = false, TrailerBytes, records.arena)
+  private val shardTables = if (ordered) new Array[RecordTable](shardCount) else null
   private var inserted = 0L
-  private var indexBytes = if (ordered) 0L else together.indexBytes
-  private var toldBytes = 0L
+  private var indexBytes = if (ordered) 0L else sharedTable.indexBytes
+  private var reportedBytes = 0L
 
-  /** Keys that the attempt added, less those that it removed. */
+  /** Number of keys that the attempt added minus the number that it removed. */
   def keyDelta: Long = inserted
 
   /** Heap bytes of records and indexes; 0 while nothing was written. */
-  def memoryBytes: Long = toldBytes
+  def memoryBytes: Long = reportedBytes
 
   /** Newest record of the key, or [[KeyIndex.Absent]]. */
   def find(shard: Int, key: KeyBytes): Int = {
-    val t = if (ordered) apart(shard) else together
+    val t = if (ordered) shardTables(shard) else sharedTable
     if (t == null) KeyIndex.Absent else t.find(key)
   }
 
   /** Changes of a shard of an ordered family; null where there are none. */
-  def ofShard(shard: Int): RecordTable = apart(shard)
+  def ofShard(shard: Int): RecordTable = shardTables(shard)
 
   /** Newest records of a family that is not ordered. */
-  def unordered: Array[Int] = together.refs
+  def unordered: Array[Int] = sharedTable.refs
 
   /** Newest records, grouped by shard. */
   def byShard: ByShard =
     if (ordered) {
-      val refs = apart.map(t => if (t == null) Array.emptyIntArray else t.refs)
+      val refs = shardTables.map(t => if (t == null) Array.emptyIntArray else t.refs)
       new ByShard(refs.flatten, refs.scanLeft(0)(_ + _.length))
-    } else grouped(together.refs)
+    } else grouped(sharedTable.refs)
 
   private def grouped(refs: Array[Int]): ByShard = {
     val shards = new Array[Int](refs.length)
@@ -77,7 +77,8 @@ final class Overlay(ordered: Boolean, shardCount: Int, grew: Long => Unit) {
    * Records a change.
    *
    * @param inBase
-   *   whether the key exists below; asked only when the attempt touches the key for the first time
+   *   Whether the key exists in the committed content. Evaluated only when the attempt changes the key for the first
+   *   time
    */
   def write(shard: Int, change: Int, key: KeyBytes, value: AnyRef, valueAt: Long, valueLength: Int)(
       inBase: => Boolean
@@ -87,7 +88,7 @@ final class Overlay(ordered: Boolean, shardCount: Int, grew: Long => Unit) {
     val ref = table.put(key, value, valueAt, valueLength)
     indexBytes += table.indexBytes - indexBefore
     val previous = table.replaced
-    val below = if (previous == KeyIndex.Absent) inBase else (change0(previous) & InBase) != 0
+    val below = if (previous == KeyIndex.Absent) inBase else (changeWord(previous) & InBase) != 0
     val existed = if (previous == KeyIndex.Absent) below else changeOf(previous) != Removed
     val page = records.page(ref)
     val at = records.trailerAt(ref)
@@ -97,28 +98,28 @@ final class Overlay(ordered: Boolean, shardCount: Int, grew: Long => Unit) {
     val exists = change != Removed
     if (exists && !existed) inserted += 1
     if (!exists && existed) inserted -= 1
-    tell()
+    reportGrowth()
   }
 
-  /** What the record says: [[Put]], [[Removed]] or [[Appended]]. */
-  def changeOf(ref: Int): Int = change0(ref) & 3
+  /** Kind of change of a record: [[Put]], [[Removed]] or [[Appended]]. */
+  def changeOf(ref: Int): Int = changeWord(ref) & 3
 
-  /** Whether the record's key existed below when the attempt first touched it. */
-  def existedBelow(ref: Int): Boolean = (change0(ref) & InBase) != 0
+  /** Whether the record's key existed in the committed content when the attempt first changed it. */
+  def existedBelow(ref: Int): Boolean = (changeWord(ref) & InBase) != 0
 
   def shardOf(ref: Int): Int = Platform.getInt(records.page(ref), records.trailerAt(ref) + 8)
 
-  /** The record before of the same key, or [[KeyIndex.Absent]]. */
+  /** The previous record of the same key, or [[KeyIndex.Absent]]. */
   def previous(ref: Int): Int = Platform.getInt(records.page(ref), records.trailerAt(ref))
 
-  /** The key's record as of a watermark of the arena, or [[KeyIndex.Absent]]. */
+  /** The key's newest record from before a watermark of the arena, or [[KeyIndex.Absent]]. */
   def asOf(ref: Int, watermark: Int): Int = {
     var r = ref
     while (r != KeyIndex.Absent && r >= watermark) r = previous(r)
     r
   }
 
-  /** What the attempt knows of a multi-valued key's values, from its newest record. */
+  /** The attempt's values of a key of a multi-valued family, collected from the key's newest record backwards. */
   def chain(newest: Int): Chain = {
     var parts = List.empty[Int]
     var r = newest
@@ -131,45 +132,45 @@ final class Overlay(ordered: Boolean, shardCount: Int, grew: Long => Unit) {
     new Chain(parts, replacesBelow)
   }
 
-  private def tell(): Unit = {
+  private def reportGrowth(): Unit = {
     val now = records.arena.capacityBytes + indexBytes
-    val more = now - toldBytes
-    if (more != 0L) {
-      toldBytes = now
-      grew(more)
+    val growth = now - reportedBytes
+    if (growth != 0L) {
+      reportedBytes = now
+      grew(growth)
     }
   }
 
   private def tableToWrite(shard: Int): RecordTable =
-    if (!ordered) together
+    if (!ordered) sharedTable
     else {
-      if (apart(shard) == null) {
-        apart(shard) = new RecordTable(ordered = true, TrailerBytes, records.arena)
-        indexBytes += apart(shard).indexBytes
+      if (shardTables(shard) == null) {
+        shardTables(shard) = new RecordTable(ordered = true, TrailerBytes, records.arena)
+        indexBytes += shardTables(shard).indexBytes
       }
-      apart(shard)
+      shardTables(shard)
     }
 
-  private def change0(ref: Int): Int = Platform.getInt(records.page(ref), records.trailerAt(ref) + 4)
+  private def changeWord(ref: Int): Int = Platform.getInt(records.page(ref), records.trailerAt(ref) + 4)
 }
 
 object Overlay {
 
   /**
    * @param parts
-   *   records with values, oldest first
+   *   Records with values, oldest first
    * @param replacesBelow
-   *   whether they stand in place of the values below, or go behind them
+   *   Whether the values replace the committed values of the key. If not, they are appended to them
    */
   final class Chain(val parts: List[Int], val replacesBelow: Boolean)
 
-  /** References of shard `s` are at `starts(s)` until `starts(s + 1)`. */
+  /** The references of shard `s` are at the indexes from `starts(s)` until `starts(s + 1)` of `refs`. */
   final class ByShard(val refs: Array[Int], val starts: Array[Int])
 
   val Put = 0
   val Removed = 1
 
-  /** Values behind those of the record before, or behind those below. Only in multi-valued families. */
+  /** Values appended to those of the previous record or to the committed values. Only in multi-valued families. */
   val Appended = 2
 
   private val InBase = 4

@@ -4,10 +4,10 @@ import KeyIndex.HeaderBytes
 import io.penstock.state.format.MalformedData
 
 /**
- * Where the records of a page start. One instance is reused for many pages.
+ * Start positions of the records of a page. One instance is reused for many pages.
  *
  * @param longest
- *   bytes of the longest page
+ *   Length of the longest page in bytes
  */
 final private[engine] class PageRecords(longest: Int) {
   private val starts = new Array[Int](math.min(longest, Arena.PageBytes) / HeaderBytes)
@@ -15,16 +15,16 @@ final private[engine] class PageRecords(longest: Int) {
 
   def size: Int = count
 
-  /** Index of a record's first byte in the page. */
+  /** Position of a record's first byte in the page. */
   def apply(record: Int): Int = starts(record)
 
   /**
    * Finds the records of a page.
    *
    * @param pageAt
-   *   where the page starts, for errors
+   *   Position of the page in the input, for error messages
    * @throws io.penstock.state.format.MalformedData
-   *   where the page is not full of records, or longer than pages are and not one record
+   *   If the page is not full of records, or is longer than `Arena.PageBytes` and has more than one record
    */
   def find(page: Array[Byte], pageAt: Int): Unit = {
     var n = 0
@@ -38,7 +38,10 @@ final private[engine] class PageRecords(longest: Int) {
       }
       val room = Arena.room(bytes.toInt)
       if (page.length > Arena.PageBytes && room < page.length) {
-        throw new MalformedData(s"a page of ${page.length} bytes has more than one record", pageAt + at)
+        throw new MalformedData(
+          s"a page of ${page.length} bytes has more than one record, although it exceeds ${Arena.PageBytes} bytes",
+          pageAt + at
+        )
       }
       starts(n) = at
       n += 1

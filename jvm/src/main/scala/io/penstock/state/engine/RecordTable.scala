@@ -6,14 +6,14 @@ import KeyIndex._
 import io.penstock.state.format.Bytes
 
 /**
- * Records of one column family with an index of them by key.
+ * Records of one column family and their index by key.
  *
  * @param ordered
- *   whether keys are kept in unsigned byte order
+ *   Whether keys are kept in unsigned byte order
  * @param trailerBytes
- *   room behind each value for the owner of the table
+ *   Number of bytes after each value that are reserved for the owner of the table
  * @param in
- *   where the records are, perhaps with those of other tables
+ *   Arena of the records, which may be shared with other tables
  */
 final class RecordTable(val ordered: Boolean, trailerBytes: Int = 0, in: Arena = new Arena) extends Records(in) {
   private val orderedIndex = if (ordered) new OrderedIndex(arena) else null
@@ -21,14 +21,14 @@ final class RecordTable(val ordered: Boolean, trailerBytes: Int = 0, in: Arena =
   private val index: KeyIndex = if (ordered) orderedIndex else hashIndex
   private var wasted = 0L
 
-  /** The record that the last `put` took the place of, or [[KeyIndex.Absent]]. */
+  /** The record that the last `put` replaced, or [[KeyIndex.Absent]]. */
   var replaced: Int = Absent
 
   def size: Int = index.size
 
   def find(key: KeyBytes): Int = index.find(key)
 
-  /** Writes a record with room for two value parts, makes it the key's record and returns its reference. */
+  /** Writes a record with the value `head` and then `tail`, makes it the key's record and returns its reference. */
   def put(
       key: KeyBytes,
       head: AnyRef,
@@ -52,13 +52,13 @@ final class RecordTable(val ordered: Boolean, trailerBytes: Int = 0, in: Arena =
     ref
   }
 
-  /** Takes a record that is in the arena; only of an ordered table, see [[OrderedIndex.append]]. */
+  /** Adds a record that is already in the arena. Only for ordered tables, see [[OrderedIndex.append]]. */
   def append(key: KeyBytes, ref: Int): Boolean = orderedIndex.append(key, ref)
 
-  /** Takes records that are in the arena; not of an ordered table, see [[HashIndex.addAll]]. */
+  /** Adds records that are already in the arena. Only for unordered tables, see [[HashIndex.addAll]]. */
   def addAll(hashedRefs: Array[Long], n: Int): Int = hashIndex.addAll(hashedRefs, n)
 
-  /** Makes room for a number of keys, in all, where the table is not ordered. */
+  /** Makes room for a total of `keys` keys. Has no effect on an ordered table. */
   def expect(keys: Int): Unit = if (hashIndex != null) hashIndex.expect(keys)
 
   def remove(key: KeyBytes): Boolean = {
@@ -72,19 +72,19 @@ final class RecordTable(val ordered: Boolean, trailerBytes: Int = 0, in: Arena =
   /** See [[KeyIndex.hashedRefs]]. */
   def hashedRefs: Option[Array[Long]] = index.hashedRefs
 
-  /** See [[HashIndex.denseSlots]]; not of an ordered table. */
+  /** See [[HashIndex.denseSlots]]. Only for unordered tables. */
   def denseSlots: Option[Array[Byte]] = hashIndex.denseSlots
 
-  /** Takes records that are in the arena; of a table that is empty and not ordered, see [[HashIndex.adopt]]. */
+  /** Takes over the slots of another index. Only for empty, unordered tables, see [[HashIndex.adopt]]. */
   def adopt(slots: Array[Long], starts: Array[Long]): Int = hashIndex.adopt(slots, starts)
 
-  /** Only of an ordered table. */
+  /** The index of an ordered table; null for an unordered one. */
   def orderedKeys: OrderedIndex = orderedIndex
 
   def memoryBytes: Long = arena.capacityBytes + indexBytes
 
   def indexBytes: Long = index.memoryBytes
 
-  /** Bytes of records that nothing refers to any more. */
+  /** Bytes of records that were replaced or removed. */
   def wastedBytes: Long = wasted
 }

@@ -1,6 +1,6 @@
 package io.penstock.state.engine
 
-/** Reads the records of an arena: the lengths of key and value, both ints, then the key, the value and a trailer. */
+/** Reads the records of an arena. A record consists of the lengths of key and value (ints), key, value and trailer. */
 class Records(val arena: Arena) {
   final def page(ref: Int): Array[Byte] = arena.page(ref)
 
@@ -20,7 +20,7 @@ class Records(val arena: Arena) {
   /** The key of a record. */
   final def keyOf(ref: Int, key: KeyBytes): KeyBytes = key.set(page(ref), keyAt(ref), keyLength(ref))
 
-  /** The key of a record whose hash is known, from an element of [[KeyIndex.hashedRefs]]. */
+  /** The key of a record and its hash, both from an element of [[KeyIndex.hashedRefs]]. */
   final def keyOfHashed(hashedRef: Long, key: KeyBytes): KeyBytes =
     keyOf(hashedRef.toInt, key).hashedAs((hashedRef >>> 32).toInt)
 }

@@ -3,15 +3,15 @@ package io.penstock.state.engine
 import org.apache.spark.unsafe.Platform
 
 /**
- * Records in the order in which they lie in memory, found in linear time: references are positions in memory, so that a bit for
- * each position says how many are before it.
+ * Sorts records by their position in memory in linear time. References are positions in memory, so that a bitmap of the
+ * positions gives the rank of each record.
  *
  * @param positions
- *   a bit for each position in memory, that of a record's reference set
- * @param before
- *   how many bits are set before each of the words of `positions`
+ *   One bit for each position in memory, set where a record starts
+ * @param bitsBefore
+ *   Number of bits that are set before each word of `positions`
  */
-final private[engine] class RefOrder private (hashedRefs: Array[Long], positions: Array[Long], before: Array[Int]) {
+final private[engine] class RefOrder private (hashedRefs: Array[Long], positions: Array[Long], bitsBefore: Array[Int]) {
 
   /** References, ascending. */
   def refs: Array[Int] = {
@@ -30,14 +30,14 @@ final private[engine] class RefOrder private (hashedRefs: Array[Long], positions
     out
   }
 
-  /** The hash of each record's key, an int, in the order of their references. */
+  /** Hash of each record's key, an int each, in the order of the references. */
   def hashes: Array[Byte] = {
     val out = new Array[Byte](4 * hashedRefs.length)
     var i = 0
     while (i < hashedRefs.length) {
       val ref = hashedRefs(i).toInt
       val word = ref >>> 6
-      val rank = before(word) + java.lang.Long.bitCount(positions(word) & ((1L << ref) - 1L))
+      val rank = bitsBefore(word) + java.lang.Long.bitCount(positions(word) & ((1L << ref) - 1L))
       Platform.putInt(out, Platform.BYTE_ARRAY_OFFSET + 4L * rank, (hashedRefs(i) >>> 32).toInt)
       i += 1
     }
@@ -49,12 +49,12 @@ private[engine] object RefOrder {
 
   /**
    * @param hashedRefs
-   *   see [[KeyIndex.hashedRefs]]; each reference is there once
+   *   Records as in [[KeyIndex.hashedRefs]]. No reference occurs twice
    */
   def of(hashedRefs: Array[Long]): RefOrder = {
     val positions = new Array[Long]((largest(hashedRefs) >>> 6) + 1)
     mark(hashedRefs, positions)
-    new RefOrder(hashedRefs, positions, setBefore(positions))
+    new RefOrder(hashedRefs, positions, countBitsBefore(positions))
   }
 
   private def largest(hashedRefs: Array[Long]): Int = {
@@ -76,15 +76,15 @@ private[engine] object RefOrder {
     }
   }
 
-  private def setBefore(positions: Array[Long]): Array[Int] = {
-    val before = new Array[Int](positions.length)
+  private def countBitsBefore(positions: Array[Long]): Array[Int] = {
+    val bitsBefore = new Array[Int](positions.length)
     var sum = 0
     var i = 0
     while (i < positions.length) {
-      before(i) = sum
+      bitsBefore(i) = sum
       sum += java.lang.Long.bitCount(positions(i))
       i += 1
     }
-    before
+    bitsBefore
   }
 }

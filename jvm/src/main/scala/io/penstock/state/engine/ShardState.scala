@@ -8,7 +8,7 @@ import io.penstock.state.format.{ChangeSet, ChangeSink, FamilyTraits}
 final class ShardState extends ChangeSink {
   private val families = mutable.LinkedHashMap[String, FamilyState]()
 
-  /** The family, or null where nothing was ever written to it. */
+  /** The family, or null if it has never been written. */
   def familyOrNull(name: String): FamilyState = families.getOrElse(name, null)
 
   def familyNames: Iterable[String] = families.keys
@@ -18,19 +18,19 @@ final class ShardState extends ChangeSink {
     if (f.traits == traits) f else null
   }
 
-  /** Takes a family that is not there; false where it is. */
+  /** Adds a family. Returns false if there was one of that name, which is replaced. */
   private[engine] def add(name: String, family: FamilyState): Boolean = families.put(name, family).isEmpty
 
   override def removeFamily(name: String): Unit = families.remove(name)
 
-  /** The same content, which changes by itself from now on. */
+  /** An independent copy. */
   def copied: ShardState = {
     val copy = new ShardState
     copy.addAll(this)
     copy
   }
 
-  /** Takes the content of another shard, which has none of the keys that are here. */
+  /** Adds the content of another shard. The shards must have no key in common. */
   def addAll(other: ShardState): Unit = other.families.foreach { case (name, from) =>
     val to = family(name, from.traits)
     val t = from.table
@@ -42,7 +42,7 @@ final class ShardState extends ChangeSink {
   /** Applies the changes of one version. */
   def apply(changes: Array[Byte], offset: Int, length: Int): Unit = ChangeSet.read(changes, offset, length, this)
 
-  /** The whole content as it is now. */
+  /** Image of the current content. */
   def image: ShardImage = ShardImage.of(families)
 
   def memoryBytes: Long = families.valuesIterator.map(_.table.memoryBytes).sum

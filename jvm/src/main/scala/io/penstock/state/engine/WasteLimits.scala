@@ -3,22 +3,22 @@ package io.penstock.state.engine
 import java.util.concurrent.atomic.AtomicLong
 
 /**
- * How much of an arena's bytes may be dead before its live records are copied to a new one: another part for each arena,
- * so that shards whose keys change at the same pace are copied one after the other, and not all in one batch.
+ * Share of an arena's bytes that may be dead before its live records are copied to a new arena. The share differs
+ * between arenas, so that shards whose keys change at the same pace are not all copied in the same batch.
  */
 object WasteLimits {
 
-  /** Least part; a byte that dies costs at most two that are copied. */
+  /** Smallest share. At most two bytes are copied for each byte that dies. */
   val Least: Double = 1.0 / 3
 
-  /** Largest part: an arena holds at most twice its live bytes. */
+  /** Largest share. An arena holds at most twice its live bytes. */
   val Largest: Double = 1.0 / 2
 
   private val InverseGoldenRatio = (math.sqrt(5) - 1) / 2
 
   private val drawn = new AtomicLong
 
-  /** The next arena's part: multiples of the golden ratio, which stay evenly spread however many are drawn. */
+  /** Share for the next arena. Multiples of the golden ratio stay evenly spread, however many are drawn. */
   def next(): Double = of(drawn.getAndIncrement())
 
   private[engine] def of(n: Long): Double = {

@@ -12,15 +12,15 @@ final class ByteSink(initialBytes: Int = 1024) extends BytesOut {
 
   def size: Int = length
 
-  /** The written bytes; shared until the next write. */
+  /** The buffer with the written bytes. It is shared with this sink until the next write. */
   def array: Array[Byte] = bytes
 
-  /** The written bytes alone; not to be changed. */
+  /** Exactly the written bytes. The caller must not change the array. */
   def toByteArray: Array[Byte] = if (length == bytes.length) bytes else java.util.Arrays.copyOf(bytes, length)
 
   def clear(): Unit = length = 0
 
-  /** Takes back what was written behind `size`, which is not more than there is. */
+  /** Discards all bytes after the first `size` bytes. `size` must not exceed the current size. */
   def truncate(size: Int): Unit = length = size
 
   def putByte(value: Int): Unit = {
@@ -64,7 +64,7 @@ final class ByteSink(initialBytes: Int = 1024) extends BytesOut {
     putBytes(utf8, Platform.BYTE_ARRAY_OFFSET, utf8.length)
   }
 
-  /** Copies raw bytes; `offset` as Platform counts. */
+  /** Copies raw bytes; `offset` is an offset for Spark's `Platform`. */
   def putBytes(base: AnyRef, offset: Long, count: Int): Unit = {
     ensure(count)
     Bytes.copy(base, offset, bytes, address, count)
@@ -91,9 +91,9 @@ final class ByteSink(initialBytes: Int = 1024) extends BytesOut {
 
 object ByteSink {
 
-  /** More was to be written than an array of the JVM holds. */
+  /** The written bytes would exceed the size of a JVM array. */
   final class Full(bytes: Long)
-      extends RuntimeException(s"a buffer would have $bytes bytes, the most is ${FileFormat.MaxBytes}")
+      extends RuntimeException(s"a buffer of $bytes bytes exceeds the limit of ${FileFormat.MaxBytes} bytes")
 
   private val LongestVarint = 10
 }

@@ -8,8 +8,8 @@ import java.util.UUID
 import org.apache.spark.unsafe.Platform
 
 /**
- * Reads what [[ByteSink]] wrote. Never reads outside `[start, end)`: damaged input ends in a [[MalformedData]] that tells
- * where it stopped, not in foreign bytes.
+ * Reads what [[ByteSink]] wrote. Never reads outside `[start, end)`: damaged input fails with a [[MalformedData]] that
+ * names the position.
  */
 final class ByteSource(val array: Array[Byte], start: Int, end: Int) {
   private var position = start
@@ -52,44 +52,45 @@ final class ByteSource(val array: Array[Byte], start: Int, end: Int) {
       val b = getByte()
       v |= (b & 0x7fL) << shift
       if ((b & 0x80) == 0) {
-        if (b == 0 && shift > 0) throw new MalformedData("a number that is not in its shortest form", at)
+        if (b == 0 && shift > 0) throw new MalformedData("a varint is not in its shortest form", at)
         return v
       }
       shift += 7
-      if (shift > ByteSource.LastShift) throw new MalformedData("a number of more than 63 bits", at)
+      if (shift > ByteSource.LastShift) throw new MalformedData("a varint has more than 63 bits", at)
     }
     v
   }
 
-  /** A varint between two bounds, both included. */
-  def getNumber(what: String, least: Long, most: Long): Long = {
+  /** A varint between two bounds, both inclusive. `name` says in errors what the number is. */
+  def getNumber(name: String, least: Long, most: Long): Long = {
     val at = consumed
     val v = getVarint()
-    if (v < least || v > most) throw new MalformedData(s"$what is $v, only $least to $most is possible", at)
+    if (v < least || v > most) throw new MalformedData(s"$name is $v, but must be between $least and $most", at)
     v
   }
 
-  /** A varint that counts or measures something of at most `limit`. */
-  def getCount(what: String, limit: Long = Int.MaxValue): Int = getNumber(what, 0L, limit).toInt
+  /** A varint from 0 to `limit`, both inclusive. */
+  def getCount(name: String, limit: Long = Int.MaxValue): Int = getNumber(name, 0L, limit).toInt
 
   def getString(): String = {
     val at = consumed
     val n = getCount("length of a name", remaining)
     val from = skip(n)
     val s = new String(array, from, n, UTF_8)
-    // Two names that are damaged must not become one; only the decoder that costs more tells damage from this character.
+    // Invalid UTF-8 must fail, or two damaged names could become equal. Only the slower decoder can tell invalid bytes
+    // from a valid replacement character.
     if (s.indexOf(ByteSource.Replacement) >= 0) {
       try UTF_8.newDecoder().decode(ByteBuffer.wrap(array, from, n))
-      catch { case _: CharacterCodingException => throw new MalformedData("a name that is not UTF-8", at) }
+      catch { case _: CharacterCodingException => throw new MalformedData("a name is not valid UTF-8", at) }
     }
     s
   }
 
-  /** Checks that nothing is left. */
+  /** Checks that no bytes are left. */
   def expectEnd(last: String): Unit =
-    if (remaining != 0) throw new MalformedData(s"$remaining bytes behind the last $last", consumed)
+    if (remaining != 0) throw new MalformedData(s"$remaining unexpected bytes after the last $last", consumed)
 
-  /** Passes `count` bytes and returns the index in `array` where they begin. */
+  /** Skips `count` bytes and returns the index in `array` where they begin. */
   def skip(count: Int): Int = {
     need(count)
     val at = position
@@ -101,21 +102,23 @@ final class ByteSource(val array: Array[Byte], start: Int, end: Int) {
 
   private def need(count: Int): Unit =
     if (count < 0 || count > end - position) {
-      throw new MalformedData(s"$count bytes wanted, ${end - position} left", consumed)
+      throw new MalformedData(s"$count bytes are needed, but only ${end - position} are left", consumed)
     }
 }
 
 object ByteSource {
 
-  /** Nine bytes of seven bits: a number never turns negative. */
+  /** Shift of the ninth byte. Nine bytes of seven bits cannot make a negative number. */
   private val LastShift = 56
   private val Replacement = '\ufffd'
 }
 
 /**
- * Bytes that do not follow the format. The reader of the file adds which file it was.
+ * Bytes that do not follow the format. The reader of the file adds the name of the file.
  *
+ * @param what
+ *   Description of the error
  * @param at
- *   where, from the start of the bytes that were read
+ *   Position of the error, counted from the first byte that was read
  */
 final class MalformedData(val what: String, val at: Int) extends RuntimeException(s"$what, at byte $at")

@@ -4,10 +4,10 @@ import org.apache.spark.unsafe.Platform
 
 object Bytes {
 
-  /** Above this a call into the runtime pays. */
+  /** Longest copy, in bytes, for which a loop is faster than a call into the runtime. */
   private val Short = 64
 
-  /** Copies between memory that does not overlap; addresses as Platform counts. Keys and values are mostly short. */
+  /** Copies between regions that do not overlap, at offsets of Spark's `Platform`. Most keys and values are short. */
   def copy(from: AnyRef, fromAt: Long, to: AnyRef, toAt: Long, count: Int): Unit =
     if (count > Short) Platform.copyMemory(from, fromAt, to, toAt, count)
     else {

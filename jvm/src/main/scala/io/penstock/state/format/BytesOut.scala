@@ -1,8 +1,8 @@
 package io.penstock.state.format
 
-/** Takes bytes, one after the other. */
+/** Receives a sequence of bytes. */
 trait BytesOut {
 
-  /** Takes `count` bytes of an array from `from` on; they are not looked at later. */
+  /** Consumes `count` bytes of an array from index `from`. The array is not read after this call. */
   def put(bytes: Array[Byte], from: Int, count: Int): Unit
 }

@@ -4,18 +4,18 @@ import scala.collection.mutable
 
 import org.apache.spark.unsafe.Platform
 
-/** Traits of a column family that its stored form depends on. */
+/** Traits of a column family that determine its stored form. */
 final case class FamilyTraits(ordered: Boolean, multiValued: Boolean)
 
-/** Receives the changes of one shard in the order in which they are to be applied. Addresses as Platform counts. */
+/** Receives the changes of one shard in the order in which they apply. Addresses are those of Spark's `Platform`. */
 trait ChangeSink {
   def removeFamily(name: String): Unit
 
   /**
-   * Takes changes of a family; null where it is there with other traits.
+   * The sink for changes of a family, or null if the family exists with other traits.
    *
    * @param moved
-   *   whether they only take keys out of this shard and into another: nothing has happened to the keys
+   *   Whether the changes only move keys between this shard and another one, without changing the state of the keys
    */
   def family(name: String, traits: FamilyTraits, moved: Boolean): FamilyChangeSink
 }
@@ -27,8 +27,8 @@ trait FamilyChangeSink {
 }
 
 /**
- * The changes of one shard as bytes: what a changelog section and a prepared delta hold.
- * Specified in docs/PROTOCOL.md, "Change set".
+ * The changes of one shard as bytes. Sections of changelogs and prepared deltas consist of them. Specified in
+ * docs/PROTOCOL.md, "Change set".
  */
 object ChangeSet {
   private val Ordered = 1
@@ -39,11 +39,11 @@ object ChangeSet {
   private val Remove = 1
   private val Append = 2
 
-  /** How the traits of a family are written. */
+  /** The flags that encode the traits of a family. */
   def flags(traits: FamilyTraits): Int =
     (if (traits.ordered) Ordered else 0) | (if (traits.multiValued) MultiValued else 0)
 
-  /** Reads the flags of a family: its traits, and perhaps some of `more`. */
+  /** Reads the flags of a family: its traits and any of the flags in `more`. */
   private[state] def readFlags(in: ByteSource, more: Int): Int = {
     val at = in.consumed
     val flags = in.getByte()
@@ -54,14 +54,14 @@ object ChangeSet {
   private[state] def traitsOf(flags: Int): FamilyTraits =
     FamilyTraits((flags & Ordered) != 0, (flags & MultiValued) != 0)
 
-  /** Writes one change set; families first, each with its changes, in the order of the calls. */
+  /** Writes one change set: first all families, then all changes, each in the order of the calls. */
   final class Writer(out: ByteSink) {
     private val records = new ByteSink(256)
     private val families = mutable.ArrayBuffer[(String, Int)]()
 
     def removeFamily(name: String): Unit = families += ((name, Removed))
 
-    /** Later changes belong to this family; those that move keys come before the others. */
+    /** Starts a family, to which all later changes belong. Moved families must come before the others. */
     def family(name: String, traits: FamilyTraits, moved: Boolean = false): Unit =
       families += ((name, flags(traits) | (if (moved) Moved else 0)))
 
@@ -106,7 +106,8 @@ object ChangeSet {
    * Applies a change set.
    *
    * @throws MalformedData
-   *   where the bytes are not a change set, or not one of these families; the sink may then have taken some of the changes
+   *   If the bytes are not a change set or do not fit the families of the sink, which may have applied some of the
+   *   changes
    */
   def read(bytes: Array[Byte], offset: Int, length: Int, sink: ChangeSink): Unit = {
     val in = new ByteSource(bytes, offset, offset + length)
@@ -123,7 +124,9 @@ object ChangeSet {
         val traits = traitsOf(flags)
         multiValued(i) = traits.multiValued
         families(i) = sink.family(name, traits, (flags & Moved) != 0)
-        if (families(i) == null) throw new MalformedData(s"family $name had other flags than $flags before", at)
+        if (families(i) == null) {
+          throw new MalformedData(s"family $name has flags $flags, but had other flags before", at)
+        }
       }
       i += 1
     }
@@ -132,32 +135,34 @@ object ChangeSet {
       val tag = in.getVarint()
       val index = tag >>> 2
       if (index >= count || families(index.toInt) == null) {
-        throw new MalformedData(s"a change of family $index, which is not declared", at)
+        throw new MalformedData(s"a change refers to family $index, which is not declared", at)
       }
       val family = families(index.toInt)
-      val ofList = multiValued(index.toInt)
+      val isMultiValued = multiValued(index.toInt)
       val keyLength = in.getCount("length of a key", in.remaining)
       val keyAt = Platform.BYTE_ARRAY_OFFSET.toLong + in.skip(keyLength)
       (tag & 3).toInt match {
         case Remove => family.remove(bytes, keyAt, keyLength)
-        case op if op == Put || (op == Append && ofList) =>
+        case op if op == Put || (op == Append && isMultiValued) =>
           val valueLength = in.getCount("length of a value", in.remaining)
           val value = in.skip(valueLength)
-          // Here, once, so that those who walk through the values later need not look.
-          if (ofList) checkValues(bytes, value, value + valueLength, offset)
+          // Checked here once, so that later iterations over the values need no checks.
+          if (isMultiValued) checkValues(bytes, value, value + valueLength, offset)
           val valueAt = Platform.BYTE_ARRAY_OFFSET.toLong + value
           if (op == Put) family.put(bytes, keyAt, keyLength, bytes, valueAt, valueLength)
           else family.append(bytes, keyAt, keyLength, bytes, valueAt, valueLength)
-        case op => throw new MalformedData(s"a change of kind $op in a family that is multi-valued: $ofList", at)
+        case op =>
+          val traits = if (isMultiValued) "multi-valued" else "single-valued"
+          throw new MalformedData(s"a change of kind $op is not allowed in a $traits family", at)
       }
     }
   }
 
   /**
-   * Checks that values fill their room, each behind its length.
+   * Checks that the values of a multi-valued record, each preceded by its length, fill the range from `start` to `end`.
    *
    * @param offset
-   *   of the byte that errors count from
+   *   Position in `bytes` that error messages count from
    */
   def checkValues(bytes: Array[Byte], start: Int, end: Int, offset: Int): Unit = {
     var at = start
@@ -165,7 +170,10 @@ object ChangeSet {
       val room = end - at - 4
       val length = if (room < 0) -1 else Platform.getInt(bytes, Platform.BYTE_ARRAY_OFFSET.toLong + at)
       if (length < 0 || length > room) {
-        throw new MalformedData(s"one of many values does not fit: ${end - at} bytes are left for it", at - offset)
+        throw new MalformedData(
+          s"a value of a multi-valued family does not fit: ${end - at} bytes are left for it",
+          at - offset
+        )
       }
       at += 4 + length
     }

@@ -6,9 +6,9 @@ import java.util.zip.CRC32C
  * A section whose checksum is computed while it is read.
  *
  * @param next
- *   gives bytes of the section: from where on, and how many
+ *   Returns bytes of the section, given their position and number
  * @param crc
- *   of what the checksum begins with
+ *   Checksum of the bytes that precede the section, to which the section is added
  */
 final private[format] class CheckedBytes(
     length: Int,
@@ -29,7 +29,7 @@ final private[format] class CheckedBytes(
     bytes
   }
 
-  /** Of the whole section, whatever of it has been read. */
+  /** Checksum of the whole section. Reads the rest of it if necessary. */
   def checksum(): Int = {
     while (remaining > 0) take(math.min(remaining, CheckedBytes.SkippedBytes)): Unit
     crc.getValue.toInt

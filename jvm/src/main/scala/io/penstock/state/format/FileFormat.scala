@@ -12,15 +12,15 @@ import io.penstock.errors.PenstockException
  */
 object FileFormat {
 
-  /** Version of the formats that this code writes, of a kind of file. It reads those from [[OldestVersion]] on. */
+  /** Format version that this code writes for a kind of file. It reads the versions from [[OldestVersion]] on. */
   def version(kind: Int): Int = if (kind == Kind.RoutingVersion) 3 else OldestVersion
 
-  /** Of the first release. */
+  /** Format version of the first release. */
   val OldestVersion = 2
 
   val HeaderBytes = 20
 
-  /** What a file is; byte 10 of the header. */
+  /** Kinds of files; byte 10 of the header. */
   object Kind {
     val Changelog = 1
     val Snapshots = 2
@@ -28,34 +28,34 @@ object FileFormat {
     val RoutingVersion = 4
     val Format = 5
 
-    /** Kinds of which nothing follows the body. */
+    /** Whether files of this kind end after the body. */
     def withoutPayload(kind: Int): Boolean = kind == RoutingVersion || kind == Format
   }
 
   /**
-   * What a header says.
+   * Content of a header.
    *
    * @param version
-   *   of the format, one that this code reads
+   *   Format version, which this code can read
    * @param length
-   *   of the body
+   *   Length of the body in bytes
    * @param crc
-   *   of the body
+   *   CRC32C of the body
    */
   final case class Header(version: Int, length: Int, crc: Int)
 
   /**
-   * What a file says besides its payload.
+   * Body of a file, without its payload.
    *
    * @param version
-   *   of the format
+   *   Format version of the file
    */
   final case class Body(version: Int, bytes: Array[Byte])
 
-  /** No longer body or section is written; arrays of the JVM are hardly longer. */
+  /** Length limit of a body or a section, close to that of a JVM array. */
   val MaxBytes: Int = Int.MaxValue - 16
 
-  /** Most shards that a query may have. */
+  /** Maximum number of shards of a query. */
   val MaxShards: Int = 1 << 24
 
   private val Magic = "PENSTOCK".getBytes(java.nio.charset.StandardCharsets.US_ASCII)
@@ -73,7 +73,7 @@ object FileFormat {
 
   def crc(bytes: Array[Byte]): Int = crc(bytes, 0, bytes.length)
 
-  /** Header and body; the payload, if any, is to follow. */
+  /** Header and body of a file. The caller appends the payload, if any. */
   def frame(kind: Int, body: Array[Byte]): Array[Byte] = {
     val out = new ByteSink(HeaderBytes + body.length)
     out.putBytes(Magic)
@@ -91,17 +91,17 @@ object FileFormat {
    * Checks a header.
    *
    * @param file
-   *   name for messages
+   *   Name of the file for error messages
    * @param header
-   *   the first bytes of the file, [[HeaderBytes]] of them
+   *   The first [[HeaderBytes]] bytes of the file
    * @return
-   *   what it says
+   *   Content of the header
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_CORRUPT_FILE, or PENSTOCK_NEWER_FORMAT where a newer Penstock wrote the file
+   *   PENSTOCK_CORRUPT_FILE, or PENSTOCK_NEWER_FORMAT if a newer Penstock wrote the file
    */
   def readHeader(file: String, kind: Int, header: Array[Byte]): Header = {
     if (!java.util.Arrays.equals(header, 0, Magic.length, Magic, 0, Magic.length)) {
-      throw corrupt(file, 0, "it does not begin with PENSTOCK")
+      throw corrupt(file, 0, "it does not begin with the magic bytes PENSTOCK")
     }
     val in = new ByteSource(header, Magic.length, HeaderBytes)
     val version = in.getByte() | (in.getByte() << 8)
@@ -109,7 +109,7 @@ object FileFormat {
     if (version > newest) {
       throw new PenstockException(
         "PENSTOCK_NEWER_FORMAT",
-        s"$file has format version $version, this Penstock reads $newest; " +
+        s"$file has format version $version, this Penstock reads $newest at most; " +
           "run the query with the Penstock version that wrote the checkpoint, or a newer one"
       )
     }
@@ -117,11 +117,11 @@ object FileFormat {
       throw corrupt(
         file,
         VersionAt,
-        s"format version $version, of before the first release; this Penstock reads $OldestVersion"
+        s"format version $version is older than the first release; this Penstock reads $OldestVersion or newer"
       )
     }
     val found = in.getByte()
-    if (found != kind) throw corrupt(file, KindAt, s"kind of file $found, $kind was expected")
+    if (found != kind) throw corrupt(file, KindAt, s"the kind of the file is $found, expected $kind")
     val codec = in.getByte()
     if (codec != 0) throw corrupt(file, CodecAt, s"unknown codec $codec")
     val length = in.getInt()
@@ -129,45 +129,47 @@ object FileFormat {
       throw corrupt(
         file,
         LengthAt,
-        s"body of ${Integer.toUnsignedString(length)} bytes announced, $MaxBytes is the most"
+        s"the body length is ${Integer.toUnsignedString(length)} bytes, the limit is $MaxBytes bytes"
       )
     }
     Header(version, length, in.getInt())
   }
 
   /**
-   * A file that does not follow the format.
+   * Error for a file that does not follow the format.
    *
    * @param at
-   *   byte of the file where that shows
+   *   Position in the file where the error was found
+   * @param problem
+   *   Description of the error
    */
-  def corrupt(file: String, at: Long, what: String, cause: Throwable = null): PenstockException =
-    new CorruptFile(s"$file cannot be used: $what, at byte $at", None, cause)
+  def corrupt(file: String, at: Long, problem: String, cause: Throwable = null): PenstockException =
+    new CorruptFile(s"$file cannot be used: $problem, at byte $at", None, cause)
 
   /**
-   * Runs a reader of a file, and lets the error of a corrupt one say who needs it.
+   * Runs a reader of a file. The error for a corrupt file then says what needs the file.
    *
    * @param by
-   *   that which is lost with the file
+   *   Description of the state that cannot be read without the file
    */
   def needed[A](by: => String)(read: => A): A =
     try read
-    catch { case e: CorruptFile if e.neededBy.isEmpty => throw new CorruptFile(e.found, Some(by), e) }
+    catch { case e: CorruptFile if e.neededBy.isEmpty => throw new CorruptFile(e.problem, Some(by), e) }
 
-  final private class CorruptFile(val found: String, val neededBy: Option[String], cause: Throwable)
+  final private class CorruptFile(val problem: String, val neededBy: Option[String], cause: Throwable)
       extends PenstockException(
         "PENSTOCK_CORRUPT_FILE",
-        found + neededBy.fold("")(by =>
+        problem + neededBy.fold("")(by =>
           s"; $by needs it: restore the file, or start the query with a new checkpoint location"
         ),
         cause
       )
 
   /**
-   * Runs a reader of bytes of a file, and names file and byte where they do not follow the format.
+   * Runs a reader of bytes of a file. The error for malformed bytes names the file and the position in the file.
    *
    * @param base
-   *   where in the file the bytes begin
+   *   Position in the file where the bytes begin
    */
   def reading[A](file: => String, base: Long)(read: => A): A =
     try read

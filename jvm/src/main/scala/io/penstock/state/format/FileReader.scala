@@ -1,11 +1,11 @@
 package io.penstock.state.format
 
 /**
- * Reads one file: header and body, or sections by range. Whatever lengths the bytes announce, memory is taken for what
- * the file turns out to hold, twice at most.
+ * Reads one file: header and body, or sections by range. It allocates memory in proportion to the bytes that the file
+ * really contains, at most twice as much, whatever lengths the file claims.
  *
  * @param file
- *   name for messages
+ *   Name of the file for error messages
  */
 final class FileReader(file: => String, source: FileReader.Source) {
   import FileFormat._
@@ -14,7 +14,7 @@ final class FileReader(file: => String, source: FileReader.Source) {
    * Checks the frame and returns the body.
    *
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_CORRUPT_FILE, or PENSTOCK_NEWER_FORMAT where a newer Penstock wrote the file
+   *   PENSTOCK_CORRUPT_FILE, or PENSTOCK_NEWER_FORMAT if a newer Penstock wrote the file
    */
   def body(kind: Int): Body = {
     source.seek(0L)
@@ -22,19 +22,19 @@ final class FileReader(file: => String, source: FileReader.Source) {
     val body = next(HeaderBytes.toLong, header.length)
     val found = crc(body)
     if (found != header.crc) {
-      throw corrupt(file, HeaderBytes, f"checksum of the body is $found%08x, the header says ${header.crc}%08x")
+      throw corrupt(file, HeaderBytes, f"checksum of the body is $found%08x, but the header says ${header.crc}%08x")
     }
     if (Kind.withoutPayload(kind) && source.read(new Array[Byte](1), 0, 1) > 0) {
-      throw corrupt(file, HeaderBytes.toLong + header.length, "more follows where it should end")
+      throw corrupt(file, HeaderBytes.toLong + header.length, "unexpected bytes after the end of the body")
     }
     Body(header.version, body)
   }
 
   /**
-   * Reads a section and checks it. What the reader makes of bytes whose checksum is wrong is never handed out.
+   * Reads a section and verifies its checksum. The result of `read` is discarded if the checksum is wrong.
    *
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_CORRUPT_FILE
+   *   PENSTOCK_CORRUPT_FILE if the section is incomplete, damaged or malformed
    */
   def section[A](s: SectionRef)(read: SectionBytes => A): A = {
     source.seek(s.offset)
@@ -47,13 +47,13 @@ final class FileReader(file: => String, source: FileReader.Source) {
       throw corrupt(
         file,
         s.offset,
-        f"checksum of the section of ${s.length}%d bytes is $found%08x, the manifest says ${s.crc}%08x"
+        f"checksum of the section of ${s.length}%d bytes is $found%08x, but the manifest says ${s.crc}%08x"
       )
     }
     reading(file, s.offset)(result.fold(throw _, identity))
   }
 
-  /** The first bytes, fewer where the file is shorter. */
+  /** The first `most` bytes, or the whole file if it is shorter. */
   def head(most: Int): Array[Byte] = {
     source.seek(0L)
     val bytes = new Array[Byte](most)
@@ -72,7 +72,7 @@ final class FileReader(file: => String, source: FileReader.Source) {
     while (n < length) {
       if (n == bytes.length) bytes = java.util.Arrays.copyOf(bytes, math.min(length.toLong, n * 2L).toInt)
       val got = source.read(bytes, n, bytes.length - n)
-      if (got < 0) throw corrupt(file, at + n, s"it ends too early, ${length - n} of $length bytes are missing")
+      if (got < 0) throw corrupt(file, at + n, s"the file ends too early, ${length - n} of $length bytes are missing")
       n += got
     }
     bytes
@@ -84,13 +84,13 @@ object FileReader {
   /** The bytes of a file. */
   trait Source {
 
-    /** Goes to a byte. Behind the end is no error: what is read next tells. */
+    /** Moves to a position. A position after the end is no error; the next read reports the end. */
     def seek(at: Long): Unit
 
-    /** Reads 1 to `most` bytes into `into` from `from` on and returns how many; -1 at the end, or behind it. */
+    /** Reads 1 to `most` bytes into `into` at index `from` and returns their number, or -1 at or after the end. */
     def read(into: Array[Byte], from: Int, most: Int): Int
   }
 
-  /** More than this is taken only when as much has been read. */
+  /** Size of the first buffer. It grows only after it has been filled. */
   private val FirstBytes = 1 << 16
 }

@@ -4,7 +4,7 @@ import java.util.UUID
 
 import io.penstock.sharding.Layout
 
-/** A state store of a query: the stores of an operator are told apart by name. */
+/** Identifies a state store of a query. The stores of an operator differ by name. */
 final case class StoreKey(operatorId: Long, storeName: String)
 
 object StoreKey {
@@ -14,10 +14,10 @@ object StoreKey {
     out.putString(key.storeName)
   }
 
-  def get(in: ByteSource): StoreKey = StoreKey(in.getNumber("operator", 0L, Long.MaxValue), in.getString())
+  def get(in: ByteSource): StoreKey = StoreKey(in.getNumber("operator id", 0L, Long.MaxValue), in.getString())
 }
 
-/** A file that holds sections. Paths are relative to the query's Penstock directory. */
+/** A file that contains sections. Paths are relative to the query's Penstock directory. */
 sealed trait Container extends Serializable {
   def path: String
 }
@@ -34,62 +34,62 @@ object Container {
     override def path: String = s"snapshots/$version-$uuid"
   }
 
-  /** Changes small enough to be written by the driver together with the manifest of their batch. */
+  /** Payload of a manifest: changes that are small enough to be written by the driver together with the manifest. */
   final case class InManifest(batchId: Long, generation: Long) extends Container {
     override def path: String = s"manifests/$batchId.$generation"
   }
 }
 
 /**
- * Where the bytes of one change set are.
+ * Location of the bytes of a change set or an image.
  *
  * @param offset
- *   from the start of the file
+ *   Offset from the start of the file
  * @param crc
  *   CRC32C of the bytes
  */
 final case class SectionRef(container: Container, offset: Long, length: Int, crc: Int) extends Serializable
 
 /**
- * The changes of one shard that led to a version.
+ * The changes of one batch to one shard.
  *
  * @param version
- *   the store version that the changes make, batch id + 1
+ *   Version of the store after these changes: batch id + 1
  * @param lineage
- *   uuid of the commit that made them; names the shard's content from then on
+ *   UUID of the commit that made the changes. It identifies the content of the shard after them
  */
 final case class DeltaRef(version: Long, lineage: UUID, section: SectionRef) extends Serializable
 
 /** The whole content of one shard as it was at a version. */
 final case class SnapshotRef(version: Long, lineage: UUID, section: SectionRef) extends Serializable
 
-/** All that is needed to rebuild one shard: a snapshot, if there is one, and the changes since, oldest first. */
+/** References needed to rebuild one shard: its snapshot, if there is one, and the later changes, oldest first. */
 final case class ShardRefs(snapshot: Option[SnapshotRef], deltas: Vector[DeltaRef]) extends Serializable {
 
-  /** Uuid of the commit that last changed the shard, or [[ShardRefs.NeverWritten]]. */
+  /** UUID of the commit that last changed the shard, or [[ShardRefs.NeverWritten]]. */
   def lineage: UUID =
     if (deltas.nonEmpty) deltas.last.lineage else snapshot.fold(ShardRefs.NeverWritten)(_.lineage)
 
-  /** All parts in the order in which they apply. */
+  /** All sections in the order in which they apply. */
   def sections: Vector[SectionRef] = snapshot.map(_.section).toVector ++ deltas.map(_.section)
 
-  /** The content as it was at a lineage, if the changes lead over it. */
+  /** References to the content at a lineage; None if the lineage is not part of this history. */
   def upTo(lineage: UUID): Option[ShardRefs] = {
     val i = deltas.lastIndexWhere(_.lineage == lineage)
     if (i >= 0) Some(copy(deltas = deltas.take(i + 1)))
     else Option.when(snapshot.exists(_.lineage == lineage))(copy(deltas = Vector.empty))
   }
 
-  /** The changes that lead on from a lineage, oldest first, where it is of this history. */
+  /** The changes after a lineage, oldest first; None if the lineage is not part of this history. */
   def since(lineage: UUID): Option[Vector[DeltaRef]] = upTo(lineage).map(before => deltas.drop(before.deltas.size))
 
-  /** The same content with the snapshot in place of the changes that it holds, if it belongs to this history. */
+  /** The same content with a snapshot in place of the changes it covers; None if it is not part of this history. */
   def withSnapshot(s: SnapshotRef): Option[ShardRefs] = {
     val i = deltas.lastIndexWhere(d => d.lineage == s.lineage)
     if (i >= 0) Some(ShardRefs(Some(s), deltas.drop(i + 1))) else None
   }
 
-  /** Adds `by` to the offsets of changes in `container`, which are the newest if there are any. */
+  /** Adds `by` to the offset of the newest changes if these are in `container`. No other changes are in it. */
   private[format] def shifted(container: Container, by: Long): ShardRefs = deltas.lastOption match {
     case Some(d) if d.section.container == container =>
       copy(deltas = deltas.init :+ d.copy(section = d.section.copy(offset = d.section.offset + by)))
@@ -106,20 +106,20 @@ object ShardRefs {
 }
 
 /**
- * The state of a query after a batch: the newest generation of a batch's manifest is the truth, and what no retained
- * manifest names does not exist.
+ * The state of a query after a batch. Of several generations of a batch's manifest, the newest is valid. Files to which
+ * no retained manifest refers are not part of the state.
  *
  * @param baseGeneration
- *   generation of the manifest of the batch before that this one goes on from; -1 in the first batch
+ *   Generation of the previous batch's manifest that this one is based on; -1 in the first batch
  * @param retainedFrom
- *   oldest batch of which everything is kept. Of older batches there may be manifests all the same, for the sake of their
- *   payloads: they are no states that can be read
+ *   Oldest batch whose state is kept completely. Manifests of older batches may remain because their payloads are still
+ *   needed, but the states that they describe can no longer be read
  * @param shardCount
- *   S
+ *   Number of base shards, S
  * @param stores
- *   one entry per shard; a store of an operator that takes one partition only has a single entry, shard 0
+ *   References of each shard of each store. The store of an operator with a single partition has one shard, 0
  * @param pinSlots
- *   pinned hashes of those stores that have any, as in a [[io.penstock.sharding.Layout]]
+ *   Pin slots of the stores that have any, as in a [[io.penstock.sharding.Layout]]
  */
 final case class Manifest(
     batchId: Long,
@@ -133,12 +133,12 @@ final case class Manifest(
     pinSlots: Map[StoreKey, Vector[Option[Int]]] = Map.empty
 ) extends Serializable {
 
-  /** How the state of a store is laid out. */
+  /** Layout of a store. */
   def layout(store: StoreKey): Layout = Layout(shardCount, pinSlots.getOrElse(store, Vector.empty))
 
   /**
-   * This manifest as it is read once it was written with a body of `bodyLength` bytes: offsets of what lies in its own
-   * payload are from the start of the file.
+   * This manifest as it is read back after it was written with a body of `bodyLength` bytes: offsets of sections in its
+   * own payload count from the start of the file.
    */
   def written(bodyLength: Int): Manifest = {
     val own = Container.InManifest(batchId, generation)
@@ -146,7 +146,7 @@ final case class Manifest(
     copy(stores = stores.map { case (key, shards) => key -> shards.map(_.shifted(own, payloadAt)) })
   }
 
-  /** Lineage of each shard of a store, high and low bits; empty where there is no such store. */
+  /** Lineage of each shard of a store, as high and low bits; empty if the store does not exist. */
   def lineages(store: StoreKey): Array[Long] =
     stores.getOrElse(store, Vector.empty).iterator.map(_.lineage)
       .flatMap(l => Iterator(l.getMostSignificantBits, l.getLeastSignificantBits)).toArray

@@ -6,18 +6,18 @@ import scala.collection.mutable
 
 import io.penstock.sharding.Layout
 
-/** Bytes of a manifest's body. Specified in docs/PROTOCOL.md, "Manifest". */
+/** Encoding of the body of a manifest. Specified in docs/PROTOCOL.md, "Manifest". */
 object ManifestFormat {
   private val Changelog = 1
   private val Snapshots = 2
   private val InManifest = 3
 
   /**
-   * Encodes a manifest. Sections in the manifest's own payload are written with offsets from the start of the payload,
-   * because the length of the body is not known before.
+   * Encodes a manifest. Offsets of sections in the manifest's own payload count from the start of the payload, because
+   * the length of the body is not known in advance.
    *
    * @param own
-   *   the container that is this manifest itself; offsets of its sections are from the start of the payload here
+   *   The payload of this manifest as a container. Offsets of its sections in `m` count from the start of the payload
    */
   def encode(m: Manifest, own: Container.InManifest): Array[Byte] = {
     val out = new ByteSink(4096)
@@ -74,15 +74,15 @@ object ManifestFormat {
         }
       }
     }
-    require(own.batchId == m.batchId && own.generation == m.generation, "a manifest's payload is in itself")
+    require(own.batchId == m.batchId && own.generation == m.generation, "`own` must be the payload of the manifest")
     out.toByteArray
   }
 
   /**
-   * Decodes a body. Sections in the own payload get offsets from the start of the file.
+   * Decodes a body. Offsets of sections in the manifest's own payload then count from the start of the file.
    *
    * @throws MalformedData
-   *   where the bytes do not follow the format
+   *   If the bytes do not follow the format
    */
   def decode(body: Array[Byte]): Manifest = {
     val in = new ByteSource(body)
@@ -105,10 +105,10 @@ object ManifestFormat {
       }
     }
     val lineages = Array.fill(in.getCount("number of lineages", in.remaining / 16))(in.getUuid())
-    def pick[A](table: Array[A], what: String): A = table(in.getNumber(what, 0L, table.length - 1L).toInt)
+    def pick[A](table: Array[A], name: String): A = table(in.getNumber(name, 0L, table.length - 1L).toInt)
     def section(ofSnapshot: Boolean): SectionRef = {
       val at = in.consumed
-      val c = pick(containers, "container")
+      val c = pick(containers, "index of a container")
       if (c.isInstanceOf[Container.Snapshots] != ofSnapshot) {
         throw new MalformedData(s"${c.path} does not hold ${if (ofSnapshot) "snapshots" else "changes"}", at)
       }
@@ -122,24 +122,24 @@ object ManifestFormat {
     (0 until in.getCount("number of stores", in.remaining)).foreach { _ =>
       val storeAt = in.consumed
       val key = StoreKey(in.getVarint(), in.getString())
-      if (stores.contains(key)) throw new MalformedData(s"$key is there twice", storeAt)
+      if (stores.contains(key)) throw new MalformedData(s"$key is listed twice", storeAt)
       val pinned = Layout.getPinSlots(in)
       if (pinned.nonEmpty) pinSlots += key -> pinned
       val countAt = in.consumed
-      val all = shardCount + pinned.size
-      val count = in.getCount("number of shards of a store", all)
-      if (count != all && (count != 1 || pinned.nonEmpty)) {
-        throw new MalformedData(s"$key has $count of $all shards", countAt)
+      val expected = shardCount + pinned.size
+      val count = in.getCount("number of shards of a store", expected)
+      if (count != expected && (count != 1 || pinned.nonEmpty)) {
+        throw new MalformedData(s"$key has $count of $expected shards", countAt)
       }
       stores += key -> Vector.fill(count) {
         val at = in.consumed
         val snapshot = in.getByte() match {
           case 0 => None
-          case 1 => Some(SnapshotRef(in.getVarint(), pick(lineages, "lineage"), section(ofSnapshot = true)))
+          case 1 => Some(SnapshotRef(in.getVarint(), pick(lineages, "index of a lineage"), section(ofSnapshot = true)))
           case f => throw new MalformedData(s"unknown flag $f of a shard", at)
         }
         val deltas = Vector.fill(in.getCount("number of deltas", in.remaining)) {
-          DeltaRef(in.getVarint(), pick(lineages, "lineage"), section(ofSnapshot = false))
+          DeltaRef(in.getVarint(), pick(lineages, "index of a lineage"), section(ofSnapshot = false))
         }
         ShardRefs(snapshot, deltas)
       }
@@ -149,8 +149,8 @@ object ManifestFormat {
   }
 
   /**
-   * Distinct values with their index. The shards that one commit changed share its container and its lineage, so nearly
-   * every value is found by identity.
+   * Distinct values with their index. Nearly every value is found by identity, because all shards that a commit changed
+   * share its container and its lineage.
    */
   final private class Table[A <: AnyRef] {
     private val index = mutable.LinkedHashMap[A, Int]()

@@ -1,6 +1,6 @@
 package io.penstock.state.format
 
-/** The bytes of a section, one after the other. */
+/** The bytes of a section, read sequentially. */
 trait SectionBytes {
 
   /** Bytes taken so far. */
@@ -9,21 +9,23 @@ trait SectionBytes {
   def remaining: Int
 
   /**
-   * The next bytes, in an array of their own.
+   * The next `count` bytes, in a new array.
    *
    * @throws MalformedData
-   *   where so many are not left
+   *   If fewer bytes are left
    */
   def take(count: Int): Array[Byte]
 
-  /** All that is left. */
+  /** All remaining bytes. */
   final def takeAll(): Array[Byte] = take(remaining)
 
-  /** Checks that so many are left, before memory is taken for them. */
+  /** Checks that at least `bytes` bytes are left, before memory is allocated for them. */
   final def expect(bytes: Long): Unit =
-    if (bytes < 0 || bytes > remaining) throw new MalformedData(s"$bytes bytes wanted, $remaining left", consumed)
+    if (bytes < 0 || bytes > remaining) {
+      throw new MalformedData(s"$bytes bytes are needed, but only $remaining are left", consumed)
+    }
 
-  /** Checks that nothing is left. */
+  /** Checks that no bytes are left. */
   final def expectEnd(last: String): Unit =
-    if (remaining != 0) throw new MalformedData(s"$remaining bytes behind the last $last", consumed)
+    if (remaining != 0) throw new MalformedData(s"$remaining unexpected bytes after the last $last", consumed)
 }

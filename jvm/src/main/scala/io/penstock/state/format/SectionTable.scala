@@ -4,15 +4,15 @@ package io.penstock.state.format
  * One section of a changelog or snapshot file.
  *
  * @param offset
- *   from the start of the payload
+ *   Offset from the start of the payload
  * @param crc
  *   CRC32C of the section
  */
 final case class Section(store: StoreKey, shard: Int, offset: Int, length: Int, crc: Int) extends Serializable
 
 /**
- * Body of changelog and snapshot files: the sections of the payload. Specified in docs/PROTOCOL.md, section 5. A query
- * finds sections by its manifests; `penstock inspect` reads the table.
+ * Body of changelog and snapshot files: a table of the sections in the payload. Specified in docs/PROTOCOL.md, section
+ * 5. Queries find sections through manifests; only `penstock inspect` reads this table.
  */
 object SectionTable {
 

@@ -3,16 +3,17 @@ package io.penstock.state.format
 import java.util.UUID
 
 /**
- * What an executor that ends tells another: to take shards that it has in memory. Specified in docs/PROTOCOL.md, section 13.
+ * Offer of an executor's shards to another executor, which should copy them into its memory. Specified in
+ * docs/PROTOCOL.md, section 13.
  *
  * @param stateRoot
- *   the query's state directory
+ *   State directory of the query
  * @param baseShards
- *   S, how many shards there are without those of pinned hashes
+ *   Number of base shards, S
  * @param executor
- *   that ends, as a task location
+ *   The executor that has the shards, as a task location
  * @param addresses
- *   of its sidecar, by transport
+ *   Addresses of that executor's sidecar, by transport
  */
 final case class ShardOffer(
     stateRoot: String,
@@ -22,23 +23,23 @@ final case class ShardOffer(
     stores: Seq[OfferedStore]
 ) {
 
-  /** Of all stores, each once. */
+  /** Distinct shards of all stores. */
   def shards: Seq[Int] = stores.flatMap(_.shards.map(_._1)).distinct
 }
 
 /**
- * Shards of a store.
+ * Offered shards of a store.
  *
  * @param version
- *   of the store, which every shard has
+ *   Version of the store, at which all shards are
  * @param shards
- *   each with its lineage
+ *   Shards with their lineages
  */
 final case class OfferedStore(store: StoreKey, version: Long, shards: Seq[(Int, UUID)])
 
 object ShardOffer {
 
-  /** Least bytes of a store and an address in an offer. */
+  /** Minimum size of a store and of an address in an offer. */
   private val StoreBytes = 4
   private val AddressBytes = 2
 
@@ -55,15 +56,15 @@ object ShardOffer {
       out.putString(address)
     }
     out.putVarint(offer.stores.size)
-    offer.stores.foreach { of =>
-      StoreKey.put(out, of.store)
-      out.putVarint(of.version)
-      ShardQuestion.putShards(out, of.shards)
+    offer.stores.foreach { offered =>
+      StoreKey.put(out, offered.store)
+      out.putVarint(offered.version)
+      ShardQuestion.putShards(out, offered.shards)
     }
     out.toByteArray
   }
 
-  /** @throws MalformedData where the bytes do not follow the format */
+  /** @throws MalformedData if the bytes do not follow the format */
   def decode(bytes: Array[Byte]): ShardOffer = {
     val in = ShardQuestion.start(bytes, ShardQuestion.Take)
     val root = in.getString()
@@ -78,7 +79,7 @@ object ShardOffer {
     ShardOffer(root, baseShards, executor, addresses, stores)
   }
 
-  /** The answer to an offer: shards of which the other executor has now all that was offered. */
+  /** The answer to an offer: the shards that the other executor now has completely, in all offered stores. */
   def encodeTaken(shards: Seq[Int]): Array[Byte] = {
     val out = new ByteSink(8 + 2 * shards.size)
     out.putByte(ShardQuestion.Version)
@@ -87,7 +88,7 @@ object ShardOffer {
     out.toByteArray
   }
 
-  /** @throws MalformedData where the bytes do not follow the format */
+  /** @throws MalformedData if the bytes do not follow the format */
   def decodeTaken(bytes: Array[Byte]): Seq[Int] = {
     val in = new ByteSource(bytes)
     ShardAnswer.checkVersion(in, ShardQuestion.Version)

@@ -3,33 +3,34 @@ package io.penstock.state.format
 import java.util.UUID
 
 /**
- * What one executor asks another for: shards of a store, each at a lineage. Specified in docs/PROTOCOL.md, section 13.
+ * Question of one executor to another for shards of a store, each at a lineage. Specified in docs/PROTOCOL.md, section
+ * 13.
  *
  * @param id
- *   of its own: an answer names the question that it is to
+ *   Unique id of the question, which the checksums of the answer cover
  * @param stateRoot
- *   the query's state directory
+ *   State directory of the query
  */
 final case class ShardQuestion(id: UUID, stateRoot: String, store: StoreKey, wanted: Seq[WantedShard])
 
 /**
- * A shard that is asked for.
+ * A requested shard.
  *
  * @param lineage
- *   that it must have
+ *   Lineage that the shard must have
  * @param have
- *   the lineage that is there; [[ShardRefs.NeverWritten]] where there is none
+ *   Lineage that the asking executor has of the shard; [[ShardRefs.NeverWritten]] if it has none
  */
 final case class WantedShard(shard: Int, lineage: UUID, have: UUID)
 
 object ShardQuestion {
   private[format] val Version = 4
 
-  /** What is asked: to give shards, or to take them ([[ShardOffer]]). */
+  /** Kinds of messages: a question for shards, or an offer of shards ([[ShardOffer]]). */
   private[format] val Give = 1
   private[format] val Take = 2
 
-  /** Least bytes of a shard. */
+  /** Minimum size of a shard in a message. */
   private val ShardBytes = 17
 
   def encode(question: ShardQuestion): Array[Byte] = {
@@ -44,7 +45,7 @@ object ShardQuestion {
     out.toByteArray
   }
 
-  /** @throws MalformedData where the bytes do not follow the format */
+  /** @throws MalformedData if the bytes do not follow the format */
   def decode(bytes: Array[Byte]): ShardQuestion = {
     val in = start(bytes, Give)
     val id = in.getUuid()
@@ -56,14 +57,14 @@ object ShardQuestion {
     ShardQuestion(id, root, store, all)
   }
 
-  /** Whether it is an offer. */
+  /** Whether a message is an offer. */
   def isOffer(bytes: Array[Byte]): Boolean = bytes.length > 1 && bytes(1) == Take
 
-  private[format] def start(bytes: Array[Byte], what: Int): ByteSource = {
+  private[format] def start(bytes: Array[Byte], kind: Int): ByteSource = {
     val in = new ByteSource(bytes)
     ShardAnswer.checkVersion(in, Version)
     val found = in.getByte()
-    if (found != what) throw new MalformedData(s"question $found, expected $what", 1)
+    if (found != kind) throw new MalformedData(s"message kind $found, expected $kind", 1)
     in
   }
 
@@ -81,32 +82,34 @@ object ShardQuestion {
     }
 }
 
-/** What is answered about one shard. */
+/** The answer for one shard. */
 sealed trait AnsweredShard
 
 object AnsweredShard {
 
-  /** Memory does not have what leads to the lineage. */
+  /** The shard is not in memory at the requested lineage. */
   case object NotHeld extends AnsweredShard
 
-  /** It is held, and there was no room for it in this answer. */
+  /** The shard is in memory, but there was no room for it in this answer. */
   case object Later extends AnsweredShard
 
-  /** Something of it follows. */
+  /** An image or a change set of the shard follows. */
   sealed trait Follows extends AnsweredShard {
 
-    /** In bytes. */
+    /** Length of the image or change set in bytes. */
     def length: Int
   }
 
   /**
-   * Its image follows.
+   * The image of the shard follows.
    *
    * @param deltas
-   *   change sets since the last snapshot, and their bytes
+   *   Number of change sets since the last snapshot
+   * @param deltaBytes
+   *   Size of these change sets
    */
   final case class Held(deltas: Int, deltaBytes: Long, length: Int) extends Follows
 
-  /** The change set follows that leads to it from what who asked has. */
+  /** The change set follows that leads from the lineage of the asking executor to the requested one. */
   final case class Changed(length: Int) extends Follows
 }

@@ -2,30 +2,30 @@ package io.penstock.state.memory
 
 import io.penstock.errors.PenstockException
 
-/** Heap bytes of what one task attempt has changed in one store. */
+/** Heap bytes of the changes of one task attempt to one store. */
 final class ChangesMemory(bound: MemoryBound) {
   private val account = new MemoryAccount(Some(bound.held))
-  private var refused: PenstockException = _
+  private var failure: PenstockException = _
 
   /**
-   * Notes that the changes have grown.
+   * Records that the changes have grown.
    *
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_STATE_TOO_LARGE
+   *   PENSTOCK_STATE_TOO_LARGE if state then exceeds the memory limit
    */
   def grew(bytes: Long): Unit = {
     account.add(bytes)
     try bound.verify()
     catch {
       case e: PenstockException =>
-        refused = e
+        failure = e
         throw e
     }
   }
 
-  /** Refuses to commit what was refused before: a user's function may have caught the error and gone on. */
-  def verifyComplete(): Unit = if (refused != null) throw refused
+  /** Throws the error of an earlier [[grew]] again before a commit. A user function may have caught and ignored it. */
+  def verifyComplete(): Unit = if (failure != null) throw failure
 
-  /** The attempt needs its changes no more. */
+  /** Called when the attempt no longer needs its changes. */
   def release(): Unit = account.close()
 }

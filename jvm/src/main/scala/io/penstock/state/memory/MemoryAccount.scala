@@ -1,21 +1,21 @@
 package io.penstock.state.memory
 
-/** Counts heap bytes that state holds, here and in the account above. To read it costs a field. Thread safe. */
-final class MemoryAccount(above: Option[MemoryAccount] = None) {
+/** Counts heap bytes of state, in this account and its parent. Reading the count is one field access. Thread safe. */
+final class MemoryAccount(parent: Option[MemoryAccount] = None) {
   @volatile private var held = 0L
   private var open = true
 
   def bytes: Long = held
 
-  /** Bytes that were taken; negative where they were given back. */
+  /** Adds bytes that were allocated, or a negative number for bytes that were released. */
   def add(bytes: Long): Unit = synchronized {
     if (open && bytes != 0L) {
       held += bytes
-      above.foreach(_.add(bytes))
+      parent.foreach(_.add(bytes))
     }
   }
 
-  /** Gives all bytes back. A late user of what was dropped is counted no more: the collector has it when he goes. */
+  /** Releases all bytes. Late users of the dropped memory are not counted any more; it is freed when they end. */
   def close(): Unit = synchronized {
     add(-held)
     open = false

@@ -4,33 +4,33 @@ import io.penstock.conf.Settings
 import io.penstock.errors.PenstockException
 
 /**
- * How much heap state may hold in this JVM.
+ * Limit of the heap that state may take in this JVM.
  *
  * @param held
- *   what it holds
+ *   Account of the heap that state takes
  * @param limit
- *   what it may hold, as it is now
+ *   Returns the current limit
  * @param reclaim
- *   drops what no batch needs
+ *   Drops state that no batch needs
  * @param describe
- *   who holds how much, for the error
+ *   Describes which state takes how much heap, for the error message
  */
 final class MemoryBound(val held: MemoryAccount, limit: () => MemoryBound.Limit, reclaim: () => Unit)(
     describe: => String
 ) {
 
-  /** Heap bytes that state may hold. */
+  /** Maximum number of heap bytes of state. */
   def limitBytes: Long = limit().bytes
 
   /**
-   * Called after bytes were taken, with everything in order, so that a caller may end here.
+   * Must be called after bytes were allocated, when all data are in a consistent state, because it may throw.
    *
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_STATE_TOO_LARGE where state holds more than it may and nothing can be dropped
+   *   PENSTOCK_STATE_TOO_LARGE if state exceeds the limit and not enough can be dropped
    */
   def verify(): Unit = if (held.bytes > limit().bytes) reclaimOrRefuse()
 
-  /** One task drops, the others wait for it. */
+  /** One task drops state while the others wait. */
   private def reclaimOrRefuse(): Unit = synchronized {
     if (held.bytes > limit().bytes) reclaim()
     val l = limit()
@@ -38,9 +38,9 @@ final class MemoryBound(val held: MemoryAccount, limit: () => MemoryBound.Limit,
     if (bytes > l.bytes) {
       throw new PenstockException(
         "PENSTOCK_STATE_TOO_LARGE",
-        s"state holds $bytes bytes of heap, and ${Settings.StateMaxBytes.key}=${l.text} allows ${l.bytes} bytes in " +
-          s"${l.location}: $describe. What is committed is safe, and the query goes on from there. Raise " +
-          s"${Settings.StateMaxBytes.key}, and spark.executor.memory with it, or use more executors"
+        s"state takes $bytes bytes of heap, but ${Settings.StateMaxBytes.key}=${l.text} allows only ${l.bytes} bytes " +
+          s"in ${l.location}: $describe. Committed state is safe, and the query continues from it. Raise " +
+          s"${Settings.StateMaxBytes.key} together with spark.executor.memory, or use more executors"
       )
     }
   }
@@ -50,9 +50,9 @@ object MemoryBound {
 
   /**
    * @param text
-   *   the setting's value
+   *   Value of the setting
    * @param location
-   *   the JVM, in words
+   *   Description of the JVM
    */
   final case class Limit(bytes: Long, text: String, location: String)
 }

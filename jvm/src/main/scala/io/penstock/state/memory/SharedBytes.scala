@@ -1,8 +1,8 @@
 package io.penstock.state.memory
 
 /**
- * An array that several owners keep parts of. The collector frees all of it or nothing, so all of it counts while one
- * owner is left. Thread safe.
+ * An array whose parts have several owners. The garbage collector can free it only as a whole, so all its bytes are
+ * counted until the last owner releases it. Thread safe.
  */
 final class SharedBytes(val array: Array[Byte], account: MemoryAccount) {
   private var owners = 0

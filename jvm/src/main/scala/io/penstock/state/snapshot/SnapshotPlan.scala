@@ -1,8 +1,8 @@
 package io.penstock.state.snapshot
 
 /**
- * Which shards of a task are written as snapshots when a batch begins: in groups that fill a file, staggered, so that not
- * all of them are due in the same batch, and bounded, so that no batch is followed by a burst of writes.
+ * Chooses the shards of a task that are written as snapshots when a batch begins. Shards form groups that fill a file.
+ * The groups are staggered, so that not all shards are due in the same batch, and a budget prevents bursts of writes.
  */
 object SnapshotPlan {
 
@@ -10,44 +10,44 @@ object SnapshotPlan {
    * A shard with changes that are in no snapshot.
    *
    * @param changes
-   *   how many batches' changes
+   *   Number of batches whose changes to the shard are in no snapshot
    * @param changedBytes
-   *   their size
+   *   Size of these changes
    * @param contentBytes
-   *   size of all that the shard holds: what a snapshot writes
+   *   Size of the whole content of the shard, which a snapshot writes
    * @param failures
-   *   snapshots of it that have failed since the last one that did not
+   *   Number of snapshots of the shard that have failed since the last successful one
    */
   final case class Candidate(shard: Int, changes: Int, changedBytes: Long, contentBytes: Long, failures: Int = 0)
 
   /**
-   * A snapshot that is large beside the changes waits for this many times as many of them: what it costs to write all of
-   * a shard, again and again, against what it costs to read the changes of so many batches when the shard is loaded.
+   * A snapshot that is large compared to the changes waits for this many times as many changes. The factor weighs the
+   * cost of writing the whole shard repeatedly against the cost of reading more changes when the shard is loaded.
    */
   private val PatienceFactor = 16
 
-  /** It takes longer to create a smaller file than to fill it. */
+  /** Creating a file that is smaller than this takes longer than filling it. */
   private val MinFileBytes = 1L << 20
 
-  /** A shard whose snapshots fail is tried at least every `2^MaxBackoff` times `minChanges` batches. */
+  /** A shard whose snapshots fail is tried again at least every `2^MaxBackoff * minChanges` batches. */
   private val MaxBackoff = 5
 
   /**
    * The shards to write.
    *
-   *   - Shards take turns in as many groups as files can be filled, up to `minChanges`: a small state is written whole, in
-   *     one file in so many batches.
-   *   - Those with most changes first, as far as the budget goes. The first one is always written, however large it is, so
-   *     that every shard has its turn.
-   *   - At most one whose last snapshot has failed, in turns that become rarer with each failure, and besides the others: a
-   *     shard that can never be written keeps none of them waiting.
+   *   - Shards take turns in groups. There are as many groups as files can be filled, at most `minChanges`: a small
+   *     state is one group and is written to one file every `minChanges` batches.
+   *   - Shards with the most changes come first, as far as the budget goes. The first one is always written, however
+   *     large it is, so that every shard is written eventually.
+   *   - At most one shard whose last snapshot has failed is tried again, in addition to the others and less often with
+   *     each failure. A shard that can never be written therefore does not delay the others.
    *
    * @param turn
-   *   number of the batch plus that of the task, so that tasks with a small state write in different batches
+   *   Batch number plus task number, so that tasks with a small state write in different batches
    * @param minChanges
-   *   changes that a snapshot has to be worth, at least 1
+   *   Minimum number of changes that justifies a snapshot, at least 1
    * @param budgetBytes
-   *   what the task may write for this batch
+   *   Number of bytes that the task may write for this batch
    */
   def choose(candidates: Seq[Candidate], turn: Long, minChanges: Int, budgetBytes: Long): Seq[Int] = {
     val (failing, healthy) = candidates.partition(_.failures > 0)
@@ -55,8 +55,8 @@ object SnapshotPlan {
     val due = healthy
       .filter(c => isWorthIt(c, minChanges) && (isLate(c, minChanges) || isTurn(c, turn, minChanges, groups)))
       .sortBy(c => (-c.changes, c.shard))
-    val again = failing.filter(isRetried(_, turn, minChanges)).minByOption(c => (c.failures, c.shard))
-    withinBudget(due, budgetBytes).map(_.shard) ++ again.map(_.shard)
+    val retried = failing.filter(isRetried(_, turn, minChanges)).minByOption(c => (c.failures, c.shard))
+    withinBudget(due, budgetBytes).map(_.shard) ++ retried.map(_.shard)
   }
 
   private def withinBudget(due: Seq[Candidate], budgetBytes: Long): Seq[Candidate] = {
@@ -76,7 +76,7 @@ object SnapshotPlan {
 
   private def isMuchChanged(c: Candidate): Boolean = c.changedBytes * 2 >= c.contentBytes
 
-  /** A shard whose turn the budget, or another task, took away does not wait for its next one. */
+  /** A shard that missed its turn, because of the budget or a change of task, does not wait for the next one. */
   private def isLate(c: Candidate, minChanges: Int): Boolean =
     c.changes >= (if (isMuchChanged(c)) 2 else PatienceFactor + 1) * minChanges
 

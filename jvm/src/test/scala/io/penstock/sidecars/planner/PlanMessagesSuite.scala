@@ -21,7 +21,7 @@ class PlanMessagesSuite extends AnyFunSuite {
     PlanMessages.plan(PlannerFrame(kind, 1, head, Array.emptyByteArray), asked)
   }
 
-  test("what is measured becomes a head of numbers") {
+  test("measurements are encoded as numbers in the head") {
     val head = PlanMessages.head(asked)
     assert(head.toString == s"""{"run":"$run","region":1,"batch":9,"shards":3,"tasks":2,"most":4,"stage_ms":10.5,""" +
       """"tasks_ms":[4.0,5.0],"plans_tasks":true,"attributes":false}""")
@@ -41,7 +41,7 @@ class PlanMessagesSuite extends AnyFunSuite {
       Array(7L, 8L, 0L)
     )
 
-  test("keys that could be pinned are in the head, the heaviest first") {
+  test("keys that may be pinned are in the head, the heaviest first") {
     assert(
       PlanMessages.head(asked.copy(pinning = Some(pinning))).toString.endsWith(
         """"pinning":{"theta":1.1,"most":2,"tasks":3,"base_shards":1,"pin_slots":[null,-7],"hashes":[6,5],"rows":[4,1],"busy_ns":[30,20]}}"""
@@ -70,19 +70,19 @@ class PlanMessagesSuite extends AnyFunSuite {
     }
   }
 
-  test("hashes are pinned where that was asked for") {
+  test("hashes are pinned only if the question asked for pins") {
     assert(pinned(pins(-7, 6)).map(_.pinned) == Right(Some(Set(-7, 6))))
     assert(pinned(pins()).map(_.pinned) == Right(Some(Set.empty)))
     assert(answer(pins(-7)).map(_.pinned) == Right(None))
   }
 
   Seq[(String, Either[String, Plan], String)](
-    ("no pins", pinned(_ => ()), "pinned must be whole numbers of 32 bits, found null"),
-    ("pins that are no list", pinned(_.put("pinned", 3): Unit), "pinned must be whole numbers of 32 bits, found 3"),
-    ("a pin that is no number", pinned(pins(1, "x")), "pinned must be whole numbers of 32 bits"),
-    ("a pin of more bits", pinned(pins(1L << 31)), "pinned must be whole numbers of 32 bits"),
+    ("missing pins", pinned(_ => ()), "pinned must be a list of 32-bit integers, found null"),
+    ("pins that are not a list", pinned(_.put("pinned", 3): Unit), "pinned must be a list of 32-bit integers, found 3"),
+    ("a pin that is not a number", pinned(pins(1, "x")), "pinned must be a list of 32-bit integers"),
+    ("a pin with more than 32 bits", pinned(pins(1L << 31)), "pinned must be a list of 32-bit integers"),
     ("a hash that is pinned twice", pinned(pins(4, 4)), "a hash is pinned twice"),
-    ("more pins than there may be", pinned(pins(4, 5, 6)), "3 hashes are to be pinned, 2 may be")
+    ("more pins than allowed", pinned(pins(4, 5, 6)), "3 hashes are pinned, at most 2 are allowed")
   ).foreach { case (name, found, error) =>
     test(s"impossible plan: $name") {
       assert(found.left.exists(e => e.startsWith("impossible plan: ") && e.contains(error)), found)
@@ -91,8 +91,8 @@ class PlanMessagesSuite extends AnyFunSuite {
 
   private val attributing = Attributing(Layout(2, Vector(Some(5))), Array(1, 0, 1))
 
-  private def attributed(body: Array[Byte], isTold: Boolean = true): Either[String, Plan] = {
-    val head = PlannerFrame.newHead().put("attributed", isTold)
+  private def attributed(body: Array[Byte], isAttributed: Boolean = true): Either[String, Plan] = {
+    val head = PlannerFrame.newHead().put("attributed", isAttributed)
       .put("run", run.toString).put("region", 1L).put("batch", 9L).put("tasks", 2).put("reason", "as it was")
     PlanMessages.plan(
       PlannerFrame(FrameKind.Planned, 1, head, body),
@@ -100,17 +100,17 @@ class PlanMessagesSuite extends AnyFunSuite {
     )
   }
 
-  test("what rows take is asked for with the task that each shard ran on, and told where it is known") {
+  test("row times are requested with each shard's task, and returned where they are known") {
     val question = asked.copy(attributing = Some(attributing))
     assert(PlanMessages.head(question).get("attributes").asBoolean)
     assert(ShardColumns.decode(PlanMessages.body(question), "ran_on", 3).exists(_.sameElements(Array(1L, 0L, 1L))))
-    val told = attributed(ShardColumns.encode("row_ns" -> Array(7L, 8L, 0L)))
-    assert(told.exists(_.rowTimes.exists(t => t.ns.sameElements(Array(7L, 8L, 0L)) && t.layout == attributing.layout)))
-    assert(attributed(Array.emptyByteArray, isTold = false).map(_.rowTimes) == Right(None))
+    val found = attributed(ShardColumns.encode("row_ns" -> Array(7L, 8L, 0L)))
+    assert(found.exists(_.rowTimes.exists(t => t.ns.sameElements(Array(7L, 8L, 0L)) && t.layout == attributing.layout)))
+    assert(attributed(Array.emptyByteArray, isAttributed = false).map(_.rowTimes) == Right(None))
     assert(answer(_.put("attributed", true): Unit).map(_.rowTimes) == Right(None))
   }
 
-  test("what rows cost goes with their keys to another layout") {
+  test("row costs follow their keys to another layout") {
     val times = RowTimes(Layout(2, Vector(Some(5))), Array(40L, 20L, 100L))
     assert(times.relative(times.layout).sameElements(Array(1.0, 0.5, 2.5)))
     assert(times.relative(Layout(2)).sameElements(Array(1.0, 0.5)))
@@ -130,28 +130,28 @@ class PlanMessagesSuite extends AnyFunSuite {
     )
   }
 
-  test("shards are placed where that was asked for") {
+  test("shards are placed if the question asked for a placement") {
     val found = planned(placedOn(1, 0, 1))
     assert(found.exists(_.taskOf.exists(_.sameElements(Array(1, 0, 1)))), found)
   }
 
   Seq[(String, Either[String, Plan], String)](
-    ("no times of rows", attributed(Array.emptyByteArray), "column row_ns"),
-    ("rows that take less than nothing", attributed(ShardColumns.encode("row_ns" -> Array(1L, -1L, 0L))), "no time"),
+    ("missing row times", attributed(Array.emptyByteArray), "column row_ns"),
+    ("negative row times", attributed(ShardColumns.encode("row_ns" -> Array(1L, -1L, 0L))), "no time"),
     ("no placement", planned(Array.emptyByteArray), "column task"),
-    ("garbage for the placement", planned(Array.fill[Byte](100)(7)), "column task cannot be read"),
+    ("a placement that cannot be decoded", planned(Array.fill[Byte](100)(7)), "column task cannot be read"),
     ("another column", planned(ShardColumns.encode("tasks" -> Array(0L, 0L, 0L))), "column task is missing"),
-    ("a shard too few", planned(placedOn(0, 1)), "column task must have 3 numbers"),
-    ("a task that there is not", planned(placedOn(0, 1, 2)), "a shard is placed on task 2, and there are 2"),
+    ("one shard missing", planned(placedOn(0, 1)), "column task must have 3 numbers"),
+    ("a task that does not exist", planned(placedOn(0, 1, 2)), "a shard is placed on task 2, but there are 2 tasks"),
     ("a negative task", planned(placedOn(0, -1, 1)), "a shard is placed on task -1"),
-    ("more tasks than there are", planned(placedOn(0, 1, 2), tasks = 3), "tasks must be a number from 1 to 2, found 3")
+    ("more tasks than allowed", planned(placedOn(0, 1, 2), tasks = 3), "tasks must be a number from 1 to 2, found 3")
   ).foreach { case (name, found, error) =>
     test(s"impossible plan: $name") {
       assert(found.left.exists(e => e.startsWith("impossible plan: ") && e.contains(error)), found)
     }
   }
 
-  test("a plan that answers what was asked is taken") {
+  test("a plan that answers the question is accepted") {
     assert(answer(_ => ()) == Right(Plan(9, 3, "best")))
   }
 
@@ -162,9 +162,9 @@ class PlanMessagesSuite extends AnyFunSuite {
     ("no batch", _.remove("batch"): Unit, "batch must be 9, found none"),
     ("no task", _.put("tasks", 0): Unit, "tasks must be a number from 1 to 3, found 0"),
     ("more tasks than shards", _.put("tasks", 4): Unit, "tasks must be a number from 1 to 3, found 4"),
-    ("tasks that are no number", _.put("tasks", "3"): Unit, "tasks must be"),
+    ("tasks that are not a number", _.put("tasks", "3"): Unit, "tasks must be"),
     ("half a task", _.put("tasks", 2.5): Unit, "tasks must be"),
-    ("no reason", _.remove("reason"): Unit, "reason must be a text")
+    ("no reason", _.remove("reason"): Unit, "reason must be a string")
   ).foreach { case (name, change, error) =>
     test(s"impossible plan: $name") {
       val found = answer(change)
@@ -172,7 +172,7 @@ class PlanMessagesSuite extends AnyFunSuite {
     }
   }
 
-  test("a refusal says why") {
+  test("a refusal contains the planner's reason") {
     assert(answer(_.put("reason", "no such shard"), FrameKind.Refused) == Left("the planner refused: no such shard"))
     assert(answer(_ => (), FrameKind.Welcome).isLeft)
   }
@@ -187,7 +187,7 @@ class PlanMessagesSuite extends AnyFunSuite {
     Array(7L, 0L, 9L)
   )
 
-  test("executors are told by their cores, and a shard that none has by their number") {
+  test("executors are described by their cores; a shard without a home gets their count as its home") {
     val measured = asked.copy(homing = Some(homing))
     assert(PlanMessages.head(measured).toString.endsWith(
       """"homing":{"theta":1.05,"changed":true,"bytes_per_ms":1000.0,"move_ms":2.0,""" +
@@ -217,7 +217,7 @@ class PlanMessagesSuite extends AnyFunSuite {
     PlanMessages.plan(PlannerFrame(FrameKind.Planned, 1, head, body), asked.copy(homing = Some(homing)))
   }
 
-  test("a plan for executors names executors, of shards that go") {
+  test("a plan for executors names executors, for moving shards only") {
     val homes = homed(Seq(1, 0, 1)).map(_.homes.get)
     assert(homes.map(_.to.toSeq) == Right(Seq(null, "executor_h_1", "executor_h_2")))
     assert(homes.map(_.from.toSeq) == Right(Seq("executor_h_2", null, "executor_h_1")))
@@ -229,38 +229,38 @@ class PlanMessagesSuite extends AnyFunSuite {
     assert(homes.map(_.reason) == Right("balanced") && answer(_ => ()).map(_.homes) == Right(None))
   }
 
-  test("a plan for executors may be a batch late, and no later") {
+  test("a plan for executors may be one batch late, but no later") {
     val plan = homed(Seq(1, 0, 0)).toOption.get
     assert(plan.batch == 9L && Seq(10L, 11L).forall(plan.isFresh) && !plan.isFresh(12L))
   }
 
   Seq[(String, Either[String, Plan], String)](
-    ("an executor that there is not", homed(Seq(1, 2, 0)), "a shard is to be on executor 2, and there are 2"),
+    ("an executor that does not exist", homed(Seq(1, 2, 0)), "a shard is placed on executor 2, but there are 2"),
     ("too few shards", homed(Seq(1, 0)), "column home must have 3 numbers"),
-    ("no reason", homed(Seq(1, 0, 0), None), "homes_reason must be a text"),
+    ("no reason", homed(Seq(1, 0, 0), None), "homes_reason must be a string"),
     (
-      "an executor too few",
+      "one executor missing",
       homed(Seq(0, 0, 0), executorTasks = Seq(2)),
-      "executor_tasks must be 2 tasks on 2 executors"
+      "executor_tasks must divide 2 tasks among 2 executors"
     ),
     (
-      "a task too many",
+      "one task too many",
       homed(Seq(1, 0, 0), executorTasks = Seq(1, 2)),
-      "executor_tasks must be 2 tasks on 2 executors"
+      "executor_tasks must divide 2 tasks among 2 executors"
     ),
     (
-      "less than no task",
+      "a negative number of tasks",
       homed(Seq(1, 1, 1), executorTasks = Seq(-1, 3)),
-      "executor_tasks must be 2 tasks on 2 executors"
+      "executor_tasks must divide 2 tasks among 2 executors"
     ),
-    ("a task that is no number", homed(Seq(1, 1, 1), executorTasks = Seq("1", 1)), "executor_tasks must be 2 tasks"),
+    ("tasks that are not a number", homed(Seq(1, 1, 1), executorTasks = Seq("1", 1)), "executor_tasks must divide 2"),
     (
       "an executor without tasks",
       homed(Seq(1, 0, 1), executorTasks = Seq(0, 2)),
-      "to be on executor 0, which has no task"
+      "placed on executor 0, which has no task"
     )
-  ).foreach { case (what, found, why) =>
-    test(s"impossible plan for executors: $what") {
+  ).foreach { case (problem, found, why) =>
+    test(s"impossible plan for executors: $problem") {
       assert(found.left.exists(m => m.startsWith("impossible plan: ") && m.contains(why)), found)
     }
   }

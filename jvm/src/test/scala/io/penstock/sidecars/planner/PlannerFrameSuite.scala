@@ -21,11 +21,11 @@ class PlannerFrameSuite extends AnyFunSuite with PropertyChecks {
     PlannerFrame.decodeRest(prefix, bytes.drop(PlannerFrame.PrefixBytes))
   }
 
-  test("what is written is read") {
+  test("an encoded frame decodes to the same value") {
     check(Prop.forAll(frames)(f => decode(PlannerFrame.encode(f)) == f))
   }
 
-  test("every flipped bit and every lost byte is found") {
+  test("every flipped bit and every lost byte is detected") {
     check(Prop.forAll(frames, Gen.choose(0, Int.MaxValue), Gen.choose(0, Int.MaxValue)) { (frame, bit, lost) =>
       val bytes = PlannerFrame.encode(frame)
       val b = bit % (bytes.length * 8)
@@ -38,8 +38,8 @@ class PlannerFrameSuite extends AnyFunSuite with PropertyChecks {
     })
   }
 
-  test("a frame as Python writes it") {
-    // penstock.sidecars.planner.frame.encode(Frame(Kind.REFUSED, 7, {"reason": "no"}, b"ab"))
+  test("a frame encoded by Python is read") {
+    // Output of penstock.sidecars.planner.frame.encode(Frame(Kind.REFUSED, 7, {"reason": "no"}, b"ab"))
     val hex = "5053544b" + "0705" + "0000" + "0700000000000000" + "0f000000" + "02000000"
     val written = PlannerFrame.encode(PlannerFrame(
       FrameKind.Refused,

@@ -8,10 +8,10 @@ import io.penstock.control.Measured
 import io.penstock.process.BackOff
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Processes that are started and fail in every way; the planner itself is tried in the integration tests. */
+/** Sidecar processes that fail in various ways. The integration tests cover the planner itself. */
 class PlannerSidecarSuite extends AnyFunSuite {
 
-  /** A sidecar in shell: it reads the token, and does what the script says. */
+  /** A sidecar as a shell script: it reads the token and then runs `body`. */
   private def script(body: String): Seq[String] = {
     val file = Files.createTempFile("penstock-planner", ".sh")
     Files.writeString(file, s"read token\n$body\n")
@@ -36,20 +36,20 @@ class PlannerSidecarSuite extends AnyFunSuite {
     assert(answer.left.exists(e => e.startsWith("no planner: ") && e.contains(error) && e.endsWith("Do this")), answer)
   }
 
-  test("a program that is not there") { failsWith(Seq("/no/such/python"), "No such file") }
+  test("a missing program is reported") { failsWith(Seq("/no/such/python"), "No such file") }
 
-  test("a program that ends at once, with what it said last") {
+  test("a program that exits immediately is reported with the last lines of its output") {
     failsWith(
       script("echo one >&2; echo 'No module named penstock' >&2; exit 1"),
       "it said: one | No module named penstock"
     )
   }
 
-  test("a program that says something else than that it is ready") { failsWith(script("echo hello"), "hello") }
+  test("a program that prints something other than ready is reported") { failsWith(script("echo hello"), "hello") }
 
-  test("a program that is ready and does not listen") { failsWith(script("echo ready"), "No such file") }
+  test("a program that is ready but does not listen is reported") { failsWith(script("echo ready"), "No such file") }
 
-  test("it is started again, but not before its time") {
+  test("a failed sidecar is restarted, but not before its pause is over") {
     val log = Files.createTempFile("penstock-planner", ".log")
     val command = script(s"echo started >> $log; exit 1")
     withSidecar(command, failures => if (failures < 3) 0L else 3600000L) { sidecar =>
@@ -59,12 +59,12 @@ class PlannerSidecarSuite extends AnyFunSuite {
     Files.delete(log)
   }
 
-  test("pauses double, up to a minute") {
+  test("pauses between restarts double, up to a minute") {
     assert((1 to 8).map(BackOff.pauseMs) == Seq(1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000))
     assert(BackOff.pauseMs(1000) == 60000)
   }
 
-  test("who asks never waits, and too many questions are late") {
+  test("callers never wait, and excess questions get a late answer") {
     withSidecar(script("sleep 2; exit 1")) { sidecar =>
       val answers = new LinkedBlockingQueue[Either[String, PlannerFrame]]()
       (1 to 100).foreach { _ =>
@@ -74,7 +74,7 @@ class PlannerSidecarSuite extends AnyFunSuite {
     }
   }
 
-  test("a plan from before the trouble is not used for ever") {
+  test("a plan from before a failure is not used forever") {
     withSidecar(Seq("/no/such/python")) { sidecar =>
       val planner = new SidecarPlanner(sidecar)
       val run = new UUID(1, 1)

@@ -17,12 +17,12 @@ class ScalingMessagesSuite extends AnyFunSuite {
     ScalingMessages.scaled(PlannerFrame(kind, 1, head, Array.emptyByteArray), asked)
   }
 
-  test("a demand becomes a head of numbers") {
+  test("a demand is encoded as numbers in the head") {
     assert(ScalingMessages.head(asked).toString == s"""{"run":"$run","batch":9,"executors":2,"rows":1000,""" +
       """"batch_ms":400,"interval_ms":500,"work_ms":700,"tasks":4,"target_ms":1000,"cores":2,"least":1,"most":8}""")
   }
 
-  test("an answer is a number that is allowed, and a reason") {
+  test("an answer has an allowed number of executors and a reason") {
     assert(scaled(_ => ()) == Right(Scaled(3, "more")))
     assert(scaled(_.put("reason", "x" * 5000): Unit).exists(_.reason.length == 1000))
   }
@@ -34,13 +34,13 @@ class ScalingMessagesSuite extends AnyFunSuite {
     "of none" -> scaled(_.remove("executors"): Unit),
     "without a reason" -> scaled(_.remove("reason"): Unit),
     "of another kind" -> scaled(_ => (), FrameKind.Planned)
-  ).foreach { case (what, found) =>
-    test(s"an answer $what is none") {
+  ).foreach { case (problem, found) =>
+    test(s"an answer $problem is rejected") {
       assert(found.left.exists(_.startsWith("impossible answer: ")), found)
     }
   }
 
-  test("why it was refused is told") {
+  test("a refusal contains the planner's reason") {
     assert(scaled(_ => (), FrameKind.Refused) == Left("the planner refused: more"))
   }
 }

@@ -11,7 +11,7 @@ import io.penstock.Seed
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Both sides of a receiveBuffer, on threads of one process. */
+/** Runs both sides of a receive buffer on threads of one process. */
 class ReceiveBufferSuite extends AnyFunSuite with BeforeAndAfterAll {
   private val threads = Executors.newCachedThreadPool()
   implicit private val context: ExecutionContext = ExecutionContext.fromExecutor(threads)
@@ -38,7 +38,7 @@ class ReceiveBufferSuite extends AnyFunSuite with BeforeAndAfterAll {
     (parts :+ size).foldLeft((Array.emptyByteArray, 0)) { case ((all, at), end) => (all ++ in.take(end - at), end) }._1
   }
 
-  test("messages come whole, however they are written and read") {
+  test("messages arrive complete, however they are split for writing and reading") {
     info(s"seed ${Seed.value}")
     val random = new Random(Seed.value)
     val receiveBuffer = newReceiveBuffer()
@@ -64,7 +64,7 @@ class ReceiveBufferSuite extends AnyFunSuite with BeforeAndAfterAll {
     }
   }
 
-  test("a writer waits where nothing is taken, and goes on when it is") {
+  test("a writer waits while nothing is read, and continues when it is") {
     val receiveBuffer = newReceiveBuffer()
     val message = new Array[Byte](ExecutorChannel.RingBytes + 1)
     receiveBuffer.expect(7L)
@@ -75,7 +75,7 @@ class ReceiveBufferSuite extends AnyFunSuite with BeforeAndAfterAll {
     Await.result(written, patience)
   }
 
-  test("who is not expected, or not any more, writes nothing") {
+  test("a writer that is not expected, or not any more, cannot write") {
     val receiveBuffer = newReceiveBuffer()
     receiveBuffer.expect(7L)
     intercept[GivenUp](write(receiveBuffer, 8L, new Array[Byte](10), Nil))
@@ -86,13 +86,13 @@ class ReceiveBufferSuite extends AnyFunSuite with BeforeAndAfterAll {
     Await.result(written, patience)
     receiveBuffer.expect(9L)
     receiveBuffer.fail(7L)
-    // It is another's by now.
+    // The buffer belongs to another answer by now.
     val message = Array[Byte](1, 2, 3)
     write(receiveBuffer, 9L, message, Nil)
     assert(read(receiveBuffer, 3, Nil).toSeq == message.toSeq)
   }
 
-  test("the reader is told where the rest does not come") {
+  test("the reader fails if the rest of a message does not arrive") {
     val receiveBuffer = newReceiveBuffer()
     receiveBuffer.expect(7L)
     val found = Future(intercept[GivenUp](read(receiveBuffer, ExecutorChannel.RingBytes, Nil)))
@@ -103,16 +103,16 @@ class ReceiveBufferSuite extends AnyFunSuite with BeforeAndAfterAll {
     Await.result(found, patience)
   }
 
-  test("nobody waits for a process that is gone, nor longer than the limit") {
+  test("waiting ends when the other process has ended, and at the time limit") {
     val receiveBuffer = newReceiveBuffer()
     receiveBuffer.expect(7L)
-    val gone = new ProcessBuilder("true").start()
-    gone.waitFor()
-    intercept[GivenUp](new SlicedIn(10, receiveBuffer.reader(gone.pid(), limitMs)).take(10))
+    val ended = new ProcessBuilder("true").start()
+    ended.waitFor()
+    intercept[GivenUp](new SlicedIn(10, receiveBuffer.reader(ended.pid(), limitMs)).take(10))
     val start = System.nanoTime()
     intercept[GivenUp](new SlicedIn(10, receiveBuffer.reader(own, 200)).take(10))
     assert((System.nanoTime() - start).nanos >= 200.millis)
-    val full = new SlicedOut(ExecutorChannel.RingBytes + 1L, receiveBuffer.writer(7L, gone.pid(), limitMs))
+    val full = new SlicedOut(ExecutorChannel.RingBytes + 1L, receiveBuffer.writer(7L, ended.pid(), limitMs))
     intercept[GivenUp](full.put(new Array[Byte](ExecutorChannel.RingBytes + 1)))
   }
 }

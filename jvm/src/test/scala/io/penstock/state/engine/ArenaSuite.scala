@@ -4,7 +4,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 class ArenaSuite extends AnyFunSuite {
 
-  test("every record that comes after a watermark has a reference at it or above, also behind one larger than a page") {
+  test("records allocated after a watermark have references at or above it, even after large records") {
     val arena = new Arena
     val sizes = Seq(8, 100000, 16, 65536, 70000, 24, 1 << 20, 8, 65528, 8)
     sizes.foldLeft(Seq.empty[(Int, Int)]) { (before, bytes) =>

@@ -8,11 +8,11 @@ import io.penstock.Seed
 import io.penstock.state.format.FamilyTraits
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Memory of families whose records die. */
+/** Memory of families whose records are replaced and removed. */
 class FamilyWasteSuite extends AnyFunSuite {
   private val ValueBytes = 100
 
-  for (ordered <- Seq(false, true)) test(s"a family holds what is live, and at most as much again: ordered $ordered") {
+  for (ordered <- Seq(false, true)) test(s"a family uses at most twice its live bytes: ordered $ordered") {
     info(s"seed ${Seed.value}")
     val r = new Random(Seed.value)
     val family = familyOf(ordered)
@@ -39,7 +39,7 @@ class FamilyWasteSuite extends AnyFunSuite {
     assert(found.toMap == expected.toMap && found.length == expected.size)
   }
 
-  test("families whose keys change evenly take turns: after two passes their heap stays on one level") {
+  test("families with even changes compact in turn: after two passes their heap size is stable") {
     val keys = 2500
     val families = Array.fill(64)(familyOf(ordered = false))
     def pass(): Seq[Long] = (0 until keys).map { key =>
@@ -49,13 +49,13 @@ class FamilyWasteSuite extends AnyFunSuite {
     val live = pass().last
     val swings = Seq.fill(2)(pass()).flatten
     val level = Seq.fill(8)(pass()).flatten
-    info(f"of the live bytes: ${level.min.toDouble / live}%.3f to ${level.max.toDouble / live}%.3f; " +
+    info(f"share of the live bytes: ${level.min.toDouble / live}%.3f to ${level.max.toDouble / live}%.3f; " +
       f"in the first two passes to ${swings.max.toDouble / live}%.3f")
     assert(level.max < level.min * 1.12)
     assert(level.max < live * 1.5)
   }
 
-  test("limits are spread evenly, in every stretch of them") {
+  test("waste limits are spread evenly, in every part of their sequence") {
     val tenth = (WasteLimits.Largest - WasteLimits.Least) / 10
     for (from <- Seq(0L, 17L, 1000000000L)) {
       val counts = (from until from + 100).map(WasteLimits.of).groupBy(l => ((l - WasteLimits.Least) / tenth).toInt)

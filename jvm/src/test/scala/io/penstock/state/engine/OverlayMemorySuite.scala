@@ -7,15 +7,15 @@ import org.apache.spark.unsafe.Platform
 import io.penstock.Seed
 import org.scalatest.funsuite.AnyFunSuite
 
-/** What an overlay tells of its heap against tables that were filled in the same way and are added up. */
+/** Compares the heap that an overlay reports with the sum over tables that were filled in the same way. */
 class OverlayMemorySuite extends AnyFunSuite {
   private val shardCount = 5
 
-  for (ordered <- Seq(false, true)) test(s"every byte is told, once: ordered $ordered") {
+  for (ordered <- Seq(false, true)) test(s"every byte is reported exactly once: ordered $ordered") {
     info(s"seed ${Seed.value}")
     val r = new Random(Seed.value)
-    var told = 0L
-    val overlay = new Overlay(ordered, shardCount, more => told += more)
+    var reported = 0L
+    val overlay = new Overlay(ordered, shardCount, more => reported += more)
     val arena = new Arena
     val tables = Array.tabulate(if (ordered) shardCount else 1)(_ => new RecordTable(ordered, TrailerBytes, arena))
     val touched = collection.mutable.Set[Int]()
@@ -28,12 +28,12 @@ class OverlayMemorySuite extends AnyFunSuite {
       overlay.write(shard, Overlay.Put, key, value, Platform.BYTE_ARRAY_OFFSET.toLong, value.length)(false)
       tables(table).put(key, value, Platform.BYTE_ARRAY_OFFSET.toLong, value.length)
       touched += table
-      assert(told == arena.capacityBytes + touched.iterator.map(tables(_).indexBytes).sum)
-      assert(told == overlay.memoryBytes)
+      assert(reported == arena.capacityBytes + touched.iterator.map(tables(_).indexBytes).sum)
+      assert(reported == overlay.memoryBytes)
     }
   }
 
-  test("a write that is refused leaves what was there, and the change itself, in order") {
+  test("a rejected write keeps earlier changes and the change itself, in order") {
     var allowed = true
     val overlay = new Overlay(false, 1, _ => if (!allowed) throw new IllegalStateException("no room"))
     def key(n: Int) = new KeyBytes().set(s"key $n".getBytes)

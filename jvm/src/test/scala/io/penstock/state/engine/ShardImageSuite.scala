@@ -15,7 +15,7 @@ class ShardImageSuite extends AnyFunSuite {
   private val Hash = FamilyTraits(ordered = false, multiValued = false)
   private val Ranged = FamilyTraits(ordered = true, multiValued = false)
 
-  /** Of the key "k", by another implementation of XXH64. */
+  /** Hash of the key "k", computed by another implementation of XXH64. */
   private val HashOfK = 0x898fb569
 
   private def image(shard: ShardState): Array[Byte] = {
@@ -30,7 +30,7 @@ class ShardImageSuite extends AnyFunSuite {
   private def put(shard: ShardState, family: String, traits: FamilyTraits, key: Array[Byte], value: Array[Byte]): Unit =
     shard.family(family, traits).put(key, At, key.length, value, At, value.length)
 
-  test("the bytes of an image are those of the specification") {
+  test("the bytes of an image match the specification") {
     val shard = new ShardState
     put(shard, "f", Ranged, "kb".getBytes, "w".getBytes)
     put(shard, "f", Ranged, "ka".getBytes, "value!".getBytes)
@@ -48,11 +48,11 @@ class ShardImageSuite extends AnyFunSuite {
     ))
   }
 
-  test("a shard goes on from its image as if it had never been written, whatever its families, records and pages") {
+  test("a shard restored from its image behaves as the original, for any families, records and pages") {
     info(s"seed ${Seed.value}")
     val random = new Random(Seed.value)
     val traits = for (ordered <- Seq(false, true); many <- Seq(false, true)) yield FamilyTraits(ordered, many)
-    // Both shards get the same changes; the second one is rebuilt from its image now and then.
+    // Both shards get the same changes. The second one is rebuilt from its image now and then.
     (0 until 60).foreach { _ =>
       val shard = new ShardState
       var copy = new ShardState
@@ -82,7 +82,7 @@ class ShardImageSuite extends AnyFunSuite {
     }
   }
 
-  test("memory is taken for what is there, and no page is copied again") {
+  test("reading allocates memory for the content only, and copies no page again") {
     val shard = new ShardState
     val value = new Array[Byte](100)
     (0 until 20000).foreach(n => put(shard, "f", Hash, f"key-$n%012d".getBytes, value))
@@ -94,7 +94,7 @@ class ShardImageSuite extends AnyFunSuite {
     assert(table.wastedBytes == 0)
   }
 
-  test("what is not an image is refused, and the error says where") {
+  test("an invalid image is rejected, and the error names the position") {
     val shard = new ShardState
     Seq("a", "b").foreach(k => put(shard, "f", Ranged, k.getBytes, "v".getBytes))
     val intact = image(shard)
@@ -105,25 +105,23 @@ class ShardImageSuite extends AnyFunSuite {
       e.detail
     }
     def changed(index: Int, to: Int): Array[Byte] = intact.updated(index, to.toByte)
-    assert(refused(changed(at + 8, 'c')).contains(s"not in order, at byte ${at + 16}"))
-    assert(refused(changed(at + 24, 'a')).contains(s"a key is there twice, or not in order, at byte ${at + 16}"))
+    assert(refused(changed(at + 8, 'c')).contains(s"out of order, at byte ${at + 16}"))
+    assert(refused(changed(at + 24, 'a')).contains(s"a key is duplicated or out of order, at byte ${at + 16}"))
     assert(refused(changed(at + 16 + 3, 0x80)).contains(s"does not fit: 16 bytes are left for it, at byte ${at + 16}"))
     assert(refused(changed(at + 16 + 4, 8)).contains(s"at byte ${at + 16}"))
-    assert(refused(changed(4 + 4, 1)).contains(s"family f has 2 records, 1 were announced, at byte $at"))
-    assert(refused(changed(4 + 4, 5)).contains("5 records in 1 pages"))
-    assert(refused(changed(4 + 6, 33)).contains("a page of 33 bytes, at byte 10"))
+    assert(refused(changed(4 + 4, 1)).contains(s"family f has 2 records, but its header says 1, at byte $at"))
+    assert(refused(changed(4 + 4, 5)).contains("no room for 5 records"))
+    assert(refused(changed(4 + 6, 33)).contains("invalid page length 33, at byte 10"))
     assert(refused(changed(4 + 1, 4)).contains("unknown family flags 4, at byte 5"))
-    assert(refused(intact :+ 0.toByte).contains(s"1 bytes behind the last page, at byte ${intact.length}"))
+    assert(refused(intact :+ 0.toByte).contains(s"1 unexpected bytes after the last page, at byte ${intact.length}"))
     put(shard, "g", Hash, "a".getBytes, "v".getBytes)
     val hashed = image(shard)
     val record = hashed.length - 16
     assert(refused(hashed.updated(record - 1, (hashed(record - 1) ^ 1).toByte)).contains(s"is stored, at byte $record"))
-    assert(refused(intact.dropRight(1)).contains(s"32 bytes wanted, 31 left, at byte $at"))
+    assert(refused(intact.dropRight(1)).contains(s"32 bytes are needed, but only 31 are left, at byte $at"))
   }
 
-  test(
-    "of records with hashes, a key that is there twice and one too many are refused, and where hashes collide both keys are kept"
-  ) {
+  test("duplicate keys and surplus records are rejected in hashed records, and colliding hashes are kept") {
     val hash = Seq(HashOfK, HashOfK >>> 8, HashOfK >>> 16, HashOfK >>> 24)
     def record(key: Char) = Seq(1, 0, 0, 0, 1, 0, 0, 0, key.toInt, 'v'.toInt) ++ Seq.fill(6)(0)
     def imageOf(records: Int, hashes: Seq[Int], keys: Char*): Array[Byte] = {
@@ -137,7 +135,7 @@ class ShardImageSuite extends AnyFunSuite {
       hash ++ hash,
       'k',
       'k'
-    )).contains(s"a key is there twice, or not in order, at byte ${page + 16}"))
+    )).contains(s"a key is duplicated or out of order, at byte ${page + 16}"))
     assert(refused(imageOf(1, hash, 'k', 'l')).contains(s"more than 1 records, at byte ${page - 4}"))
     val table = Contents.ofImage(imageOf(2, hash ++ hash, 'k', 'l')).familyOrNull("f").table
     assert(table.size == 2)
@@ -147,7 +145,7 @@ class ShardImageSuite extends AnyFunSuite {
     }
   }
 
-  test("the image of what an image was read from is the same, byte for byte, and of what was changed since another") {
+  test("writing an image that was read gives the same bytes, and after changes the new content") {
     val shard = new ShardState
     (0 until 5000).foreach(n => put(shard, "f", Hash, s"key-$n".getBytes, new Array[Byte](n % 100)))
     val first = image(shard)
@@ -160,7 +158,7 @@ class ShardImageSuite extends AnyFunSuite {
     assert(Contents.of(Contents.ofImage(image(copy))) == Contents.of(copy))
   }
 
-  test("slots that do not fit the records are refused, and the error says which") {
+  test("slots that do not match the records are rejected, and the error names the slot") {
     val shard = new ShardState
     (0 until 20).foreach(n => put(shard, "f", Hash, s"key-$n".getBytes, "v".getBytes))
     val intact = image(shard)
@@ -179,17 +177,17 @@ class ShardImageSuite extends AnyFunSuite {
     def bucket(e: Long): Int = { val h = (e >>> 32).toInt; (h ^ (h >>> 16)) & 31 }
     def free(i: Int) = slots(i & 31) == 0L
     val taken = slots.indices.filter(!free(_))
-    // Followed by a free one: nothing else is looked for beyond it.
+    // A free slot follows, so a lookup does not continue beyond it.
     val last = taken.find(i => free(i + 1)).get
     val other = taken.find(i => i != last).get
-    def wrong(i: Int): String = s"slot $i has what cannot be there, at byte ${slotsAt + 8 * i}"
-    assert(refused(withSlot(last, 0L)).contains("family f has 19 records, 20 were announced"))
+    def wrong(i: Int): String = s"slot $i contains an invalid entry, at byte ${slotsAt + 8 * i}"
+    assert(refused(withSlot(last, 0L)).contains("family f has 19 records, but its header says 20"))
     assert(refused(withSlot(last, slots(last) + 1L)).contains(wrong(last)))
     assert(refused(withSlot(last, slots(last) | 0xffffffffL)).contains(wrong(last)))
     assert(refused(withSlot(
       last,
       (slots(last) & ~0xffffffffL) | (slots(other) & 0xffffffffL)
-    )).contains("cannot be there"))
+    )).contains("contains an invalid entry"))
     val nowhere = (0 until 32).find(d => free(last + 1 + d) && free(last + 2 + d)).map(_ + last + 2).get & 31
     val moved = withSlot(last, 0L)
     Platform.putLong(moved, At + slotsAt + 8 * nowhere, slots(last))
@@ -197,17 +195,17 @@ class ShardImageSuite extends AnyFunSuite {
     val first = taken.find(i => (slots(i) & 0xffffffffL) == 1L).get
     val sameBucket = withSlot(first, slots(first) ^ (0x80008000L << 32))
     assert(bucket(slot(sameBucket, first)) == bucket(slots(first)))
-    assert(refused(sameBucket).contains(s"and it is not in its slot, at byte ${slotsAt + 8 * 32}"))
+    assert(refused(sameBucket).contains(s"but the key is not in the slot for it, at byte ${slotsAt + 8 * 32}"))
     Seq(4 -> "2^4 slots for 20 records", 6 -> "2^6 slots for 20 records", 40 -> "2^40 slots").foreach {
       case (bits, why) =>
         assert(refused(intact.updated(slotsAt - 1, bits.toByte)).contains(why))
     }
-    assert(refused(overfull).contains("family f has 8 records, 6 were announced"))
-    assert(refused(intact.updated(5, 17.toByte)).contains("slots of an ordered family, at byte 5"))
+    assert(refused(overfull).contains("family f has 8 records, but its header says 6"))
+    assert(refused(intact.updated(5, 17.toByte)).contains("an ordered family must not have slots, at byte 5"))
     assert(Contents.ofImage(intact).familyOrNull("f").table.size == 20)
   }
 
-  /** An image that announces 6 records, and has 8 in its pages and in as many slots. */
+  /** An image that announces 6 records but has 8 in its pages and slots. */
   private def overfull: Array[Byte] = {
     val shard = new ShardState
     (0 until 6).foreach(n => put(shard, "f", Hash, s"key-$n".getBytes, new Array[Byte](30)))
@@ -219,16 +217,16 @@ class ShardImageSuite extends AnyFunSuite {
     free.zip(Seq(6, 7)).foreach { case (slot, n) =>
       Platform.putLong(out, At + slotsAt + 8 * slot, (slot.toLong << 32) | (n * recordBytes / 8 + 1L))
     }
-    // The bytes of the page, in two bytes.
+    // Size of the page, as a varint of two bytes.
     out(10) = (8 * recordBytes % 128 | 0x80).toByte
     out(11) = (8 * recordBytes / 128).toByte
-    // The key that is looked for first has another hash: no free slot would end the search.
-    val of = (0 until 8).find(i => (Platform.getLong(out, At + slotsAt + 8 * i) & 0xffffffffL) == 1L).get
-    Platform.putLong(out, At + slotsAt + 8 * of, Platform.getLong(out, At + slotsAt + 8 * of) ^ (0x80008000L << 32))
+    // Give the first record of the lookup order another hash, so that no free slot ends the search for it.
+    val slot = (0 until 8).find(i => (Platform.getLong(out, At + slotsAt + 8 * i) & 0xffffffffL) == 1L).get
+    Platform.putLong(out, At + slotsAt + 8 * slot, Platform.getLong(out, At + slotsAt + 8 * slot) ^ (0x80008000L << 32))
     out
   }
 
-  test("a table with few keys left in many slots, or records that nothing has, goes with hashes") {
+  test("a table with few keys in many slots, or with unreferenced records, is written with hashes") {
     val shard = new ShardState
     (0 until 200).foreach(n => put(shard, "f", Hash, s"key-$n".getBytes, "v".getBytes))
     def hasSlots: Boolean = (image(shard)(5) & 16) != 0

@@ -6,10 +6,13 @@ import org.apache.spark.unsafe.Platform
 
 import io.penstock.state.engine.{FamilyState, KeyBytes, ShardImage, ShardState}
 
-/** The content of a shard in values that compare. */
+/** The content of a shard as values that can be compared. */
 object Contents {
 
-  /** Families that hold something: their traits, and keys with their values, of which all but multi-valued ones have one. */
+  /**
+   * Non-empty families: their traits, and their keys with values. Keys of families that are not multi-valued have one
+   * value.
+   */
   type Content = Map[String, (FamilyTraits, Map[Seq[Byte], Seq[Seq[Byte]]])]
 
   def of(shard: ShardState): Content = shard.familyNames.map(n => n -> shard.familyOrNull(n)).toMap.collect {
@@ -18,17 +21,17 @@ object Contents {
 
   private val rewrittenInto = Container.Snapshots(8L, new UUID(0L, 8L))
 
-  /** What errors call an image that was rewritten. */
+  /** Path that errors name for an image that was written again. */
   val rewrittenPath: String = rewrittenInto.path
 
-  /** What is read back from the bytes that the shard writes. */
+  /** Writes the shard and reads the bytes back. */
   def rewritten(shard: ShardState): Content = {
     val out = new ByteSink
     shard.image.writeTo(out)
     of(ofImage(out.toByteArray))
   }
 
-  /** The shard whose image these bytes are. */
+  /** Reads a shard from the bytes of its image. */
   def ofImage(bytes: Array[Byte]): ShardState = {
     val section = SectionRef(rewrittenInto, 0L, bytes.length, FileFormat.crc(bytes))
     new FileReader(rewrittenPath, new InMemory(bytes)).section(section)(ShardImage.read)
@@ -49,7 +52,7 @@ object Contents {
     }.toMap
   }
 
-  /** The values of a key, none of which may reach outside of their room. */
+  /** The values of a key. Fails if a value exceeds its space. */
   def values(traits: FamilyTraits, page: AnyRef, at: Long, length: Int): Seq[Seq[Byte]] =
     if (!traits.multiValued) Seq(bytes(page, at, length))
     else {

@@ -9,7 +9,7 @@ import io.penstock.sharding.{Layout, Layouts}
 import org.scalacheck.{Gen, Prop}
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Files read back as written. */
+/** Files read back as they were written. */
 class FormatSuite extends AnyFunSuite with PropertyChecks {
 
   private val snapshots: Gen[Container] =
@@ -50,11 +50,11 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
     pinSlots = stores.keys.map(_ -> layout.pinSlots).filter(_._2.nonEmpty).toMap
   } yield Manifest(batch, generation, base, retained, run, 17L, shards, stores, pinSlots)
 
-  test("a manifest reads back as written") {
+  test("a manifest reads back as it was written") {
     check(Prop.forAll(manifest) { m =>
       val own = Container.InManifest(m.batchId, m.generation)
       val body = ManifestFormat.encode(m, own)
-      // Sections in the manifest's own payload come back with offsets from the start of the file.
+      // Sections in the manifest's own payload are read with offsets from the start of the file.
       val shift = FileFormat.HeaderBytes + body.length
       def moved(s: SectionRef) = if (s.container == own) s.copy(offset = s.offset + shift) else s
       val expected = m.copy(stores = m.stores.map { case (k, v) =>
@@ -69,7 +69,7 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
     })
   }
 
-  test("a manifest that contradicts itself is refused where it does") {
+  test("a manifest that contradicts itself is rejected at the position of the contradiction") {
     def body(m: Manifest): Array[Byte] = ManifestFormat.encode(m, Container.InManifest(m.batchId, m.generation))
     def refused(body: Array[Byte]): String = intercept[MalformedData](ManifestFormat.decode(body)).getMessage
     val m = Manifest(1L, 0L, 0L, 0L, new UUID(0, 1), 17L, 2, Map.empty)
@@ -82,7 +82,7 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
     assert(refused(two.updated(
       two.indexOf('b'.toByte, head),
       'a'.toByte
-    )).contains(s"is there twice, at byte ${head + 9}"))
+    )).contains(s"is listed twice, at byte ${head + 9}"))
     assert(refused(body(stores("a")(empty, empty, empty))).contains(s"at byte ${head + 4}"))
     assert(refused(body(stores("a")())).contains(s"has 0 of 2 shards, at byte ${head + 4}"))
     val inHeader = SectionRef(Container.InManifest(0L, 0L), FileFormat.HeaderBytes - 1L, 9, 0)
@@ -90,7 +90,7 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
     assert(refused(body(stores("a")(delta, empty))).contains("offset of a section is 19"))
   }
 
-  test("the bytes of a section table are those of the specification") {
+  test("the bytes of a section table match the specification") {
     val sections = Seq(Section(StoreKey(1, "a"), 3, 0, 10, -7), Section(StoreKey(2, "bc"), 255, 10, 300, 9))
     assert(
       SectionTable.encode(sections).map(b => f"$b%02x").mkString(" ") ==
@@ -137,7 +137,7 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
     )
   }
 
-  test("what a batch may go on from, and what it may name, is never garbage, under random histories of two runs") {
+  test("under random histories of two runs, a batch's base and the files it may name are never garbage") {
     val key = StoreKey(0, "default")
     val r = new Random(17)
     (0 until 200).foreach { _ =>
@@ -148,7 +148,7 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
       def listed(c: Container, batch: Long): Unit = files += c.path -> Reachability.Listed(c.path, batch)
       (0L until 5L + r.nextInt(30)).foreach { b =>
         (0L to r.nextInt(3).toLong).foreach { generation =>
-          // Two runs at a time: a batch may go on from any generation of the one before.
+          // Two runs are active: a batch may build on any generation of the batch before.
           val bases = manifests.keys.filter(_._1 == b - 1).toSeq.sorted
           val baseGeneration = if (bases.isEmpty) -1L else bases(r.nextInt(bases.size))._2
           val base = manifests.get((b - 1, baseGeneration)).fold(Vector.fill(4)(ShardRefs.Empty))(_.stores(key))
@@ -159,7 +159,7 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
               late :+= ((SnapshotRef(b, s.lineage, SectionRef(file, 0, 1, 0)), shard))
             }
           }
-          // Some are announced at once, some much later.
+          // Some snapshots are announced at once, some much later.
           val (announced, waiting) = late.partition(_ => r.nextInt(3) == 0)
           late = waiting
           val named = announced.filter(a => Reachability.mayName(a._1.section.container, b, minBatches))
@@ -180,8 +180,8 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
         val newest = b - r.nextInt(2)
         val keep = Reachability.retained(there, newest, minBatches)
         val needed = keep.flatMap(k => manifests(k).containers).toSet
-        val gone = Reachability.garbage(files.values.toSeq, keep, needed).map(_.path).toSet
-        files --= gone
+        val deleted = Reachability.garbage(files.values.toSeq, keep, needed).map(_.path).toSet
+        files --= deleted
         val oldest = math.max(0L, newest - minBatches - 1L)
         assert(keep.map(_._1).toSet.filter(_ > oldest) === (oldest + 1 to b).toSet)
         keep.foreach { k =>
@@ -189,8 +189,8 @@ class FormatSuite extends AnyFunSuite with PropertyChecks {
           manifests(k).containers.foreach(c => assert(files.contains(c.path), s"$c, which manifest $k names"))
         }
         manifests.keys.filter(_._1 > oldest).foreach(k => assert(keep.contains(k)))
-        val whole = manifests.valuesIterator.filter(_.batchId == b).map(_.retainedFrom).max
-        manifests.keys.filter(_._1 >= whole).foreach(k => assert(keep.contains(k), s"retained from $whole on"))
+        val retained = manifests.valuesIterator.filter(_.batchId == b).map(_.retainedFrom).max
+        manifests.keys.filter(_._1 >= retained).foreach(k => assert(keep.contains(k), s"retained from $retained on"))
         files.values.foreach(f => assert(f.batchId >= keep.head._1 || needed.exists(_.path == f.path)))
       }
     }

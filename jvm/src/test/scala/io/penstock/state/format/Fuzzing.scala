@@ -9,31 +9,31 @@ import io.penstock.errors.PenstockException
 import org.scalatest.Assertions
 
 /**
- * What holds of every read of damaged bytes: it ends soon and takes little memory, and either returns something or throws
- * a [[PenstockException]]. What it may return, and throw, is for the suite to say.
+ * Checks that every read of damaged bytes ends soon, takes little memory, and either returns a value or throws a
+ * [[PenstockException]]. The suite decides which values and errors are correct.
  */
 trait Fuzzing { this: Assertions =>
   import Fuzzing._
 
   private var inputs = 0L
 
-  /** Damaged inputs since the last call. */
+  /** Number of damaged inputs since the last call. */
   def countedInputs(): Long = {
     val n = inputs
     inputs = 0L
     n
   }
 
-  /** Reads a damaged input and judges what came of it; a failure names input and seed. */
+  /** Reads a damaged input and checks the outcome with `judge`. A failure names the input and the seed. */
   def fuzz[A](subject: String, input: Damage.Damaged)(read: Array[Byte] => A)(judge: Outcome[A] => Unit): Unit = {
     inputs += 1
     try judge(outcome(read(input.bytes)))
     catch {
-      case NonFatal(e) => fail(s"$subject, ${input.what}: $e. Seed ${Seed.value}, input $inputs", e)
+      case NonFatal(e) => fail(s"$subject, ${input.change}: $e. Seed ${Seed.value}, input $inputs", e)
     }
   }
 
-  /** What a reader told, or how it refused. */
+  /** The value that a reader returns, or the error that it throws. */
   def outcome[A](read: => A): Outcome[A] = {
     val thread = Thread.currentThread().getId
     val (allocated, start) = (threads.getThreadAllocatedBytes(thread), System.nanoTime())
@@ -47,7 +47,7 @@ trait Fuzzing { this: Assertions =>
     outcome
   }
 
-  /** The error says that a file is corrupt, which one, and where. */
+  /** Checks that the error reports a corrupt file, with its name and a position within the given bytes. */
   def corrupt(e: PenstockException, file: String, least: Long, most: Long): Unit = {
     assert(e.errorClass == "PENSTOCK_CORRUPT_FILE", e)
     e.detail match {
@@ -62,10 +62,10 @@ trait Fuzzing { this: Assertions =>
 object Fuzzing {
   type Outcome[A] = Either[PenstockException, A]
 
-  /** File and byte of a PENSTOCK_CORRUPT_FILE, which may hold a damaged name. */
+  /** File and position in the message of a PENSTOCK_CORRUPT_FILE error. The name may contain damage. */
   val Place = """(?s)(\S+) cannot be used: .+, at byte (\d+)(?:; .+ needs it: restore .+)?""".r
 
-  /** Far less than any length that damage announces, far more than the inputs need. */
+  /** Far below the lengths that damage announces, and far above what the inputs need. */
   private val MaxAllocatedBytes = 4L << 20
   private val MaxMs = 5000L
   private val threads = ManagementFactory.getThreadMXBean.asInstanceOf[com.sun.management.ThreadMXBean]

@@ -2,7 +2,7 @@ package io.penstock.state.format
 
 import scala.util.Random
 
-/** A file in memory, which hands out less at a time than is asked for, as file systems do. */
+/** A file in memory. Like file systems, it may return fewer bytes than requested. */
 final class InMemory(file: Array[Byte], random: Random = new Random(1L)) extends FileReader.Source {
   private var at = 0L
 

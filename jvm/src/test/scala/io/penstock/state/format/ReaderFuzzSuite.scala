@@ -15,12 +15,12 @@ import io.penstock.state.format.Damage.Damaged
 import org.scalatest.funsuite.AnyFunSuite
 
 /**
- * Readers of bytes, fed with damaged ones.
+ * Feeds damaged bytes to readers.
  *
- * While checksums are as the writer left them, a reader returns what was written or refuses, and only PENSTOCK_NEWER_FORMAT
- * may take the place of PENSTOCK_CORRUPT_FILE, where the version is what changed. Where checksums are made to fit the
- * damage it may also return something else: damage can amount to what another writer would have written. Then it must be
- * something that can be written, and is read back as the same.
+ * With the writer's checksums intact, a reader returns what was written or fails. The error is PENSTOCK_CORRUPT_FILE,
+ * or PENSTOCK_NEWER_FORMAT if the damage changed the version. With checksums adapted to the damage, a reader may also
+ * return something else, because the damage can produce what another writer would have written. The result must then be
+ * writable and read back as the same.
  */
 class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
   private val random = new Random(Seed.value)
@@ -28,8 +28,8 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
   /**
    * A kind of file.
    *
-   * @param again
-   *   what is read where this content is written once more
+   * @param encode
+   *   Encodes content as a body, from which the same content must be read again
    */
   final private class Subject[A](val name: String, val kind: Int, val body: Array[Byte], val payload: Array[Byte])(
       val decode: FileFormat.Body => A
@@ -132,12 +132,12 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
   }
 
   private def wellFormed[A](s: Subject[A], body: Damaged): Unit = {
-    val file = Damaged(s"the body ${body.what}, sealed again", FileFormat.frame(s.kind, body.bytes) ++ s.payload)
+    val file = Damaged(s"the body ${body.change}, sealed again", FileFormat.frame(s.kind, body.bytes) ++ s.payload)
     fuzz(s.name, file)(s.read) {
       case Right(content) =>
         val written = s.encode(content)
         assert(s.decode(FileFormat.Body(FileFormat.version(s.kind), written)) == content)
-        // The tables of a manifest may hold more than is used, in any order; of everything else there is one form.
+        // The tables of a manifest may hold unused entries, in any order. Everything else has only one form.
         if (s.kind != FileFormat.Kind.Manifest) assert(written.sameElements(body.bytes))
       case Left(e) => corrupt(e, s.name, FileFormat.HeaderBytes, FileFormat.HeaderBytes.toLong + body.bytes.length)
     }
@@ -150,11 +150,11 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
   }
 
   subjects.foreach { s =>
-    fuzzTest(s"${s.name}: with the writer's checksums, what was written or a refusal") {
+    fuzzTest(s"${s.name}: with the writer's checksums, reads return what was written or fail") {
       (Damage.truncated(s.intact) ++ Damage.flipped(s.intact)).foreach(original(s, _))
       (0 until 4000).foreach(_ => original(s, Damage.random(s.intact, random)))
       Damage.foreign(random).foreach(original(s, _))
-      // Other kinds of files in its place, whole.
+      // Complete files of other kinds in its place.
       subjects.filter(_.kind != s.kind).foreach(o => original(s, Damaged(s"replaced by ${o.name}", o.intact)))
       // Lengths that no file has.
       Seq(1 << 16, 1 << 30, Int.MaxValue - 16, Int.MaxValue, -1, Int.MinValue).foreach { length =>
@@ -164,7 +164,7 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
       }
     }
 
-    fuzzTest(s"${s.name}: with checksums that fit, what can be written or a refusal") {
+    fuzzTest(s"${s.name}: with adapted checksums, reads return writable content or fail") {
       (Damage.truncated(s.body) ++ Damage.flipped(s.body)).foreach(wellFormed(s, _))
       (0 until 8000).foreach(_ => wellFormed(s, Damage.random(s.body, random)))
       Damage.foreign(random).foreach(wellFormed(s, _))
@@ -236,7 +236,7 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
     w.put(key(4), at, 5, key(4), at, 5)
   }
 
-  /** The shard after snapshot and changes, of which these are amid other bytes, which must not be read. */
+  /** The shard after snapshot and change set. The change set lies between other bytes that must not be read. */
   private def applied(second: Array[Byte], before: Array[Byte], after: Array[Byte]): ShardState = {
     val shard = Contents.ofImage(image)
     FileFormat.reading("changelogs/8", 1000L)(shard(before ++ second ++ after, before.length, second.length))
@@ -256,12 +256,12 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
     }
   }
 
-  fuzzTest("change sets: content that can be written or a refusal, and never foreign bytes") {
+  fuzzTest("change sets: reads return writable content or fail, and never use surrounding bytes") {
     assert(Contents.of(applied(changes, Array(), Array())).keySet.size == 5)
     (Damage.truncated(changes) ++ Damage.flipped(changes)).foreach(changeSet)
     (0 until 25000).foreach(_ => changeSet(Damage.random(changes, random)))
     Damage.foreign(random).foreach(changeSet)
-    // A list's values are looked at once, when they are read: every length in one must be.
+    // The values of a list are checked only once, when they are read, so every length must be checked then.
     val lists = section { w =>
       w.family("lists", HashList)
       val value = list(key(1), key(2), key(3))
@@ -270,7 +270,7 @@ class ReaderFuzzSuite extends AnyFunSuite with Fuzzing {
     (0 until 10000).foreach(_ => changeSet(Damage.random(lists, random)))
   }
 
-  fuzzTest("images: content that can be written or a refusal") {
+  fuzzTest("images: reads return writable content or fail") {
     assert(Contents.of(Contents.ofImage(image)) == Contents.of(before))
     def read(input: Damaged): Unit = fuzz("an image", input)(Contents.ofImage) {
       case Right(shard) => assert(Contents.rewritten(shard) == Contents.of(shard))

@@ -21,8 +21,8 @@ class ShardQuestionSuite extends AnyFunSuite with PropertyChecks {
 
   private val id = new UUID(5, 6)
 
-  private def answer(of: Seq[Option[Array[Byte]]], id: UUID = id): Array[Byte] = {
-    val shards = of.zipWithIndex.map {
+  private def answer(contents: Seq[Option[Array[Byte]]], id: UUID = id): Array[Byte] = {
+    val shards = contents.zipWithIndex.map {
       case (Some(part), i) if i % 3 == 0 => AnsweredShard.Changed(part.length)
       case (Some(image), i) => AnsweredShard.Held(i, 10L * i, image.length)
       case (None, i) => if (i % 2 == 0) AnsweredShard.NotHeld else AnsweredShard.Later
@@ -30,7 +30,7 @@ class ShardQuestionSuite extends AnyFunSuite with PropertyChecks {
     val out = new ByteSink
     val head = ShardAnswer.head(id, shards)
     out.put(head, 0, head.length)
-    for ((Some(image), i) <- of.zipWithIndex) ShardAnswer.writePart(id, i, out)(_.put(image, 0, image.length))
+    for ((Some(image), i) <- contents.zipWithIndex) ShardAnswer.writePart(id, i, out)(_.put(image, 0, image.length))
     assert(out.size == ShardAnswer.bytes(head, shards))
     out.toByteArray
   }
@@ -46,7 +46,7 @@ class ShardQuestionSuite extends AnyFunSuite with PropertyChecks {
     }
   }
 
-  /** The images of an answer about so many shards. */
+  /** Reads the images of an answer about `shards` shards. */
   private def read(bytes: Array[Byte], shards: Int): Seq[Option[Seq[Byte]]] = {
     val found = scala.collection.mutable.ArrayBuffer[Option[Seq[Byte]]]()
     ShardAnswer.read(id, new Arrived(bytes), shards)((_, in) => in.takeAll().toSeq) { (i, shard, image) =>
@@ -61,7 +61,7 @@ class ShardQuestionSuite extends AnyFunSuite with PropertyChecks {
     try { body; false }
     catch { case _: MalformedData => true }
 
-  test("questions come back, and no part of one is one") {
+  test("questions round-trip, and a part of one is rejected") {
     check(Prop.forAll(questions) { q =>
       val bytes = ShardQuestion.encode(q)
       ShardQuestion.decode(bytes) == q && refused(ShardQuestion.decode(bytes.dropRight(1)): Unit) &&
@@ -69,7 +69,7 @@ class ShardQuestionSuite extends AnyFunSuite with PropertyChecks {
     })
   }
 
-  test("offers come back, and so do their answers; no part of one is one") {
+  test("offers and their answers round-trip, and a part of one is rejected") {
     val offers = for {
       q <- questions
       baseShards <- Gen.choose(1, 1000)
@@ -89,37 +89,37 @@ class ShardQuestionSuite extends AnyFunSuite with PropertyChecks {
     })
   }
 
-  test("answers come back shard by shard") {
-    check(Prop.forAll(images) { of =>
-      val bytes = answer(of)
-      read(bytes, of.size) == of.map(_.map(_.toSeq)) && refused(read(bytes, of.size + 1): Unit)
+  test("answers are read shard by shard") {
+    check(Prop.forAll(images) { contents =>
+      val bytes = answer(contents)
+      read(bytes, contents.size) == contents.map(_.map(_.toSeq)) && refused(read(bytes, contents.size + 1): Unit)
     })
   }
 
-  test("the answer to another question of as many shards is none, as a whole and in part") {
-    check(Prop.forAll(images.suchThat(_.exists(_.nonEmpty)), uuids.suchThat(_ != id)) { (of, other) =>
-      val (own, foreign) = (answer(of), answer(of, other))
+  test("the answer to another question with as many shards is rejected, completely and in part") {
+    check(Prop.forAll(images.suchThat(_.exists(_.nonEmpty)), uuids.suchThat(_ != id)) { (contents, other) =>
+      val (own, foreign) = (answer(contents), answer(contents, other))
       val head = ShardAnswer.head(id, Nil).length
       assert(own.length == foreign.length && head > 0)
-      // Own head, and the parts of another answer, as they may lie in memory that both have landed in.
-      val parts = of.flatten.map(_.length + 4).sum
-      refused(read(foreign, of.size): Unit) &&
-      refused(read(own.dropRight(parts) ++ foreign.takeRight(parts), of.size): Unit) &&
-      read(own, of.size) == of.map(_.map(_.toSeq))
+      // Head of this answer with parts of another one, as they may lie in memory that received both.
+      val parts = contents.flatten.map(_.length + 4).sum
+      refused(read(foreign, contents.size): Unit) &&
+      refused(read(own.dropRight(parts) ++ foreign.takeRight(parts), contents.size): Unit) &&
+      read(own, contents.size) == contents.map(_.map(_.toSeq))
     })
   }
 
-  test("a flipped bit, a missing byte and one too many are seen") {
-    check(Prop.forAll(images.suchThat(_.exists(_.exists(_.nonEmpty))), Gen.choose(0, Int.MaxValue)) { (of, seed) =>
-      val bytes = answer(of)
+  test("a flipped bit, a missing byte and a surplus byte are detected") {
+    check(Prop.forAll(images.suchThat(_.exists(_.exists(_.nonEmpty))), Gen.choose(0, Int.MaxValue)) { (shards, seed) =>
+      val bytes = answer(shards)
       val flipped = bytes.clone()
       val at = seed % bytes.length
       flipped(at) = (flipped(at) ^ (1 << seed % 8)).toByte
-      Seq(flipped, bytes.dropRight(1), bytes :+ 1.toByte).forall(b => refused(read(b, of.size): Unit))
+      Seq(flipped, bytes.dropRight(1), bytes :+ 1.toByte).forall(b => refused(read(b, shards.size): Unit))
     })
   }
 
-  test("any other bytes are no answer, or one that ends where they do") {
+  test("random bytes are rejected, or are an answer that ends where they end") {
     check(Prop.forAll(Gen.listOf(Gen.choose(Byte.MinValue, Byte.MaxValue)), Gen.choose(0, 3)) { (bytes, shards) =>
       try { read(bytes.toArray, shards); true }
       catch { case _: MalformedData => true }

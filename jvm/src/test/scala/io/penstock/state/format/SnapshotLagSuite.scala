@@ -12,14 +12,14 @@ class SnapshotLagSuite extends AnyFunSuite {
   private def lags(batchId: Long, stores: (StoreKey, Vector[ShardRefs])*): Seq[SnapshotLag] =
     SnapshotLag.of(Manifest(batchId, 0L, -1L, 0L, new UUID(0L, 0L), 0L, 4, stores.toMap))
 
-  test("a store without changes since its snapshots is not behind") {
+  test("a store without changes since its snapshots has no lag") {
     val store = StoreKey(0L, "default")
     assert(lags(9L, store -> Vector(ShardRefs.Empty, ShardRefs(snapshot(3L), Vector.empty))) ==
       Seq(SnapshotLag(store, 0L, 0L, 0L)))
     assert(lags(-1L).isEmpty)
   }
 
-  test("a change of the batch itself is one batch old; the oldest of all shards counts") {
+  test("a change of the batch itself is one batch old, and the oldest change of all shards counts") {
     val store = StoreKey(0L, "default")
     assert(lags(
       9L,
@@ -33,7 +33,7 @@ class SnapshotLagSuite extends AnyFunSuite {
     assert(lags(9L, store -> shards) == Seq(SnapshotLag(store, 9L, 4L, 41L)))
   }
 
-  test("stores are told apart, in order") {
+  test("lags are reported per store, in order") {
     val (a, b, c) = (StoreKey(1L, "b"), StoreKey(0L, "z"), StoreKey(1L, "a"))
     val one = Vector(ShardRefs(None, Vector(delta(1L, 3))))
     assert(lags(0L, a -> one, b -> one, c -> Vector(ShardRefs.Empty)).map(l => (l.store, l.changes)) ==

@@ -3,7 +3,7 @@ package io.penstock.state.memory
 import io.penstock.errors.PenstockException
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Accounts, and what happens where they hold more than they may. */
+/** Memory accounts, and what happens when they exceed their limit. */
 class MemoryBoundSuite extends AnyFunSuite {
   private def bound(held: MemoryAccount, limitBytes: => Long, reclaim: () => Unit = () => ()): MemoryBound =
     new MemoryBound(
@@ -12,7 +12,7 @@ class MemoryBoundSuite extends AnyFunSuite {
       reclaim
     )("3 shards of 1 stores")
 
-  test("an account counts above as well, until it is closed") {
+  test("an account also counts in its parent until it is closed") {
     val total = new MemoryAccount()
     val (a, b) = (new MemoryAccount(Some(total)), new MemoryAccount(Some(total)))
     a.add(10L)
@@ -25,7 +25,7 @@ class MemoryBoundSuite extends AnyFunSuite {
     assert((a.bytes, total.bytes) == ((0L, 5L)))
   }
 
-  test("shared bytes count once, whole, while somebody has a part of them") {
+  test("shared bytes count once and completely while any part of them is retained") {
     val account = new MemoryAccount()
     val shared = new SharedBytes(new Array[Byte](64), account)
     assert(account.bytes == 0L)
@@ -37,7 +37,7 @@ class MemoryBoundSuite extends AnyFunSuite {
     assert(account.bytes == 0L)
   }
 
-  test("past the limit what nobody needs is dropped first; the error names setting, value, bytes and remedies") {
+  test("past the limit, unneeded memory is reclaimed first; the error names cause and remedies") {
     val held = new MemoryAccount()
     var unneeded = 50L
     var reclaims = 0
@@ -61,7 +61,7 @@ class MemoryBoundSuite extends AnyFunSuite {
     ).foreach(t => assert(e.detail.contains(t), e.detail))
   }
 
-  test("an attempt that was refused does not commit, and gives back what it took") {
+  test("a rejected attempt does not commit, and releases its memory") {
     val held = new MemoryAccount()
     var limit = 100L
     val b = bound(held, limit)

@@ -3,30 +3,30 @@ package io.penstock.state.protocol
 import io.penstock.state.protocol.Driver.Running
 import io.penstock.state.protocol.Mutation._
 
-/** How a driver decides which attempt counts for a shard: in Spark's own order. */
+/** Decides which attempt counts for a shard, as the driver does: in the order in which Spark counts attempts. */
 object AttemptOrder {
   sealed trait Verdict
 
-  /** The attempt counts, and one that counted before does not any more. */
+  /** The attempt counts, and replaces an attempt that counted before. */
   case object Counts extends Verdict
 
-  /** It is answered, and changes nothing. */
+  /** The attempt gets an answer but changes nothing. */
   case object Passed extends Verdict
 
-  /** It fails, which Spark does not count as a failure. */
+  /** The attempt fails. Spark does not count this as a failure of the task. */
   case object Refused extends Verdict
 
-  /** It waits until Spark knows how the attempt ended that counts so far. */
+  /** The attempt waits until Spark knows how the attempt that counts so far has ended. */
   case object Waits extends Verdict
 
   /**
    * @param a
-   *   an attempt that tells
+   *   Attempt that reports its changes
    * @param shard
-   *   one that it tells of
+   *   One of the shards that the attempt reports
    */
   def verdict(d: Running, a: Attempt, shard: Int, mutation: Option[Mutation]): Verdict =
-    d.further.get(shard).orElse(d.told.get(shard)) match {
+    d.further.get(shard).orElse(d.reported.get(shard)) match {
       case Some(other) if a.batch == d.batch && !mutation.contains(LastCommitWins) =>
         val order = Ordering[(Int, Int)].compare((a.stage, a.stageAttempt), (other.stage, other.stageAttempt))
         if (order > 0) Counts

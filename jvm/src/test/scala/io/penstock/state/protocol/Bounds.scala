@@ -1,20 +1,20 @@
 package io.penstock.state.protocol
 
 /**
- * How much may happen.
+ * Bounds of the histories that a search explores.
  *
  * @param runs
- *   of the query, in the order in which they start
+ *   Runs of the query, in the order in which they start
  * @param retain
- *   batches that the query can be rewound to, `spark.sql.streaming.minBatchesToRetain`
+ *   Number of batches that the query can be rewound to, `spark.sql.streaming.minBatchesToRetain`
  * @param alive
- *   drivers that live at the same time
+ *   Number of drivers that can be alive at the same time
  * @param snapshots
- *   whether executors write them, each run one at a time
+ *   Whether executors write snapshots, one at a time for each run
  * @param rewinds
- *   whether the query may be rewound, once
+ *   Whether the query may be rewound, at most once
  * @param slowCleaner
- *   whether other things happen between a cleaner's reading of manifests and its deleting
+ *   Whether other steps can happen between a cleaner's reading of manifests and its deletions
  */
 final case class Bounds(
     batches: Int,
@@ -32,17 +32,17 @@ object Bounds {
 
   /**
    * @param tasks
-   *   the shards of each
+   *   Shards of each task
    * @param retries
-   *   attempts in a batch beside one per task, speculative ones included
+   *   Number of attempts in a batch in addition to one per task, including speculative ones
    * @param parts
-   *   the tasks of each action on a batch, where there is not one action that has them all
+   *   Tasks of each action on a batch; empty if a single action has all tasks
    * @param parallel
-   *   whether the actions on a batch run at the same time, not one after the other
+   *   Whether the actions on a batch run at the same time instead of one after the other
    * @param resubmits
-   *   how often a stage of a batch may be submitted again
+   *   How often a stage of a batch may be submitted again
    * @param slow
-   *   whether other things happen while a manifest is written, and between the answer to an attempt and its end
+   *   Whether other steps can happen while a manifest is written, and between the answer to an attempt and its end
    */
   final case class Run(
       tasks: Vector[Vector[Int]],
@@ -53,7 +53,7 @@ object Bounds {
       slow: Boolean = false
   ) {
 
-    /** The tasks of each action. */
+    /** The tasks of each action on a batch. */
     def actions: Vector[Set[Int]] = if (parts.isEmpty) Vector(tasks.indices.toSet) else parts
   }
 

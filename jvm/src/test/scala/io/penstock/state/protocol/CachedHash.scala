@@ -1,6 +1,6 @@
 package io.penstock.state.protocol
 
-/** States are looked up by the hundred thousand, and most of each is shared with the one before. */
+/** Caches the hash code. States are looked up hundreds of thousands of times and share most of their parts. */
 trait CachedHash extends Product with Serializable {
   override lazy val hashCode: Int = scala.runtime.ScalaRunTime._hashCode(this)
 }

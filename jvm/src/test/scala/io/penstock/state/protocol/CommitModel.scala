@@ -4,17 +4,18 @@ import io.penstock.state.protocol.Driver._
 import io.penstock.state.protocol.Mutation._
 
 /**
- * The commit of docs/PROTOCOL.md, section 7, as a machine of small steps: attempts of tasks, drivers that run batches,
- * Spark's offset log and commit log, and the cleaner. A step creates one file, handles one message, or reads one thing.
- * What a step does that finds a file there already is the point of much of this: the run ends.
+ * Model of the commit protocol in docs/PROTOCOL.md, section 7, as a state machine with small steps: task attempts,
+ * drivers that run batches, Spark's offset log and commit log, and the cleaner. A step creates one file, handles one
+ * message, or reads one thing. A step that finds its file already created ends the run; many rules exist because of
+ * that.
  *
  * Every task changes each of its shards in every batch.
  *
- * A driver has no step in which it dies. One that takes no more steps is as good as dead, and what it remembers is
- * forgotten when another run takes its place ([[Bounds.alive]]).
+ * A driver does not die in a step. A driver that takes no more steps is equivalent to a dead one, and its memory is
+ * dropped when another run takes its place ([[Bounds.alive]]).
  *
  * @param forgets
- *   whether what nobody looks at any more is left out of states, so that there are fewer of them
+ *   Whether states omit what no later step or property reads, which reduces their number
  */
 final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, forgets: Boolean = true) {
 
@@ -23,11 +24,11 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
       new CommitProperties(bounds, is(HistoryByNewestGeneration)).violation
     )
 
-  /** Every step that can be taken, with a name for the trace. */
+  /** All possible steps, each with its name for the trace. */
   def steps(s: CommitState): Seq[Step] = {
     val all = start(s) ++ rewind(s) ++ s.drivers.flatMap {
       case d: Running =>
-        submitAgain(s, d) ++ write(s, d) ++ tell(s, d) ++ end(s, d) ++ writeLate(s, d) ++ endWrite(s, d) ++
+        submitAgain(s, d) ++ write(s, d) ++ report(s, d) ++ end(s, d) ++ writeLate(s, d) ++ endWrite(s, d) ++
           commit(s, d) ++ open(s, d) ++ snapshot(s, d) ++ clean(s, d)
       case d => begin(s, d)
     }
@@ -51,7 +52,7 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
       places.flatMap { case (dead, others) =>
         val started = HasReadOffsets(s.runs, s.offsets.size - 1)
         val next = s.copy(drivers = others :+ started, runs = s.runs + 1)
-        // Where nobody else takes a step it makes no difference that things are read one by one.
+        // If no other driver takes steps, reading the logs one by one makes no difference.
         val at = if (bounds.alive > 1) Seq(next) else untilRunning(next, started)
         at.map(s"run ${s.runs} starts$dead" -> _)
       }
@@ -64,7 +65,9 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
     }
   }
 
-  /** Spark reads the offset log, then the commit log, and logs offsets of a new batch; then manifests are listed. */
+  /**
+   * Spark reads the offset log, then the commit log, and logs the offsets of a new batch. Then manifests are listed.
+   */
   private def begin(s: CommitState, d: Driver): Seq[Step] = d match {
     case HasReadOffsets(run, newest) =>
       val again = newest >= 0 && newest != s.committed
@@ -84,7 +87,7 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
         if (is(ForgetGenerations) || is(ForgetLaterGenerations) && b > batch) 0 else s.generations(b)
       }
       val offsets = if (is(OffsetsLast)) run else s.offsets(batch)
-      // A run that finds no manifest can do nothing: it was at a batch that is not retained any more.
+      // A run that finds no manifest cannot continue: its batch is not retained any more.
       base.toSeq.map { case (generation, m) =>
         s"run $run starts from manifest ${batch - 1}.$generation" ->
           s.withDriver(Running(run, batch, offsets, m, generation, next, newStages(run)))
@@ -92,13 +95,13 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
     case _ => Nil
   }
 
-  /** Spark creates an entry of its offset log, or finds one. */
+  /** Spark creates an entry of its offset log, or finds an existing one. */
   private def logOffsets(s: CommitState, run: Int, batch: Int, next: Driver): Seq[Step] =
     if (is(OffsetsLast)) Seq(s"run $run plans batch $batch" -> s.withDriver(next))
     else if (s.offsets.size > batch) Seq(s"run $run is ended, batch $batch has offsets" -> s.ends(run))
     else Seq(s"run $run logs offsets of batch $batch" -> s.withDriver(next).copy(offsets = s.offsets :+ run))
 
-  /** Somebody removes the newest entries of Spark's logs, and sees to it that no run is alive. */
+  /** An operator removes the newest entries of Spark's logs while no run is alive. */
   private def rewind(s: CommitState): Seq[Step] =
     if (!bounds.rewinds || s.rewound.isDefined || s.runs == bounds.runs.size) Nil
     else {
@@ -111,7 +114,7 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
 
   // ---- a batch ends, and the next one begins
 
-  /** Spark's job has ended: Spark creates an entry of its commit log, or finds one. */
+  /** Spark's job has ended. Spark creates an entry of its commit log, or finds an existing one. */
   private def commit(s: CommitState, d: Running): Seq[Step] =
     if (d.committed || !begun(d).forall(isOver(d, _)) || begun(d).size < d.stages.size) Nil
     else if (s.committed >= d.batch || is(OffsetsLast) && s.offsets.size > d.batch)
@@ -134,7 +137,7 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
           baseGeneration = d.generation - 1,
           next = d.next,
           stages = newStages(d.run),
-          // What waits will be refused, and that changes nothing.
+          // Waiting attempts will be refused, which changes nothing.
           waiting = if (is(AcceptLate)) d.waiting else Set.empty,
           snapshot = d.snapshot,
           writing = d.writing,
@@ -154,7 +157,10 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
     if (bounds.runs(d.run).parallel || at < 0) d.stages.indices else 0 to at
   }
 
-  /** Those of actions that have not returned. What is late of an earlier one may as well be there before it returns. */
+  /**
+   * Submitted stages whose action has not returned. Late events of an earlier action may as well come before its
+   * return.
+   */
   private def active(d: Running): Seq[Int] =
     if (d.committed) Nil else if (bounds.runs(d.run).parallel) d.stages.indices else begun(d).takeRight(1)
 
@@ -167,7 +173,7 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
   private def mayResubmit(d: Running): Boolean =
     !d.committed && d.stages.map(_.attempt).sum < bounds.runs(d.run).resubmits
 
-  /** A fetch fails. What the older stage attempt has left to do nobody waits for. */
+  /** A fetch fails. Nobody waits for the remaining attempts of the older stage attempt. */
   private def submitAgain(s: CommitState, d: Running): Seq[Step] =
     if (!mayResubmit(d)) Nil
     else
@@ -179,7 +185,7 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
         s"stage $stage of batch ${d.batch} in run ${d.run} is submitted again" -> s.withDriver(next)
       }
 
-  /** Before it writes, an attempt is nothing to anyone. */
+  /** An attempt starts and writes. Before it writes, nothing depends on it. */
   private def write(s: CommitState, d: Running): Seq[Step] =
     if (!mayRetry(d)) Nil
     else
@@ -187,64 +193,65 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
         stage <- active(d)
         task <- bounds.runs(d.run).actions(stage).toSeq.sorted
       } yield {
-        val of = d.stages(stage)
-        val number = of.started.getOrElse(task, 0)
-        val attempt = Attempt(d.run, d.batch, task, number, d.offsets, stage, of.attempt)
+        val current = d.stages(stage)
+        val number = current.started.getOrElse(task, 0)
+        val attempt = Attempt(d.run, d.batch, task, number, d.offsets, stage, current.attempt)
         val next = d.copy(
-          stages = d.stages.updated(stage, of.copy(started = of.started.updated(task, number + 1))),
+          stages = d.stages.updated(stage, current.copy(started = current.started.updated(task, number + 1))),
           waiting = d.waiting + attempt
         )
         s"$attempt writes" -> s.withDriver(next).copy(files = s.files + attempt)
       }
 
   /**
-   * An attempt tells what it has written, and hears the answer; or it is lost before, and its task has yet to succeed.
+   * An attempt reports what it has written and receives an answer, or it is lost and its task has to be run again.
    *
-   * Attempts of one task that wait differ in their names only, so it is enough that the first of them tells. And where
-   * no other attempt can come, one that is lost adds nothing: the job does not end, as if the driver died.
+   * Waiting attempts of one task differ only in their names, so it suffices that the first of them reports. If no other
+   * attempt can come, a lost one adds nothing: the job does not end, as if the driver had died.
    */
-  private def tell(s: CommitState, d: Running): Seq[Step] =
+  private def report(s: CommitState, d: Running): Seq[Step] =
     d.waiting.groupBy(a => a.copy(number = 0)).values.map(_.minBy(_.number)).toSeq.flatMap { a =>
       val rest = d.copy(waiting = d.waiting - a)
       AttemptOrder.verdict(d, a, bounds.runs(d.run).tasks(a.task).head, mutation) match {
         case AttemptOrder.Counts => note(s, rest, a)
-        case AttemptOrder.Passed => heard(s, rest, a, s"$a tells, and changes nothing")
-        case AttemptOrder.Refused => Seq(s"$a tells, and is refused" -> s.withDriver(rest))
+        case AttemptOrder.Passed => heard(s, rest, a, s"$a reports, and changes nothing")
+        case AttemptOrder.Refused => Seq(s"$a reports, and is refused" -> s.withDriver(rest))
         case AttemptOrder.Waits => Nil
       }
     }
 
-  /** An attempt counts. If all shards of its round are told then, it waits for a manifest. */
+  /** An attempt counts. If all shards of its round are reported, it waits for a manifest. */
   private def note(s: CommitState, d: Running, a: Attempt): Seq[Step] = {
     val run = bounds.runs(d.run)
     val shards = run.tasks(a.task).map(_ -> a)
     val further = isFurther(d, a)
     val noted =
-      if (!further) d.copy(told = d.told ++ shards, messages = if (is(CountTasksOnce)) d.messages + 1 else 0)
+      if (!further) d.copy(reported = d.reported ++ shards, messages = if (is(CountTasksOnce)) d.messages + 1 else 0)
       else if (is(IgnoreFurtherRound)) d
       else d.copy(further = d.further ++ shards)
     val complete =
       if (further) noted.further.size == bounds.shards
       else if (is(CountTasksOnce)) noted.messages >= run.tasks.size
-      else noted.told.size == bounds.shards
-    val told = if (further && complete) noted.copy(told = noted.further, further = Map.empty) else noted
-    if (!complete || is(AnswerFirst)) heard(s, told, a, s"$a tells")
+      else noted.reported.size == bounds.shards
+    val reported = if (further && complete) noted.copy(reported = noted.further, further = Map.empty) else noted
+    if (!complete || is(AnswerFirst)) heard(s, reported, a, s"$a reports")
     else if (run.slow) {
-      val next = beginWrite(alive(told, a).copy(unanswered = told.unanswered + a))
-      Seq(s"$a tells, and waits for a manifest" -> s.withDriver(next))
+      val next = beginWrite(alive(reported, a).copy(unanswered = reported.unanswered + a))
+      Seq(s"$a reports, and waits for a manifest" -> s.withDriver(next))
     } else
-      create(s, told, manifest(told)) match {
+      create(s, reported, manifest(reported)) match {
         case None =>
-          Seq(s"$a tells, run ${d.run} is ended, it finds manifest ${d.batch}.${d.generation}" -> s.ends(d.run))
-        case Some((next, now)) => heard(next, now, a, s"$a tells, manifest ${d.batch}.${d.generation}")
+          Seq(s"$a reports, run ${d.run} is ended, it finds manifest ${d.batch}.${d.generation}" -> s.ends(d.run))
+        case Some((next, now)) => heard(next, now, a, s"$a reports, manifest ${d.batch}.${d.generation}")
       }
   }
 
-  /** Whether it is of a stage that has told nothing in the round that is complete. */
+  /** Whether the attempt is of a stage that has reported nothing in the complete round. */
   private def isFurther(d: Running, a: Attempt): Boolean =
-    !is(WriteIncompleteRound) && d.told.size == bounds.shards && !d.told.valuesIterator.exists(_.stage == a.stage)
+    !is(WriteIncompleteRound) && d.reported.size == bounds.shards &&
+      !d.reported.valuesIterator.exists(_.stage == a.stage)
 
-  /** An attempt is answered, and ends by that, unless it is slow. */
+  /** An attempt receives its answer and thereby ends, unless the bounds make it slow. */
   private def heard(s: CommitState, d: Running, a: Attempt, name: String): Seq[Step] =
     if (d.committed || a.batch != d.batch) Seq(name -> s.withDriver(d))
     else if (bounds.runs(d.run).slow) Seq(name -> s.withDriver(alive(d, a)))
@@ -253,14 +260,14 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
       lost.toSeq :+ name -> s.withDriver(succeeded(d, a))
     }
 
-  /** An attempt has yet to end. How one of an older stage attempt does is of no interest. */
+  /** Marks an attempt as not ended. The end of an attempt of an older stage attempt is irrelevant. */
   private def alive(d: Running, a: Attempt): Running =
     if (d.committed || a.stageAttempt != d.stages(a.stage).attempt) d else d.copy(alive = d.alive + a)
 
   private def succeeded(d: Running, a: Attempt): Running =
     d.copy(stages = d.stages.updated(a.stage, d.stages(a.stage).succeeds(a)))
 
-  /** Spark knows how an attempt has ended. Other attempts of a task that has succeeded are of no interest any more. */
+  /** Spark learns how an attempt has ended. After a task has succeeded, its other attempts are irrelevant. */
   private def end(s: CommitState, d: Running): Seq[Step] = d.alive.toSeq.flatMap { a =>
     val answered = !d.unanswered(a) && !d.answers(a) || is(AnswerFurtherFirst) && d.written.isDefined
     val others = d.alive.filter(b => (b.stage, b.task) != ((a.stage, a.task)))
@@ -272,12 +279,15 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
 
   // ---- manifests
 
-  /** What [[Mutation.AnswerFirst]] has left to do. */
+  /** Writes the manifest that [[Mutation.AnswerFirst]] has deferred. */
   private def writeLate(s: CommitState, d: Running): Seq[Step] =
-    if (!is(AnswerFirst) || d.told.size < bounds.shards || d.written.isDefined) Nil
+    if (!is(AnswerFirst) || d.reported.size < bounds.shards || d.written.isDefined) Nil
     else create(s, d, manifest(d)).map(s"manifest ${d.batch}.${d.generation}" -> _._1).toSeq
 
-  /** One manifest is written at a time, with all that is told; who tells meanwhile shares the next one. */
+  /**
+   * One manifest is written at a time, with everything reported so far. Attempts that report meanwhile share the next
+   * one.
+   */
   private def beginWrite(d: Running): Running =
     if (d.unwritten.isDefined || d.unanswered.isEmpty) d
     else d.copy(unwritten = Some(manifest(d)), answers = d.unanswered, unanswered = Set.empty)
@@ -295,12 +305,12 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
   private def manifest(d: Running): Manifest = {
     val shards = d.base.shards.zipWithIndex.map { case (before, shard) =>
       val from = d.snapshot.filter(isRetained(d.batch, _)).fold(before)(before.withSnapshot)
-      from.copy(deltas = from.deltas ++ d.told.get(shard))
+      from.copy(deltas = from.deltas ++ d.reported.get(shard))
     }
     Manifest(d.baseGeneration, shards)
   }
 
-  /** The next generation, unless another run has created it. */
+  /** Creates the next generation, unless another run has created it already. */
   private def create(s: CommitState, d: Running, m: Manifest): Option[(CommitState, Running)] = {
     val id = (d.batch, d.generation)
     Option.when(!s.manifests.contains(id) || is(ForgetGenerations)) {
@@ -312,32 +322,33 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
   // ---- snapshots
 
   /**
-   * An executor writes a shard as it is before the batch, and tells at any later time. It may as well begin now and
-   * write later: that is as if no cleaner looked in the meantime. Bounds with snapshots have one shard.
+   * An executor writes a shard in its state before the batch and reports the file at any later time. A start now and a
+   * write later need no step of their own: they are equivalent to no cleaner looking in between. Bounds with snapshots
+   * have one shard.
    */
   private def snapshot(s: CommitState, d: Running): Seq[Step] = d.writing match {
-    case Some(file) => Seq(s"$file is told" -> s.withDriver(d.copy(snapshot = d.writing, writing = None)))
+    case Some(file) => Seq(s"$file is reported" -> s.withDriver(d.copy(snapshot = d.writing, writing = None)))
     case None if !bounds.snapshots || d.batch == 0 || d.snapshot.isDefined => Nil
     case None =>
       val file = Snapshot(d.run, d.base.shards.head.history)
       Seq(s"$file is written" -> s.withDriver(d.copy(writing = Some(file))).copy(files = s.files + file))
   }
 
-  /** A file of an older version may be gone, or go soon: no cleaner spares it as long as no manifest names it. */
+  /** A file of an older version may be deleted, now or soon, as long as no manifest names it. */
   private def isRetained(batch: Int, file: Snapshot): Boolean = is(AnySnapshot) || file.batch >= oldestRetained(batch)
 
   // ---- the cleaner
 
   /**
-   * Retained are all generations of the newest `retain` + 2 batches. What is of an older batch is deleted if none of
-   * these names it; no clock decides.
+   * Retains all generations of the newest `retain` + 2 batches. A file or manifest of an older batch is deleted if none
+   * of these names it. No clock is involved.
    *
-   *   - One batch more than the query can be rewound to: the newest one may not be committed.
-   *   - One more again: a run that the commit log is about to end may still write a generation of the batch before the
-   *     newest, and that builds on the one before.
-   *   - All generations: while a run builds on one, another run may write a newer one.
+   *   - One more batch than the query can be rewound to, because the newest batch may not be committed.
+   *   - One more again, because a run that the commit log is about to end may still write a generation of the batch
+   *     before the newest, and that generation builds on the batch before.
+   *   - All generations, because another run may write a newer generation while a run builds on an older one.
    *
-   * To be stopped while it deletes does less harm than to delete all, so that is one step.
+   * A cleaner that is stopped while it deletes does less harm than one that completes, so deletion is one step.
    */
   private def clean(s: CommitState, d: Running): Seq[Step] = {
     val name = s"the cleaner of run ${d.run}"
@@ -352,7 +363,7 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
     }
   }
 
-  /** The oldest batch that is retained once a batch is durable. */
+  /** The oldest batch that is retained once the given batch is durable. */
   private def oldestRetained(newest: Int): Int = {
     val more = if (is(RetainTooFew)) 0 else if (is(RetainForOneRun)) 1 else 2
     newest - bounds.retain - more + 1
@@ -363,7 +374,7 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
     val named = files(retained.values)
     val kept = if (is(CleanSuperseded)) retained.filter { case ((b, g), _) => g + 1 == s.generations(b) } else retained
     val needed = if (is(CleanByAge)) Set.empty[StateFile] else files(kept.values)
-    // What cannot be an hour old: the newest batch and the one before.
+    // Files of the newest batch and of the one before cannot be an hour old.
     def young(batch: Int) = batch >= newest - 1
     val late = if (is(CleanSuperseded)) named else if (is(CleanUnnamed)) s.files.diff(named) else Set.empty[StateFile]
     Garbage(
@@ -379,11 +390,11 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
 
   private def files(manifests: Iterable[Manifest]): Set[StateFile] = manifests.iterator.flatMap(_.files).toSet
 
-  // ---- what is left out
+  // ---- omission of unread parts
 
   /**
-   * Without what no later step and no property looks at: the content of a manifest that is not the newest of its batch,
-   * nor what a driver builds on, nor history of either; and files that nobody can name any more.
+   * Removes what no later step and no property reads: the content of manifests that are neither the newest of their
+   * batch, nor the base of a driver, nor in the history of either; and files that nothing can name any more.
    */
   def withoutUnread(s: CommitState): CommitState = {
     val newest = s.manifests.keySet.map { case (b, _) => (b, s.generations(b) - 1) }
@@ -397,7 +408,7 @@ final case class CommitModel(bounds: Bounds, mutation: Option[Mutation] = None, 
     val manifests = s.manifests.map { case (id, m) => id -> (if (read(id)) m else Manifest.LeftOut) }
     val known = files(manifests.values) ++ s.drivers.flatMap {
       case d: Running =>
-        d.base.files ++ d.told.values ++ d.further.values ++ d.unwritten.toSeq.flatMap(_.files) ++ d.waiting ++
+        d.base.files ++ d.reported.values ++ d.further.values ++ d.unwritten.toSeq.flatMap(_.files) ++ d.waiting ++
           d.snapshot ++ d.writing
       case _ => Nil
     }

@@ -4,20 +4,20 @@ import io.penstock.state.protocol.Bounds.Run
 import io.penstock.state.protocol.Mutation._
 
 /**
- * Every history of the commit protocol, docs/PROTOCOL.md, section 7, within bounds: small ones that each have what some
- * rules are for, and that have all of them together.
+ * Checks every history of the commit protocol (docs/PROTOCOL.md, section 7) within small bounds. Each setup covers some
+ * rules, and together they cover all.
  */
 class CommitModelSuite extends ModelSuite {
   import CommitModelSuite._
 
   Setups.foreach { setup =>
-    test(s"no shard is lost, none counts twice, and nothing that is needed is missing: ${setup.name}") {
+    test(s"no shard is lost or counted twice, and no needed file is missing: ${setup.name}") {
       assertRight(CommitModel(setup.bounds).search(Limit), setup.states, setup.steps)
     }
   }
 
   Seq(Tasks, Generations, Cleaning, Rewinding, TwoRuns, Speculation).foreach { setup =>
-    test(s"what is left out of states makes no difference: ${setup.name}") {
+    test(s"omitting unread parts of states makes no difference: ${setup.name}") {
       val model = CommitModel(setup.bounds)
       val all = model.copy(forgets = false).search(Limit)
       info(s"${all.states.size} states")
@@ -26,17 +26,17 @@ class CommitModelSuite extends ModelSuite {
     }
   }
 
-  test("there is a trace for every mutation") {
+  test("every mutation has an expected trace") {
     assert(Faults.map(_.mutation).distinct == Mutation.All)
   }
 
   Faults.foreach { fault =>
-    test(s"the properties find ${fault.mutation}: ${fault.in.name}") {
-      assertWrong(CommitModel(fault.in.bounds, Some(fault.mutation)).search(Limit), fault.what, fault.steps)
+    test(s"the properties detect ${fault.mutation}: ${fault.in.name}") {
+      assertWrong(CommitModel(fault.in.bounds, Some(fault.mutation)).search(Limit), fault.violation, fault.steps)
     }
   }
 
-  test("while one run at most is alive, some rules are not needed") {
+  test("some rules are not needed while at most one run is alive") {
     for {
       mutation <- Seq(RetainForOneRun, CleanSuperseded, CleanUnnamed, HistoryByNewestGeneration, OffsetsLast)
       setup <- Seq(Tasks, Generations, Cleaning)
@@ -49,9 +49,9 @@ object CommitModelSuite {
 
   /**
    * @param states
-   *   how many there are at least
+   *   Least number of states that the search must visit
    * @param steps
-   *   that are taken somewhere
+   *   Parts of step names that must occur somewhere
    */
   final private case class Setup(name: String, bounds: Bounds, states: Int, steps: Seq[String])
 
@@ -61,7 +61,7 @@ object CommitModelSuite {
   private val twoShards = Run(Vector(Vector(0, 1)))
 
   private val Tasks = Setup(
-    "several tasks, one tried again, then a run with one task for all shards",
+    "several tasks, one retried, then a run with one task for all shards",
     Bounds(batches = 2, Vector(twoTasks.copy(retries = 1), twoShards), retain = 3),
     states = 590,
     Seq("and is lost", "is dead", "commits")
@@ -85,10 +85,10 @@ object CommitModelSuite {
     Seq("is rewound", "deletes", "is dead")
   )
   private val Snapshots = Setup(
-    "snapshots that take their time",
+    "slow snapshots",
     Bounds(batches = 6, Vector(one, one), retain = 1, snapshots = true),
     states = 15000,
-    Seq("is told", "deletes", "is dead")
+    Seq("is reported", "deletes", "is dead")
   )
   private val endings = Seq("has offsets", "is committed", "it finds manifest")
   private val TwoRuns = Setup(
@@ -98,7 +98,7 @@ object CommitModelSuite {
     endings
   )
   private val TwoRunsRetried = Setup(
-    "two runs alive, an attempt tried again",
+    "two runs alive, with a retried attempt",
     Bounds(batches = 3, Vector(retried, one, one), retain = 2, alive = 2),
     states = 27000,
     endings :+ "and is lost"
@@ -125,7 +125,7 @@ object CommitModelSuite {
     "two runs alive, and snapshots",
     Bounds(batches = 5, Vector(one, one), retain = 1, alive = 2, snapshots = true),
     states = 76500,
-    endings ++ Seq("is told", "deletes")
+    endings ++ Seq("is reported", "deletes")
   )
   private val ThreeRuns = Setup(
     "three runs alive",
@@ -149,13 +149,13 @@ object CommitModelSuite {
     Seq("is submitted again", "is durable", "is lost", "is refused", "is dead", "commits")
   )
   private val StageAttemptsRetried = Setup(
-    "a stage that is submitted again, an attempt tried again",
+    "a stage that is submitted again, with a retried attempt",
     Bounds(batches = 1, Vector(slow.copy(retries = 1, resubmits = 1)), retain = 3),
     states = 12700,
     Seq("is submitted again", "is durable", "is lost", "is refused", "commits")
   )
   private val Actions = Setup(
-    "several actions on a batch, a stage of which is submitted again",
+    "several actions on a batch, one with a stage that is submitted again",
     Bounds(batches = 1, Vector(slow.copy(retries = 1, parts = Vector(both, both), resubmits = 1)), retain = 3),
     states = 82800,
     Seq("is submitted again", "is durable", "is lost", "is refused", "commits")
@@ -185,7 +185,7 @@ object CommitModelSuite {
     Seq("and changes nothing", "is durable", "commits")
   )
   private val ParallelActionsRetried = Setup(
-    "several actions on a batch at the same time, an attempt tried again",
+    "several actions on a batch at the same time, with a retried attempt",
     Bounds(batches = 1, Vector(slow.copy(retries = 1, parts = Vector(both, both), parallel = true)), retain = 3),
     states = 72300,
     Seq("and changes nothing", "is durable", "is lost", "commits")
@@ -217,35 +217,35 @@ object CommitModelSuite {
 
   /**
    * @param in
-   *   where it is found
-   * @param what
-   *   is wrong then
+   *   Setup in which the mutation is detected
+   * @param violation
+   *   Part of the message of the violated property
    * @param steps
-   *   of the shortest trace those that matter, in order, and its last one
+   *   Relevant steps of the shortest trace, in order and including the last one
    */
-  final private case class Fault(mutation: Mutation, in: Setup, what: String, steps: Seq[String])
+  final private case class Fault(mutation: Mutation, in: Setup, violation: String, steps: Seq[String])
 
   private val Faults = Seq(
-    Fault(AnswerFirst, Tasks, "batch 0 is committed and has no manifest", Seq("tells", "commits batch 0")),
+    Fault(AnswerFirst, Tasks, "batch 0 is committed and has no manifest", Seq("reports", "commits batch 0")),
     Fault(
       AcceptLate,
       Generations,
       "manifest 1.0 does not have every batch once",
-      Seq("manifest 0.0", "logs offsets of batch 1", "attempt 0.1 of batch 0 in run 0 tells, manifest 1.0")
+      Seq("manifest 0.0", "logs offsets of batch 1", "attempt 0.1 of batch 0 in run 0 reports, manifest 1.0")
     ),
     Fault(
       CountTasksOnce,
       Tasks,
       "manifest 0.0 does not have every batch once",
-      Seq("attempt 0.0 of batch 0 in run 0 tells", "attempt 0.1 of batch 0 in run 0 tells, manifest 0.0")
+      Seq("attempt 0.0 of batch 0 in run 0 reports", "attempt 0.1 of batch 0 in run 0 reports, manifest 0.0")
     ),
     Fault(
       LastCommitWins,
       Speculation,
       "batch 0 is committed with attempt 0.1 of batch 0 in run 0, which Spark has not counted",
       Seq(
-        "attempt 0.0 of batch 0 in run 0 tells",
-        "attempt 0.1 of batch 0 in run 0 tells",
+        "attempt 0.0 of batch 0 in run 0 reports",
+        "attempt 0.1 of batch 0 in run 0 reports",
         "attempt 0.0 of batch 0 in run 0 succeeds",
         "manifest 0.0 is durable",
         "commits batch 0"
@@ -255,21 +255,21 @@ object CommitModelSuite {
       LastCommitWins,
       StageAttempts,
       ".0 of batch 0 in run 0, which Spark has not counted",
-      Seq("is submitted again", ".0 of batch 0 in run 0 tells", "is durable", "commits batch 0")
+      Seq("is submitted again", ".0 of batch 0 in run 0 reports", "is durable", "commits batch 0")
     ),
     Fault(
       LastCommitWins,
       ParallelActions,
       "though stage 1 has completed",
-      Seq("of stage 1.0 of batch 0 in run 0 tells", ".0 of batch 0 in run 0 tells", "is durable", "commits batch 0")
+      Seq("of stage 1.0 of batch 0 in run 0 reports", ".0 of batch 0 in run 0 reports", "is durable", "commits batch 0")
     ),
     Fault(
       AnswerCopies,
       Speculation,
       "batch 0 is committed and has no manifest",
       Seq(
-        "attempt 0.0 of batch 0 in run 0 tells, and waits for a manifest",
-        "attempt 0.1 of batch 0 in run 0 tells, and changes nothing",
+        "attempt 0.0 of batch 0 in run 0 reports, and waits for a manifest",
+        "attempt 0.1 of batch 0 in run 0 reports, and changes nothing",
         "attempt 0.1 of batch 0 in run 0 succeeds",
         "commits batch 0"
       )
@@ -280,21 +280,21 @@ object CommitModelSuite {
       "batch 0 is committed and has no manifest",
       Seq(
         "attempt 0.0 of batch 0 in run 0 is lost",
-        "attempt 0.1 of batch 0 in run 0 tells, and changes nothing",
+        "attempt 0.1 of batch 0 in run 0 reports, and changes nothing",
         "commits batch 0"
       )
     ),
     Fault(
       WriteIncompleteRound,
       PartialAction,
-      "though only a part of the shards was told after stage 0",
-      Seq("attempt 0.0 of stage 1.0 of batch 0 in run 0 tells", "manifest 0.1 is durable", "commits batch 0")
+      "though only a part of the shards was reported after stage 0",
+      Seq("attempt 0.0 of stage 1.0 of batch 0 in run 0 reports", "manifest 0.1 is durable", "commits batch 0")
     ),
     Fault(
       IgnoreFurtherRound,
       Actions,
       "though stage 1 has completed",
-      Seq("manifest 0.0 is durable", "stage 1.0 of batch 0 in run 0 tells", "commits batch 0")
+      Seq("manifest 0.0 is durable", "stage 1.0 of batch 0 in run 0 reports", "commits batch 0")
     ),
     Fault(
       AnswerFurtherFirst,
@@ -302,7 +302,7 @@ object CommitModelSuite {
       "though stage 1 has completed",
       Seq(
         "manifest 0.0 is durable",
-        "stage 1.0 of batch 0 in run 0 tells, and waits for a manifest",
+        "stage 1.0 of batch 0 in run 0 reports, and waits for a manifest",
         "stage 1.0 of batch 0 in run 0 succeeds",
         "commits batch 0"
       )
@@ -313,8 +313,8 @@ object CommitModelSuite {
       ".0 of batch 0 in run 0, which Spark has not counted",
       Seq(
         "is submitted again",
-        ".0 of batch 0 in run 0 tells",
-        "tells, and waits for a manifest",
+        ".0 of batch 0 in run 0 reports",
+        "reports, and waits for a manifest",
         "manifest 0.0 is durable",
         "commits batch 0"
       )
@@ -363,16 +363,16 @@ object CommitModelSuite {
       "batch 0 is committed and has no manifest",
       Seq("commits batch 0", "manifest 1.0", "reads manifests", "deletes")
     ),
-    // Run 1 is late with batch 0, run 2 with batch 1, each told by Spark's logs that it is the one to run it.
+    // Run 1 is late with batch 0 and run 2 with batch 1. Spark's logs have let each of them run its batch.
     Fault(
       RetainForOneRun,
       TwoRunsCleaning,
       "manifest 1.1, the newest of a committed batch, needs the file of attempt 0.0 of batch 0 in run 1",
       Seq(
-        "run 1 tells, manifest 0.1",
+        "run 1 reports, manifest 0.1",
         "run 2 starts from manifest 0.1",
         "the cleaner of run 0 deletes",
-        "run 2 tells, manifest 1.1"
+        "run 2 reports, manifest 1.1"
       )
     ),
     Fault(
@@ -380,9 +380,9 @@ object CommitModelSuite {
       TwoRuns,
       "manifest 1.0 builds on 0.0, which is not there",
       Seq(
-        "run 0 tells, manifest 0.0",
-        "run 0 tells, manifest 1.0",
-        "run 1 tells, manifest 0.1",
+        "run 0 reports, manifest 0.0",
+        "run 0 reports, manifest 1.0",
+        "run 1 reports, manifest 0.1",
         "cleaner of run 0 deletes"
       )
     ),
@@ -390,7 +390,7 @@ object CommitModelSuite {
       CleanUnnamed,
       TwoRuns,
       "manifest 0.1, the newest of a committed batch, needs the file of attempt 0.0 of batch 0 in run 1",
-      Seq("attempt 0.0 of batch 0 in run 1 writes", "cleaner of run 0 deletes", "run 1 tells, manifest 0.1")
+      Seq("attempt 0.0 of batch 0 in run 1 writes", "cleaner of run 0 deletes", "run 1 reports, manifest 0.1")
     ),
     Fault(
       AnySnapshot,
@@ -403,17 +403,17 @@ object CommitModelSuite {
       TwoRuns,
       "manifest 1.0 does not go on from where 0.1 ended",
       Seq(
-        "run 0 tells, manifest 0.0",
-        "run 0 tells, manifest 1.0",
+        "run 0 reports, manifest 0.0",
+        "run 0 reports, manifest 1.0",
         "run 0 commits batch 1",
-        "run 1 tells, manifest 0.1"
+        "run 1 reports, manifest 0.1"
       )
     ),
     Fault(
       OffsetsLast,
       TwoRuns,
       "manifest 0.1 has attempt 0.0 of batch 0 in run 1, which has read other rows than those that are logged",
-      Seq("run 0 tells, manifest 0.0", "run 0 commits batch 0", "run 1 tells, manifest 0.1")
+      Seq("run 0 reports, manifest 0.0", "run 0 commits batch 0", "run 1 reports, manifest 0.1")
     )
   )
 }

@@ -3,14 +3,14 @@ package io.penstock.state.protocol
 import io.penstock.state.protocol.Driver.Running
 
 /**
- * What has to hold in every state of the commit protocol, docs/PROTOCOL.md, section 7.
+ * Properties that must hold in every state of the commit protocol, docs/PROTOCOL.md, section 7.
  *
  * A committed batch is ''retained'' if the query can be rewound to it: the last
  * `spark.sql.streaming.minBatchesToRetain` are.
  */
 final class CommitProperties(bounds: Bounds, historyByNewestGeneration: Boolean) {
 
-  /** What is wrong, if anything is. */
+  /** The violated property, if there is one. */
   def violation(s: CommitState): Option[String] = {
     val oldest = Bounds.oldestRetained(bounds, s)
     val retained = math.max(0, oldest) to s.committed
@@ -28,7 +28,7 @@ final class CommitProperties(bounds: Bounds, historyByNewestGeneration: Boolean)
       s"manifest $batch.$generation does not have every batch once: ${m.histories.mkString("; ")}"
   }
 
-  /** A run can start from every retained batch: all files are there, and hold what was made of the logged offsets. */
+  /** A run can start from every retained batch: all files exist and were made from the logged offsets. */
   private def unreadable(s: CommitState, batch: Int): Option[String] = s.newest(batch) match {
     case None => Some(s"batch $batch is committed and has no manifest")
     case Some((generation, m)) =>
@@ -41,8 +41,8 @@ final class CommitProperties(bounds: Bounds, historyByNewestGeneration: Boolean)
   }
 
   /**
-   * A reader that walks back from a retained batch, by base generations, finds every batch go on from where the one
-   * before ended. While one run at most is alive, newest generations make the same history.
+   * A reader that walks back from a retained batch along base generations finds that every batch continues the one
+   * before. While at most one run is alive, the newest generations form the same history.
    */
   private def torn(s: CommitState, batch: Int, oldest: Int): Option[String] = {
     def before(b: Int, m: Manifest): Option[(Int, Manifest)] =
@@ -66,20 +66,20 @@ final class CommitProperties(bounds: Bounds, historyByNewestGeneration: Boolean)
     s.newest(batch).flatMap(walk(batch, _))
   }
 
-  /** No orphan is needed: what a batch builds on is there while the batch may be committed and its tasks retried. */
+  /** No orphan is needed: the base of a batch exists while the batch may be committed and its tasks retried. */
   private def unloadable(s: CommitState, driver: Driver): Option[String] = driver match {
     case d: Running if d.batch > s.committed =>
       missing(s, d.base).map(f => s"a task of run ${d.run} needs the file of $f")
     case _ => None
   }
 
-  /** A run that is alone is never told that another one is alive. */
+  /** A run that is alone never finds that another run is alive. */
   private def endedByNobody(s: CommitState): Option[String] =
     if (bounds.alive > 1) None else s.ended.headOption.map(run => s"run $run is ended, and no other one was alive")
 
   /**
-   * The state that a run goes on from is of the attempts that Spark has counted, all of them of the newest action that
-   * has completed, or all of them of later ones that have told every shard together.
+   * The state that a run builds on consists of attempts that Spark has counted. Either all belong to the newest
+   * completed action, or all belong to later actions that reported every shard together.
    */
   private def miscounted(driver: Driver): Option[String] = driver match {
     case d: Running if d.committed =>
@@ -92,7 +92,7 @@ final class CommitProperties(bounds: Bounds, historyByNewestGeneration: Boolean)
         .map(a => s"$batch $a, which Spark has not counted")
         .orElse(attempts.find(_.stage < completed).map(a => s"$batch $a, though stage $completed has completed"))
         .orElse(attempts.find(_.stage > completed && attempts.exists(_.stage == completed)).map { a =>
-          s"$batch $a, though only a part of the shards was told after stage $completed"
+          s"$batch $a, though only a part of the shards was reported after stage $completed"
         })
     case _ => None
   }

@@ -1,20 +1,20 @@
 package io.penstock.state.protocol
 
-/** A file beside the manifests, and the batch in its name. */
+/** A file other than a manifest. Its name contains a batch. */
 sealed trait StateFile extends CachedHash {
   def batch: Int
 }
 
 /**
- * An attempt of a task. The changelog that it writes goes by its name, and so do the changes. Changes that the driver
- * writes with the manifest are no different; they only cannot be there before it is.
+ * An attempt of a task. It also stands for the changelog that it writes and for its changes. Changes that the driver
+ * writes inside a manifest are treated alike, except that they cannot exist before the manifest.
  *
  * @param offsets
- *   what it has read: the run that logged the offsets of the batch
+ *   Run that logged the offsets of the batch, and thereby decided which rows the attempt reads
  * @param stage
- *   the action on the batch that it belongs to; later actions have higher numbers
+ *   Action on the batch that the attempt belongs to; later actions have higher numbers
  * @param stageAttempt
- *   how often the stage had been submitted before
+ *   How often the stage had been submitted before
  */
 final case class Attempt(
     run: Int,
@@ -26,26 +26,26 @@ final case class Attempt(
     stageAttempt: Int = 0
 ) extends StateFile {
   override def toString: String = {
-    val of = if (stage + stageAttempt > 0) s" of stage $stage.$stageAttempt" else ""
-    s"attempt $task.$number$of of batch $batch in run $run"
+    val inStage = if (stage + stageAttempt > 0) s" inStage stage $stage.$stageAttempt" else ""
+    s"attempt $task.$number$inStage of batch $batch in run $run"
   }
 }
 
-/** A file that holds a whole shard. Its name has the version, which is the batch that begins with it. */
+/** A file with the whole content of a shard. Its name contains the version, which is the batch that starts from it. */
 final case class Snapshot(run: Int, history: Vector[Attempt]) extends StateFile {
   override def batch: Int = history.size
   override def toString: String = s"snapshot of version $batch in run $run"
 }
 
-/** What a manifest says of a shard. */
+/** Entry of a manifest for one shard. */
 final case class Shard(snapshot: Option[Snapshot], deltas: Vector[Attempt]) extends CachedHash {
 
-  /** The attempts that made the content. What they are called, in a row, stands for the content. */
+  /** The attempts that made the content, in order. They represent the content. */
   lazy val history: Vector[Attempt] = snapshot.fold(Vector.empty[Attempt])(_.history) ++ deltas
 
   def files: Vector[StateFile] = snapshot.toVector ++ deltas
 
-  /** With a snapshot in place of the changes that it holds, if it belongs to this history. */
+  /** Replaces the changes that a snapshot contains by the snapshot, if it belongs to this history. */
   def withSnapshot(s: Snapshot): Shard = {
     val i = deltas.lastIndexOf(s.history.last)
     if (i < 0) this else Shard(Some(s), deltas.drop(i + 1))
@@ -56,9 +56,9 @@ final case class Shard(snapshot: Option[Snapshot], deltas: Vector[Attempt]) exte
  * The state after a batch.
  *
  * @param base
- *   generation of the manifest of the batch before that it builds on; -1 before the first batch
+ *   Generation of the previous batch's manifest that this one builds on; -1 before the first batch
  * @param shards
- *   the content; none where it is left out because nobody reads it any more
+ *   Content of each shard; empty if it is omitted because nobody reads it any more
  */
 final case class Manifest(base: Int, shards: Vector[Shard]) extends CachedHash {
   def histories: Vector[Vector[Attempt]] = shards.map(_.history)
@@ -73,67 +73,67 @@ object Manifest {
   /** The state before the first batch. */
   def empty(shards: Int): Manifest = Manifest(-1, Vector.fill(shards)(Shard(None, Vector.empty)))
 
-  /** One of which only its name counts. */
+  /** A manifest of which only the name matters. */
   val LeftOut: Manifest = Manifest(-1, Vector.empty)
 }
 
-/** What a run of the query remembers, in the process that plans its batches. */
+/** Memory of a run of the query, in the process that plans its batches. */
 sealed trait Driver extends CachedHash {
   def run: Int
 }
 
 object Driver {
 
-  /** It has read the offset log, up to the entry of this batch. */
+  /** The run has read the offset log up to the entry of this batch. */
   final case class HasReadOffsets(run: Int, newest: Int) extends Driver
 
-  /** It is at a new batch, which has no offsets yet. */
+  /** The run is at a new batch, which has no offsets yet. */
   final case class HasNewBatch(run: Int, batch: Int) extends Driver
 
-  /** Offsets of its batch are on record; which manifests there are it does not know yet. */
+  /** The offsets of the batch are logged, but the run does not know the existing manifests yet. */
   final case class HasOffsets(run: Int, batch: Int) extends Driver
 
   /**
-   * It runs a batch.
+   * The run executes a batch.
    *
    * @param offsets
-   *   the run that logged the offsets of the batch
+   *   Run that logged the offsets of the batch
    * @param base
-   *   manifest of the batch before that the batch builds on
+   *   Manifest of the previous batch that the batch builds on
    * @param baseGeneration
-   *   and its generation
+   *   Generation of `base`
    * @param next
-   *   by batch: the generation to write next, as far as the run knows
+   *   By batch, the generation to write next as far as the run knows
    * @param stages
-   *   one for each action on the batch
-   * @param told
-   *   by shard, the attempt that counts, of the newest round that is complete, or of the first one
+   *   One stage for each action on the batch
+   * @param reported
+   *   By shard, the attempt that counts in the newest complete round, or in the first round
    * @param further
-   *   the same of a further round that is not complete
+   *   By shard, the attempt that counts in a further round that is not complete
    * @param waiting
-   *   attempts that have written and not told
+   *   Attempts that have written but not reported
    * @param alive
-   *   attempts that have told and not ended
+   *   Attempts that have reported but not ended
    * @param unanswered
-   *   attempts that wait for the generation after the one that is being written
+   *   Attempts that wait for the manifest after the one that is being written
    * @param answers
-   *   attempts that wait for the one that is being written
+   *   Attempts that wait for the manifest that is being written
    * @param unwritten
-   *   the manifest that is being written
+   *   Manifest that is being written
    * @param written
-   *   what the run has written of the batch last
+   *   Manifest of the batch that the run has written last
    * @param committed
-   *   whether the run has committed the batch
+   *   Whether the run has committed the batch
    * @param snapshot
-   *   the last one that was told
+   *   Snapshot that was reported last
    * @param writing
-   *   one that is written and not told
+   *   Snapshot that is written but not reported
    * @param durable
-   *   newest batch that the run has made durable
+   *   Newest batch that the run has made durable
    * @param garbage
-   *   what its cleaner is about to delete
+   *   Files and manifests that the run's cleaner is about to delete
    * @param messages
-   *   what [[Mutation.CountTasksOnce]] counts
+   *   Number of messages, as [[Mutation.CountTasksOnce]] counts them
    */
   final case class Running(
       run: Int,
@@ -143,7 +143,7 @@ object Driver {
       baseGeneration: Int,
       next: Vector[Int],
       stages: Vector[Stage],
-      told: Map[Int, Attempt] = Map.empty,
+      reported: Map[Int, Attempt] = Map.empty,
       further: Map[Int, Attempt] = Map.empty,
       waiting: Set[Attempt] = Set.empty,
       alive: Set[Attempt] = Set.empty,
@@ -163,16 +163,16 @@ object Driver {
 }
 
 /**
- * What a cleaner has found.
+ * The result of a cleaner's look at the manifests.
  *
  * @param oldest
- *   the oldest retained batch
+ *   Oldest retained batch
  * @param needed
- *   files that retained manifests name
+ *   Files that retained manifests name
  * @param lateFiles
- *   files of retained batches that go all the same, in a mutation
+ *   Files of retained batches that a mutation deletes nevertheless
  * @param lateManifests
- *   likewise
+ *   Manifests of retained batches that a mutation deletes nevertheless
  */
 final case class Garbage(
     oldest: Int,
@@ -185,24 +185,24 @@ final case class Garbage(
 }
 
 /**
- * All there is.
+ * The state of the whole system.
  *
  * @param files
- *   changelogs and snapshots
+ *   Changelogs and snapshots
  * @param manifests
- *   those that were created
+ *   Manifests that exist
  * @param offsets
- *   the offset log: by batch, the run that logged it
+ *   Offset log: by batch, the run that logged its offsets
  * @param committed
- *   newest batch in the commit log; -1 without one
+ *   Newest batch in the commit log; -1 without one
  * @param drivers
- *   runs that live
+ *   Runs that are alive
  * @param runs
- *   how many were started
+ *   Number of runs that were started
  * @param rewound
- *   the oldest batch that was retained when the query was rewound, if it was
+ *   Oldest batch that was retained when the query was rewound, if it was rewound
  * @param ended
- *   runs that have found that another one is alive
+ *   Runs that have found that another run is alive
  */
 final case class CommitState(
     files: Set[StateFile] = Set.empty,
@@ -227,6 +227,6 @@ final case class CommitState(
 
   def withDriver(d: Driver): CommitState = copy(drivers = drivers.map(x => if (x.run == d.run) d else x))
 
-  /** A run finds that another one has done what it was about to do. */
+  /** Ends a run that finds that another run has already done what it was about to do. */
   def ends(run: Int): CommitState = copy(drivers = drivers.filter(_.run != run), ended = ended + run)
 }

@@ -2,10 +2,12 @@ package io.penstock.state.protocol
 
 import org.scalatest.funsuite.AnyFunSuite
 
-/** What suites of models have in common. */
+/** Assertions for searches of models. */
 abstract class ModelSuite extends AnyFunSuite {
 
-  /** A model that no longer goes everywhere says nothing, nor one where what its bounds are for never happens. */
+  /**
+   * Checks that no property is violated, and that the model still reaches all the steps that its bounds are meant for.
+   */
   protected def assertRight[S](found: Search[S], states: Int, steps: Seq[String]): Unit = {
     info(s"${found.states.size} states")
     assert(found.wrong.isEmpty)
@@ -13,18 +15,18 @@ abstract class ModelSuite extends AnyFunSuite {
     steps.foreach(step => assert(found.kinds.exists(_.contains(step)), step))
   }
 
-  /** The shortest trace has these steps, in order, and ends with the last one. */
-  protected def assertWrong[S](found: Search[S], what: String, steps: Seq[String]): Unit = {
+  /** Checks that the shortest trace contains these steps in order and ends with the last one. */
+  protected def assertWrong[S](found: Search[S], violation: String, steps: Seq[String]): Unit = {
     assert(found.wrong.isDefined)
     found.wrong.foreach { w =>
-      info((w.what +: w.trace).mkString("\n    "))
-      assert(w.what.contains(what))
+      info((w.violation +: w.trace).mkString("\n    "))
+      assert(w.violation.contains(violation))
       val rest = steps.foldLeft(w.trace) { (trace, step) =>
         val from = trace.dropWhile(!_.contains(step))
-        assert(from.nonEmpty, s"'$step' does not follow")
+        assert(from.nonEmpty, s"'$step' is missing in this place of the trace")
         from.drop(1)
       }
-      assert(rest.isEmpty, "the trace goes on")
+      assert(rest.isEmpty, "the trace continues after the last step")
     }
   }
 }

@@ -3,36 +3,38 @@ package io.penstock.state.protocol
 import scala.collection.mutable
 
 /**
- * What a search found.
+ * Result of a search.
  *
  * @param states
- *   those that were visited
+ *   States that were visited
  * @param kinds
- *   names of the steps that led to them, without numbers
+ *   Names of the steps that led to them, without digits
  * @param wrong
- *   the first state that is not as it should be
+ *   First state that violates a property
  */
 final case class Search[S](states: collection.Set[S], kinds: Set[String], wrong: Option[Wrong])
 
 /**
- * @param what
- *   is wrong
+ * A state that violates a property.
+ *
+ * @param violation
+ *   The violated property
  * @param trace
- *   steps of a shortest way there
+ *   Steps of a shortest path to the state
  */
-final case class Wrong(what: String, trace: Seq[String])
+final case class Wrong(violation: String, trace: Seq[String])
 
 object Search {
 
   /**
-   * Visits every state that can be reached, breadth first, and stops at the first that is wrong.
+   * Visits every reachable state, breadth first, and stops at the first violation.
    *
    * @param steps
-   *   from a state: the name of each step that can be taken, and where it leads
+   *   Function from a state to its possible steps: the name of each step and the state that it leads to
    * @param violation
-   *   what is wrong with a state, if anything is
+   *   Function from a state to the property that it violates, if there is one
    * @param limit
-   *   number of states that are too many
+   *   Number of states above which the search fails
    */
   def exhaustive[S](initial: S, limit: Int)(steps: S => Seq[(String, S)])(violation: S => Option[String]): Search[S] = {
     val from = mutable.HashMap(initial -> Option.empty[(S, String)])

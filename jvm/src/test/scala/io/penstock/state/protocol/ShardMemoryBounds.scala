@@ -1,18 +1,18 @@
 package io.penstock.state.protocol
 
 /**
- * How much may happen in memory of executors.
+ * Bounds of the histories that a search of executor memory explores.
  *
  * @param attempts
- *   in each batch, retries and speculative copies included
+ *   Number of attempts in each batch, including retries and speculative copies
  * @param lives
- *   of the checkpoint: it is deleted and begun anew at the same path in between
+ *   Number of lives of the checkpoint. Between two lives it is deleted and started again at the same path
  * @param handsOver
- *   whether an executor may hand over what it has while nobody has asked
+ *   Whether an executor may hand over its content without being asked
  * @param ends
- *   executors that end
+ *   Number of executors that end
  * @param snapshots
- *   whether an executor writes one
+ *   Whether an executor writes a snapshot
  */
 final case class ShardMemoryBounds(
     attempts: Vector[Int],

@@ -4,12 +4,13 @@ import io.penstock.state.protocol.ShardMemoryMutation._
 import io.penstock.state.protocol.ShardMemoryState._
 
 /**
- * A shard in memory of executors, docs/PROTOCOL.md, sections 7 and 13, as a machine of small steps: attempts that open
- * it, read it and write, change sets and images that go from one executor to another, manifests and their cache, and
- * snapshots. Which attempt counts is the business of [[CommitModel]]; here it is one that tells while no other counts.
+ * Model of a shard in the memory of executors, docs/PROTOCOL.md, sections 7 and 13, as a state machine with small
+ * steps: attempts that open, read and write the shard, change sets and images that are sent between executors,
+ * manifests and their cache, and snapshots. [[CommitModel]] covers which attempt counts. Here an attempt counts if it
+ * reports while no other one counts.
  *
- * A task is stopped by no step, but with its executor: one that takes no more steps is as good as stopped, and holds
- * what it has opened.
+ * A task stops only with its executor. A task that takes no more steps is equivalent to a stopped one, and keeps the
+ * content that it has opened.
  */
 final case class ShardMemoryModel(bounds: ShardMemoryBounds, mutation: Option[ShardMemoryMutation] = None) {
 
@@ -20,9 +21,9 @@ final case class ShardMemoryModel(bounds: ShardMemoryBounds, mutation: Option[Sh
       ShardMemoryProperties.violation
     )
 
-  /** Every step that can be taken, with a name for the trace. */
+  /** All possible steps, each with its name for the trace. */
   def steps(s: ShardMemoryState): Seq[Step] =
-    start(s) ++ s.tasks.toSeq.flatMap(t => open(s, t) ++ write(s, t) ++ tell(s, t) ++ end(s, t)) ++
+    start(s) ++ s.tasks.toSeq.flatMap(t => open(s, t) ++ write(s, t) ++ report(s, t) ++ end(s, t)) ++
       nextBatch(s) ++ beginAnew(s) ++ handOver(s) ++ endExecutor(s) ++ snapshot(s)
 
   private def is(m: ShardMemoryMutation): Boolean = mutation.contains(m)
@@ -35,13 +36,14 @@ final case class ShardMemoryModel(bounds: ShardMemoryBounds, mutation: Option[Sh
     val d = s.driver
     if (!d.succeeded || d.batch + 1 == bounds.batches) Nil
     else {
-      val next = Driver(d.life, d.batch + 1, base = d.told, baseGeneration = d.generation - 1, snapshot = d.snapshot)
+      val next =
+        Driver(d.life, d.batch + 1, base = d.reported, baseGeneration = d.generation - 1, snapshot = d.snapshot)
       val newest = s.manifests.filter { case ((b, _), _) => b == d.batch }
       Seq(s"batch ${next.batch} begins" -> s.copy(next, tasks = unfinished(s), manifests = newest))
     }
   }
 
-  /** The checkpoint is deleted, and the query started again in the same application. */
+  /** The checkpoint is deleted, and the query is started again in the same application. */
   private def beginAnew(s: ShardMemoryState): Seq[Step] =
     if (s.driver.life + 1 == bounds.lives) Nil
     else {
@@ -49,7 +51,7 @@ final case class ShardMemoryModel(bounds: ShardMemoryBounds, mutation: Option[Sh
       Seq(s"life ${next.life} begins" -> ShardMemoryState(next, s.executors, unfinished(s)))
     }
 
-  /** Tasks that may still do something once their batch is over. */
+  /** Tasks that may still take steps after their batch is over. */
   private def unfinished(s: ShardMemoryState): Set[Task] = s.tasks.filter(_.seen.isEmpty)
 
   // ---- attempts
@@ -64,18 +66,20 @@ final case class ShardMemoryModel(bounds: ShardMemoryBounds, mutation: Option[Sh
       }
   }
 
-  /** The slot brings its content to where the lease is, in one of the ways that there are; the task holds it. */
+  /**
+   * The slot brings its content to the lineage of the lease, from one of the possible sources. The task then holds it.
+   */
   private def open(s: ShardMemoryState, t: Task): Seq[Step] =
     if (t.held.isDefined) Nil
     else {
       val e = t.executor
       val here = s.executors(e)
       val right = here.slot.exists(at => at.lineage == t.lease || is(OpenByBatch) && sameBatch(at.lineage, t.lease))
-      val ways =
+      val sources =
         if (right) Seq("finds it" -> s)
         else
           fold(s, e, t.lease).map("folds a change set" -> _).toSeq ++ ask(s, e, t.lease) ++ catchUp(s, t) ++ load(s, t)
-      ways.map { case (how, next) =>
+      sources.map { case (how, next) =>
         s"$t opens ${show(t.lease)}, $how" -> next.withTask(t, t.copy(held = next.executors(e).slot.map(_.content)))
       }
     }
@@ -88,24 +92,27 @@ final case class ShardMemoryModel(bounds: ShardMemoryBounds, mutation: Option[Sh
       Seq(s"$t writes" -> next.withTask(t, t.copy(seen = t.held)))
     }
 
-  /** An attempt waits while another one that counts runs, and is refused if that has succeeded or the batch is over. */
-  private def tell(s: ShardMemoryState, t: Task): Seq[Step] = {
+  /**
+   * An attempt waits while another attempt that counts is running. It is refused if that one has succeeded or the batch
+   * is over.
+   */
+  private def report(s: ShardMemoryState, t: Task): Seq[Step] = {
     val d = s.driver
     val isLate = t.life != d.life || t.batch != d.batch
-    val isSecond = d.succeeded || s.tasks.exists(other => d.told.contains(other.commit))
-    if (t.seen.isEmpty || t.told || isLate || isSecond) Nil
+    val isSecond = d.succeeded || s.tasks.exists(other => d.reported.contains(other.commit))
+    if (t.seen.isEmpty || t.reported || isLate || isSecond) Nil
     else {
       val id = (d.batch, d.generation)
-      val next = d.copy(generation = d.generation + 1, told = Some(t.commit))
+      val next = d.copy(generation = d.generation + 1, reported = Some(t.commit))
       val m = manifest(s, t.commit)
-      val name = s"$t tells, manifest ${id._1}.${id._2}${if (m.snapshot.isDefined) " with a snapshot" else ""}"
-      Seq(name -> s.copy(next, manifests = s.manifests.updated(id, m)).withTask(t, t.copy(told = true)))
+      val name = s"$t reports, manifest ${id._1}.${id._2}${if (m.snapshot.isDefined) " with a snapshot" else ""}"
+      Seq(name -> s.copy(next, manifests = s.manifests.updated(id, m)).withTask(t, t.copy(reported = true)))
     }
   }
 
-  /** Spark knows how an attempt has ended. */
+  /** Spark learns how an attempt has ended. */
   private def end(s: ShardMemoryState, t: Task): Seq[Step] =
-    if (!t.told) Nil
+    if (!t.reported) Nil
     else {
       val next = s.copy(tasks = s.tasks - t)
       Seq(s"$t is lost" -> next, s"$t succeeds" -> next.copy(s.driver.copy(succeeded = true)))
@@ -115,7 +122,7 @@ final case class ShardMemoryModel(bounds: ShardMemoryBounds, mutation: Option[Sh
 
   private def sameBatch(a: Lineage, b: Lineage): Boolean = a.map(_.batch) == b.map(_.batch)
 
-  /** The slot goes on to a later lineage. Who holds its content goes on holding that: the slot gets a copy. */
+  /** The slot advances to a later lineage. Tasks that hold its content keep it: the slot gets a copy. */
   private def forward(s: ShardMemoryState, e: Int, image: Image): ShardMemoryState = {
     val here = s.executors(e)
     val tasks =
@@ -127,7 +134,7 @@ final case class ShardMemoryModel(bounds: ShardMemoryBounds, mutation: Option[Sh
     s.copy(tasks = tasks).withExecutor(e, here.withSlot(image))
   }
 
-  /** By a change set of an attempt that has run on the executor. */
+  /** Advances the slot by the change set of an attempt that ran on the executor. */
   private def fold(s: ShardMemoryState, e: Int, to: Lineage): Option[ShardMemoryState] = {
     val here = s.executors(e)
     for {
@@ -139,7 +146,7 @@ final case class ShardMemoryModel(bounds: ShardMemoryBounds, mutation: Option[Sh
     } yield forward(s, e, Image(to, at.content :+ c))
   }
 
-  /** Another executor gives an image, or the change set that leads there from what this one has. */
+  /** Another executor sends an image, or the change set that leads from this executor's content to the lineage. */
   private def ask(s: ShardMemoryState, e: Int, to: Lineage): Seq[Step] =
     alive(s).filter(_ != e).flatMap { source =>
       val folds = if (s.executors(source).has(to)) Seq(s) else fold(s, source, to).toSeq
@@ -158,7 +165,7 @@ final case class ShardMemoryModel(bounds: ShardMemoryBounds, mutation: Option[Sh
       images ++ changes
     }
 
-  /** What the slot has is in the history of the lease: changes that are missing come from the checkpoint. */
+  /** If the slot's content is in the history of the lease, missing changes come from the checkpoint. */
   private def catchUp(s: ShardMemoryState, t: Task): Option[Step] =
     for {
       at <- s.executors(t.executor).slot
@@ -179,7 +186,10 @@ final case class ShardMemoryModel(bounds: ShardMemoryBounds, mutation: Option[Sh
 
   // ---- manifests
 
-  /** From the cache; one of another lineage is thrown away, and read again. Where that is wrong too, the task fails. */
+  /**
+   * The manifest from the cache. One of another lineage is dropped and read again. If that is wrong too, the task
+   * fails.
+   */
   private def manifest(s: ShardMemoryState, t: Task): Option[(Manifest, ShardMemoryState)] = {
     val here = s.executors(t.executor)
     def isRight(m: Manifest) = t.lease.contains(m.lineage)
@@ -190,7 +200,7 @@ final case class ShardMemoryModel(bounds: ShardMemoryBounds, mutation: Option[Sh
     }
   }
 
-  /** What the driver writes when an attempt has told. */
+  /** The manifest that the driver writes after an attempt has reported. */
   private def manifest(s: ShardMemoryState, c: Commit): Manifest = {
     val base = s.manifests.get((s.driver.batch - 1, s.driver.baseGeneration))
     val m = Manifest(c, base.flatMap(_.snapshot), base.toVector.flatMap(_.deltas) :+ c)
@@ -204,9 +214,11 @@ final case class ShardMemoryModel(bounds: ShardMemoryBounds, mutation: Option[Sh
 
   // ---- other steps
 
-  /** Before it ends, or because the driver has said so: what the open batch has committed so far, or starts from. */
+  /**
+   * Hands over, before the executor ends or on the driver's order, what the open batch has committed or starts from.
+   */
   private def handOver(s: ShardMemoryState): Seq[Step] = {
-    val to = s.driver.told.orElse(s.driver.base)
+    val to = s.driver.reported.orElse(s.driver.base)
     if (!bounds.handsOver || to.isEmpty) Nil
     else
       for {
@@ -215,7 +227,7 @@ final case class ShardMemoryModel(bounds: ShardMemoryBounds, mutation: Option[Sh
       } yield s"executor $e adopts ${show(to)}, $how" -> next
   }
 
-  /** With its tasks. Whether it was orderly is for what has happened before. */
+  /** An executor ends together with its tasks. An orderly end is covered by the hand-over steps before it. */
   private def endExecutor(s: ShardMemoryState): Seq[Step] =
     if (alive(s).size == 1 || s.executors.count(!_.alive) == bounds.ends) Nil
     else
@@ -224,15 +236,17 @@ final case class ShardMemoryModel(bounds: ShardMemoryBounds, mutation: Option[Sh
           s.withExecutor(e, Executor(alive = false)).copy(tasks = s.tasks.filter(_.executor != e))
       }
 
-  /** An executor writes what is in its slot, and tells at any later time. One in each life is enough. */
+  /**
+   * An executor writes the content of its slot and reports it at any later time. One snapshot in each life is enough.
+   */
   private def snapshot(s: ShardMemoryState): Seq[Step] = s.image match {
     case Some(image) =>
-      Seq(s"snapshot of ${show(image.lineage)} is told" ->
+      Seq(s"snapshot of ${show(image.lineage)} is reported" ->
         s.copy(s.driver.copy(snapshot = s.image), image = None))
     case None if !bounds.snapshots || s.driver.snapshot.isDefined => Nil
     case None =>
       s.executors.flatMap(_.slot).filter(_.lineage.isDefined).distinct.map { at =>
-        val isOpen = s.driver.told.isDefined && at.lineage == s.driver.told
+        val isOpen = s.driver.reported.isDefined && at.lineage == s.driver.reported
         val image = if (is(SnapshotOfBase) && isOpen) at.copy(lineage = s.driver.base) else at
         s"snapshot of ${show(image.lineage)} is written" -> s.copy(image = Some(image))
       }

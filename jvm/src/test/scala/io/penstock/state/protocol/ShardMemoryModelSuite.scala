@@ -2,23 +2,23 @@ package io.penstock.state.protocol
 
 import io.penstock.state.protocol.ShardMemoryMutation._
 
-/** Every history of a shard in memory of executors, docs/PROTOCOL.md, sections 7 and 13, within bounds. */
+/** Checks every history of a shard in the memory of executors (docs/PROTOCOL.md, sections 7 and 13) within bounds. */
 class ShardMemoryModelSuite extends ModelSuite {
   import ShardMemoryModelSuite._
 
   Setups.foreach { setup =>
-    test(s"a task reads what its batch starts from: ${setup.name}") {
+    test(s"a task reads the content that its batch starts from: ${setup.name}") {
       assertRight(ShardMemoryModel(setup.bounds).search(Limit), setup.states, setup.steps)
     }
   }
 
-  test("there is a trace for every mutation") {
+  test("every mutation has an expected trace") {
     assert(Faults.map(_.mutation).distinct == ShardMemoryMutation.All)
   }
 
   Faults.foreach { fault =>
-    test(s"the properties find ${fault.mutation}: ${fault.in.name}") {
-      assertWrong(ShardMemoryModel(fault.in.bounds, Some(fault.mutation)).search(Limit), fault.what, fault.steps)
+    test(s"the properties detect ${fault.mutation}: ${fault.in.name}") {
+      assertWrong(ShardMemoryModel(fault.in.bounds, Some(fault.mutation)).search(Limit), fault.violation, fault.steps)
     }
   }
 }
@@ -28,13 +28,13 @@ object ShardMemoryModelSuite {
 
   /**
    * @param states
-   *   how many there are at least
+   *   Least number of states that the search must visit
    * @param steps
-   *   that are taken somewhere
+   *   Parts of step names that must occur somewhere
    */
   final private case class Setup(name: String, bounds: ShardMemoryBounds, states: Int, steps: Seq[String])
 
-  private val attempts = Seq("starts on", "loads it", "writes", "tells", "is lost", "succeeds")
+  private val attempts = Seq("starts on", "loads it", "writes", "reports", "is lost", "succeeds")
 
   private val OneExecutor = Setup(
     "one executor, attempts alive at the same time",
@@ -58,13 +58,13 @@ object ShardMemoryModelSuite {
     "snapshots",
     ShardMemoryBounds(attempts = Vector(1, 2, 1), executors = 1, snapshots = true),
     states = 2770,
-    attempts ++ Seq("is written", "is told", "with a snapshot")
+    attempts ++ Seq("is written", "is reported", "with a snapshot")
   )
   private val HandOverSnapshots = Setup(
     "snapshots of what was handed over",
     ShardMemoryBounds(attempts = Vector(1, 2), handsOver = true, snapshots = true),
     states = 8900,
-    attempts ++ Seq("adopts", "is written", "is told", "with a snapshot")
+    attempts ++ Seq("adopts", "is written", "is reported", "with a snapshot")
   )
   private val Lives = Setup(
     "a checkpoint that is deleted and begun anew",
@@ -77,16 +77,16 @@ object ShardMemoryModelSuite {
 
   /**
    * @param in
-   *   where it is found
-   * @param what
-   *   is wrong then
+   *   Setup in which the mutation is detected
+   * @param violation
+   *   Part of the message of the violated property
    * @param steps
-   *   of the shortest trace those that matter, in order, and its last one
+   *   Relevant steps of the shortest trace, in order and including the last one
    */
-  final private case class Fault(mutation: ShardMemoryMutation, in: Setup, what: String, steps: Seq[String])
+  final private case class Fault(mutation: ShardMemoryMutation, in: Setup, violation: String, steps: Seq[String])
 
   private val Faults = Seq(
-    // A copy still reads when its batch is over and the next one folds.
+    // A speculative copy is still reading when its batch is over and the next one folds.
     Fault(
       FoldInPlace,
       OneExecutor,
@@ -97,19 +97,19 @@ object ShardMemoryModelSuite {
       FoldInPlace,
       HandOver,
       "attempt 0.0.0 reads its own batch: [0.0.0]",
-      Seq("attempt 0.0.0 opens empty", "tells, manifest 0.0", "executor 1 adopts 0.0.0, executor 0 gives an image")
+      Seq("attempt 0.0.0 opens empty", "reports, manifest 0.0", "executor 1 adopts 0.0.0, executor 0 gives an image")
     ),
     Fault(
       TrustCachedManifest,
       Lives,
       "attempt 1.1.0 reads 0.0.0, which is of another life",
-      Seq("opens 0.0.0, loads it", "life 1 begins", "attempt 1.0.0 tells, manifest 0.0", "opens 1.0.0, loads it")
+      Seq("opens 0.0.0, loads it", "life 1 begins", "attempt 1.0.0 reports, manifest 0.0", "opens 1.0.0, loads it")
     ),
     Fault(
       TrustReadManifest,
       Lives,
       "attempt 0.1.0 reads 1.0.0, which is of another life",
-      Seq("attempt 0.1.0 starts", "life 1 begins", "attempt 1.0.0 tells, manifest 0.0", "opens 0.0.0, loads it")
+      Seq("attempt 0.1.0 starts", "life 1 begins", "attempt 1.0.0 reports, manifest 0.0", "opens 0.0.0, loads it")
     ),
     Fault(
       OpenByBatch,
@@ -121,7 +121,7 @@ object ShardMemoryModelSuite {
       FoldByBatch,
       OneExecutor,
       "attempt 0.1.0 reads [0.0.0], not [0.0.1]",
-      Seq("attempt 0.0.0 writes", "attempt 0.0.1 tells, manifest 0.0", "opens 0.0.1, folds a change set")
+      Seq("attempt 0.0.0 writes", "attempt 0.0.1 reports, manifest 0.0", "opens 0.0.1, folds a change set")
     ),
     Fault(
       FoldIntoAny,
@@ -130,7 +130,7 @@ object ShardMemoryModelSuite {
       Seq(
         "executor 1 adopts 0.0.0, executor 0 gives an image",
         "attempt 0.0.1 writes",
-        "attempt 0.0.1 tells, manifest 0.1",
+        "attempt 0.0.1 reports, manifest 0.1",
         "executor 1 adopts 0.0.1, executor 0 gives an image"
       )
     ),
@@ -150,13 +150,13 @@ object ShardMemoryModelSuite {
       SnapshotByBatch,
       HandOverSnapshots,
       "manifest 1.1 has [0.0.0, 0.1.",
-      Seq("adopts 0.1.", "snapshot of 0.1.", "is told", "manifest 1.1 with a snapshot")
+      Seq("adopts 0.1.", "snapshot of 0.1.", "is reported", "manifest 1.1 with a snapshot")
     ),
     Fault(
       SnapshotOfBase,
       HandOverSnapshots,
       "manifest 1.1 has [0.0.0, 0.1.",
-      Seq("adopts 0.1.", "snapshot of 0.0.0 is written", "is told", "manifest 1.1 with a snapshot")
+      Seq("adopts 0.1.", "snapshot of 0.0.0 is written", "is reported", "manifest 1.1 with a snapshot")
     )
   )
 }

@@ -1,38 +1,40 @@
 package io.penstock.state.protocol
 
-/** A fault that is built into memory of executors, to see that the properties find it. */
+/** A fault that is built into the model of executor memory to check that the properties detect it. */
 sealed trait ShardMemoryMutation
 
 object ShardMemoryMutation {
 
-  /** Content is brought forward in place though a task holds it. */
+  /** Content is advanced in place although a task holds it. */
   case object FoldInPlace extends ShardMemoryMutation
 
-  /** A manifest in the cache is used whatever its lineage is. */
+  /** A cached manifest is used whatever its lineage is. */
   case object TrustCachedManifest extends ShardMemoryMutation
 
-  /** A manifest that was read from the checkpoint is used whatever its lineage is. */
+  /** A manifest read from the checkpoint is used whatever its lineage is. */
   case object TrustReadManifest extends ShardMemoryMutation
 
-  /** A task takes what is in the slot if it is of the right batch. */
+  /** A task uses the slot's content if only its batch is right. */
   case object OpenByBatch extends ShardMemoryMutation
 
-  /** A change set is folded if it is of the right batch. */
+  /** A change set is folded if only its batch is right. */
   case object FoldByBatch extends ShardMemoryMutation
 
-  /** A change set that leads to the lineage is folded into whatever is in the slot. */
+  /** A change set that leads to the wanted lineage is folded into any content. */
   case object FoldIntoAny extends ShardMemoryMutation
 
-  /** An executor gives what is in its slot, whatever was asked for. */
+  /** An executor sends the content of its slot, whatever was asked for. */
   case object GiveByName extends ShardMemoryMutation
 
-  /** Deltas are counted: content of so many batches lacks all that follow. */
+  /** Deltas are counted: content of n batches is assumed to lack only the deltas after the first n. */
   case object CatchUpByBatch extends ShardMemoryMutation
 
-  /** A manifest refers to a snapshot if it is of as many batches as there are deltas, or fewer. */
+  /** A manifest refers to a snapshot that contains at most as many batches as there are deltas. */
   case object SnapshotByBatch extends ShardMemoryMutation
 
-  /** A snapshot goes by the lineage that its batch started from, though a hand-over has brought the content forward. */
+  /**
+   * A snapshot is labelled with the lineage that its batch started from, although a hand-over has advanced the content.
+   */
   case object SnapshotOfBase extends ShardMemoryMutation
 
   val All: Seq[ShardMemoryMutation] = Seq(

@@ -3,12 +3,12 @@ package io.penstock.state.protocol
 import io.penstock.state.protocol.ShardMemoryState._
 
 /**
- * A shard in memory of executors, and what it comes from.
+ * A shard in the memory of executors, and the files that it is loaded from.
  *
  * @param manifests
- *   in the checkpoint: of the batch at hand, the newest, and the one that it builds on
+ *   Manifests in the checkpoint: those of the current batch, and the one that it builds on
  * @param image
- *   a snapshot that is written and not told
+ *   Snapshot that is written but not reported
  */
 final case class ShardMemoryState(
     driver: Driver,
@@ -26,58 +26,58 @@ final case class ShardMemoryState(
 object ShardMemoryState {
 
   /**
-   * The commits that made the content, in order. They stand for the content.
+   * The commits that made the content, in order. They represent the content.
    *
-   * What an executor knows of content is the last one, its ''lineage''. None is the lineage of a shard before its first
-   * batch.
+   * Executors identify content by the last of these commits, its ''lineage''. None is the lineage of a shard before its
+   * first batch.
    */
   type Content = Vector[Commit]
   type Lineage = Option[Commit]
 
   /**
-   * What an attempt has made of a shard. Executors and the driver look at nothing but whether two are the same.
+   * The changes of an attempt to a shard. Executors and the driver only compare these for equality.
    *
    * @param life
-   *   of the checkpoint
+   *   Life of the checkpoint
    * @param base
-   *   lineage that the batch starts from
+   *   Lineage that the batch starts from
    */
   final case class Commit(life: Int, batch: Int, attempt: Int, base: Lineage) extends CachedHash {
     override def toString: String = s"$life.$batch.$attempt"
   }
 
-  /** The content that a lineage stands for. */
+  /** The content that a lineage identifies. */
   def content(lineage: Lineage): Content = lineage.fold(Vector.empty[Commit])(c => content(c.base) :+ c)
 
   def show(lineage: Lineage): String = lineage.fold("empty")(_.toString)
 
   def show(content: Content): String = content.mkString("[", ", ", "]")
 
-  /** Content at a lineage: in memory, or in a snapshot. */
+  /** Content at a lineage, in memory or in a snapshot. */
   final case class Image(lineage: Lineage, content: Content) extends CachedHash
 
-  /** The state after a batch; changes of inlined sections are in the manifest itself. */
+  /** The state after a batch. Changes of inlined sections are in the manifest itself. */
   final case class Manifest(lineage: Commit, snapshot: Option[Image], deltas: Vector[Commit]) extends CachedHash {
     def content: Content = snapshot.fold(Vector.empty[Commit])(_.content) ++ deltas
   }
 
   /**
-   * The driver, at a batch.
+   * The driver while it runs a batch.
    *
    * @param base
-   *   lineage that the batch starts from
+   *   Lineage that the batch starts from
    * @param baseGeneration
-   *   generation of its manifest; there is none before the first batch
+   *   Generation of the base batch's manifest; there is none before the first batch
    * @param generation
-   *   the next one of this batch
+   *   Generation that this batch writes next
    * @param attempts
-   *   how many were started
-   * @param told
-   *   what counts
+   *   Number of attempts that were started
+   * @param reported
+   *   Commit of the attempt that counts
    * @param succeeded
-   *   whether Spark knows that the attempt which counts has succeeded
+   *   Whether Spark knows that the attempt that counts has succeeded
    * @param snapshot
-   *   one that was told
+   *   Snapshot that was reported
    */
   final case class Driver(
       life: Int = 0,
@@ -86,7 +86,7 @@ object ShardMemoryState {
       baseGeneration: Int = -1,
       generation: Int = 0,
       attempts: Int = 0,
-      told: Lineage = None,
+      reported: Lineage = None,
       succeeded: Boolean = false,
       snapshot: Option[Image] = None
   ) extends CachedHash
@@ -95,11 +95,11 @@ object ShardMemoryState {
    * An executor.
    *
    * @param slot
-   *   the shard, if it has it
+   *   Content of the shard, if the executor holds it
    * @param prepared
-   *   change sets for the content in the slot, of attempts that have run here
+   *   Change sets of attempts that ran here, to be applied to the slot's content
    * @param cache
-   *   manifests that were read, by batch and generation
+   *   Manifests that were read, by batch and generation
    */
   final case class Executor(
       alive: Boolean = true,
@@ -110,7 +110,7 @@ object ShardMemoryState {
 
     def has(lineage: Lineage): Boolean = slot.exists(_.lineage == lineage)
 
-    /** With other content in its slot. Change sets that do not continue it are of no use any more. */
+    /** Replaces the content of the slot. Change sets that do not continue it are dropped. */
     def withSlot(image: Image): Executor =
       copy(slot = Some(image), prepared = prepared.filter(_.base == image.lineage))
   }
@@ -119,13 +119,13 @@ object ShardMemoryState {
    * An attempt of a task.
    *
    * @param lease
-   *   lineage that it must read
+   *   Lineage that the attempt must read
    * @param generation
-   *   of the manifest of the batch before which has that lineage
+   *   Generation of the previous batch's manifest that has this lineage
    * @param held
-   *   the content that it has opened
+   *   Content that the attempt has opened
    * @param seen
-   *   the content that its changes were made from
+   *   Content that the attempt's changes are based on
    */
   final case class Task(
       executor: Int,
@@ -136,11 +136,11 @@ object ShardMemoryState {
       generation: Int,
       held: Option[Content] = None,
       seen: Option[Content] = None,
-      told: Boolean = false
+      reported: Boolean = false
   ) extends CachedHash {
     def commit: Commit = Commit(life, batch, attempt, lease)
 
-    /** Name of the manifest to load. */
+    /** Identity of the manifest to load. */
     def manifest: (Int, Int) = (batch - 1, generation)
 
     override def toString: String = s"attempt $life.$batch.$attempt"

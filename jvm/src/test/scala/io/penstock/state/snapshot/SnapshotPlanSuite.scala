@@ -9,7 +9,9 @@ import org.scalatest.funsuite.AnyFunSuite
 
 class SnapshotPlanSuite extends AnyFunSuite {
 
-  /** Runs batches that all change every shard; tells by batch which shards were written, and the longest chain. */
+  /**
+   * Runs batches that change every shard. Returns the shards written in each batch, and the longest chain of deltas.
+   */
   private def run(shards: Int, batches: Int, minChanges: Int, budgetBytes: Long)(
       contentBytes: Int => Long,
       changedBytes: Int => Long
@@ -27,14 +29,14 @@ class SnapshotPlanSuite extends AnyFunSuite {
     (written, longest)
   }
 
-  test("shards take turns: no batch writes more than its part, and no chain grows") {
+  test("shards take turns: no batch writes more than its share, and chains stay bounded") {
     val (written, longest) = run(256, 500, 10, Long.MaxValue)(_ => 1L << 20, _ => 1L << 20)
     assert(written.map(_.size).max == 26)
     assert(written.drop(20).forall(_.size >= 25))
     assert(longest <= 20)
   }
 
-  test("a small state is written whole, in one file in so many batches; a larger one in as many files as it fills") {
+  test("a small state is written in one file per round, a larger one in as many files as it fills") {
     val (small, longest) = run(256, 500, 10, Long.MaxValue)(_ => 1000L, _ => 1000L)
     assert(small.drop(20).grouped(10).forall(_.filter(_.nonEmpty).map(_.size) == Seq(256)))
     assert(longest == 10)
@@ -42,7 +44,7 @@ class SnapshotPlanSuite extends AnyFunSuite {
     assert(larger.drop(20).grouped(10).forall(_.filter(_.nonEmpty).map(_.size) == Seq(64, 64, 64, 64)))
   }
 
-  test("tasks that hand shards to each other in every batch keep none of them waiting") {
+  test("shards that change tasks in every batch do not wait longer") {
     info(s"seed ${Seed.value}")
     val r = new Random(Seed.value)
     val changes = Array.fill(64)(0)
@@ -56,22 +58,22 @@ class SnapshotPlanSuite extends AnyFunSuite {
     }
   }
 
-  test("large shards with few changes wait longer, and take turns as well") {
+  test("large shards with few changes wait longer, and also take turns") {
     val (written, longest) = run(256, 500, 10, Long.MaxValue)(_ => 1L << 20, _ => 100L)
     assert(written.map(_.size).max <= 26)
     assert(longest > 160 && longest <= 180)
   }
 
-  test("the budget holds, and whoever waits longest is next") {
+  test("the budget is kept, and the shard that has waited longest is next") {
     val (written, longest) = run(64, 1000, 2, budgetBytes = 4000L)(_ => 1000L, _ => 1000L)
     assert(written.forall(_.size <= 4))
-    // 64 shards at 4 a batch: each is written every 16 batches; at first they wait for their turn.
+    // 64 shards at 4 per batch: each is written every 16 batches. At first they wait for their turn.
     assert(longest <= 18)
     val (one, _) = run(8, 100, 1, budgetBytes = 10L)(_ => 1000L, _ => 1000L)
     assert(one.drop(1).forall(_.size == 1))
   }
 
-  test("whatever the sizes, the budget holds but for a single shard, and every shard has its turn") {
+  test("for any sizes, the budget is kept except for a single shard, and every shard has its turn") {
     info(s"seed ${Seed.value}")
     val r = new Random(Seed.value)
     (0 until 100).foreach { _ =>
@@ -86,7 +88,7 @@ class SnapshotPlanSuite extends AnyFunSuite {
     }
   }
 
-  test("a shard larger than the budget, or one that can never be written, keeps no other waiting") {
+  test("a shard above the budget, or one that always fails, does not block the others") {
     info(s"seed ${Seed.value}")
     val r = new Random(Seed.value)
     (0 until 60).foreach { _ =>
@@ -96,7 +98,7 @@ class SnapshotPlanSuite extends AnyFunSuite {
       val sizes = Array.fill(shards)(if (r.nextInt(5) == 0) budget * (1 + r.nextInt(20)) else 1L + r.nextInt(1000))
       val fails = Set.from(Option.when(r.nextBoolean())(r.nextInt(shards)))
       val changes, failures = Array.fill(shards)(0)
-      // All of a round, after the 17 turns that a shard with few changes waits: by size, and one a batch at worst.
+      // A complete round after the 17 turns that a shard with few changes waits: by size, at worst one per batch.
       val bound = 18 * minChanges + shards
       (0L until 60L * minChanges + 4L * shards).foreach { batch =>
         val candidates = changes.indices.filter(changes(_) > 0)
@@ -109,11 +111,11 @@ class SnapshotPlanSuite extends AnyFunSuite {
         changes.indices.foreach(changes(_) += 1)
         changes.indices.filterNot(fails).foreach(s => assert(changes(s) <= bound, s"shard $s in batch $batch"))
       }
-      fails.foreach(s => assert(failures(s) > 1, "it is tried again"))
+      fails.foreach(s => assert(failures(s) > 1, "a failed shard is retried"))
     }
   }
 
-  test("nothing is due: nothing is written") {
+  test("nothing is written if nothing is due") {
     assert(SnapshotPlan.choose(Seq(Candidate(0, 9, 1 << 20, 10L)), 0L, 10, Long.MaxValue).isEmpty)
     assert(SnapshotPlan.choose(Nil, 0L, 10, Long.MaxValue).isEmpty)
     assert(SnapshotPlan.choose(Seq(Candidate(0, 10, 1 << 20, 10L)), 10L, 10, Long.MaxValue) == Seq(0))

@@ -1,9 +1,9 @@
 package org.apache.spark.sql.penstock.shims
 
-/** Physical operators that not every Spark has, by what they do with partitions. */
+/** Physical operators that not every Spark version has, by how they treat partitions. */
 object NodesOfVersion {
   val keepPartitions: Seq[Class[_]] = Nil
 
-  /** Each with the reason. */
+  /** Refused operators, each with the reason. */
   val refused: Seq[(Class[_], String)] = Nil
 }

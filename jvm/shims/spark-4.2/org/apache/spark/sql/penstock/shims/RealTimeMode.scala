@@ -1,11 +1,11 @@
 package org.apache.spark.sql.penstock.shims
 
-/** What Spark asks of queries in Real-Time Mode. */
+/** What this Spark version requires of queries in Real-Time Mode. */
 object RealTimeMode {
 
   /**
-   * Whether Spark refuses such a query in a session that names any provider but RocksDB's. It does so before an extension
-   * sees the query, and whether the query has state or not.
+   * Whether Spark refuses a query in Real-Time Mode if its session sets a provider other than RocksDB. Spark checks
+   * this before an extension sees the query, and also for queries without state.
    */
   val refusesOtherProviders: Boolean = false
 }

@@ -5,7 +5,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.{ShuffleExchangeExec, ShuffleOrigin}
 import org.apache.spark.sql.penstock.routing.{RoutedExchangeLike, ShardPartitioning}
 
-/** A routed exchange, with the constructor of this Spark's exchange. */
+/** A routed exchange, with the constructor of the exchange of this Spark version. */
 final class RoutedExchange(
     outputPartitioning: Partitioning,
     child: SparkPlan,
@@ -24,7 +24,7 @@ final class RoutedExchange(
 
 object RoutedExchange {
 
-  /** `exchange`, routed. */
+  /** Makes a routed exchange from `exchange`. */
   def apply(exchange: ShuffleExchangeExec, partitioning: ShardPartitioning): RoutedExchange =
     new RoutedExchange(partitioning, exchange.child, exchange.shuffleOrigin, exchange.advisoryPartitionSize)
 }

@@ -5,6 +5,6 @@ import org.apache.spark.shuffle.ShuffleManager
 
 object Shuffles {
 
-  /** The manager of shuffles that have a barrier; Spark 4.3 has another one, for shuffles without. */
+  /** The manager of blocking shuffles. Spark 4.3 has another manager for pipelined shuffles. */
   def manager(env: SparkEnv): ShuffleManager = env.shuffleManager
 }

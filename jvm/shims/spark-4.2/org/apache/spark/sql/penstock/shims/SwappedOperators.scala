@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.transformwith
 import org.apache.spark.sql.streaming.{OutputMode, StatefulProcessor, TimeMode}
 import org.apache.spark.sql.types.StructType
 
-/** Spark's transformWithState without its check that the state store provider is RocksDB's. */
+/** Spark's transformWithState without its check that the state store provider is the RocksDB provider. */
 final class SwappedTransformWithState(
     keyDeserializer: Expression,
     valueDeserializer: Expression,
@@ -62,7 +62,7 @@ final class SwappedTransformWithState(
   override protected def withNewChildrenInternal(left: SparkPlan, right: SparkPlan): TransformWithStateExec =
     SwappedTransformWithState(copy(child = left, initialState = if (hasInitialState) right else initialState))
 
-  // A plain node must not equal this one: a tree that is changed keeps the old node where old and new are equal.
+  // A plain node must not equal this one, because tree transformations keep the old node if the new one is equal.
   override def canEqual(other: Any): Boolean = other.isInstanceOf[SwappedTransformWithState]
   override def equals(other: Any): Boolean = other.isInstanceOf[SwappedTransformWithState] && super.equals(other)
   override def hashCode(): Int = super.hashCode()
@@ -94,7 +94,7 @@ object SwappedTransformWithState {
   )
 }
 
-/** PySpark's transformWithState without the check that the state store provider is RocksDB's. */
+/** PySpark's transformWithState without the check that the state store provider is the RocksDB provider. */
 final class SwappedTransformWithStateInPySpark(
     functionExpr: Expression,
     groupingAttributes: Seq[Attribute],

@@ -13,7 +13,7 @@ import org.apache.spark.sql.types._
 
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Iterators that Spark 4.3 keeps from one expiry of timers and of state to the next. */
+/** Iterators that Spark 4.3 reuses when it expires timers and state. */
 class ReusableIteratorSuite extends AnyFunSuite {
   private val keySchema = new StructType().add("ts", LongType, nullable = false).add("k", LongType, nullable = false)
   private val valueSchema = new StructType().add("v", LongType)
@@ -34,7 +34,7 @@ class ReusableIteratorSuite extends AnyFunSuite {
     provider.getStore(0L, None, false, false)
   }
 
-  test("a new one starts at the front; a refreshed one at the prefix, and sees what was changed since") {
+  test("a new iterator starts at the first entry, a refreshed one at the prefix with later changes") {
     val store = open()
     def put(ts: Long, k: Long): Unit = store.put(key(ts, k), valueOf(InternalRow(ts)), "default")
     (1L to 5L).foreach(put(_, 0))

@@ -5,7 +5,7 @@ import org.apache.spark.sql.execution.externalUDF.MapPartitionsExternalUDFExec
 import org.apache.spark.sql.execution.joins.SortMergeAsOfJoinExec
 import org.apache.spark.sql.execution.streaming.{ProjectAggregationBufferExec, StatefulStreamlineAggregateExec}
 
-/** Physical operators that not every Spark has, by what they do with partitions. */
+/** Physical operators that not every Spark version has, by how they treat partitions. */
 object NodesOfVersion {
   val keepPartitions: Seq[Class[_]] = Seq(
     classOf[BinByExec],
@@ -14,6 +14,6 @@ object NodesOfVersion {
     classOf[StatefulStreamlineAggregateExec]
   )
 
-  /** Each with the reason. */
-  val refused: Seq[(Class[_], String)] = Seq(classOf[MapPartitionsExternalUDFExec] -> "is not run by Spark yet")
+  /** Refused operators, each with the reason. */
+  val refused: Seq[(Class[_], String)] = Seq(classOf[MapPartitionsExternalUDFExec] -> "cannot be executed by Spark yet")
 }

@@ -4,14 +4,14 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
-/** Spark 4.3: a reader registers the column families that it reads, and iterators may be reused. */
+/** Spark 4.3: readers register the column families that they read, and iterators can be reused. */
 abstract class VersionedStateStore extends StateStore with SupportsReusableIterator {
 
-  /** Entries of an ordered family in key order, from a prefix of the key on. */
+  /** Entries of an ordered column family in key order, starting at a prefix of the key. */
   def pairsFrom(prefix: UnsafeRow, family: String): Iterator[UnsafeRowPair]
 
   override def reusableIterator(family: String): ReusableIterator[UnsafeRowPair] = new ReusableIterator[UnsafeRowPair] {
-    // Spark walks a new one from the start, and seeks only when it walks again.
+    // Spark reads a new iterator from the start, and seeks only before it reads it again.
     private var pairs: Iterator[UnsafeRowPair] = VersionedStateStore.this.iterator(family)
     override def refreshAndSeekToPrefix(prefix: UnsafeRow): Unit = pairs = pairsFrom(prefix, family)
     override def hasNext: Boolean = pairs.hasNext

@@ -4,13 +4,13 @@ import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.TaskSchedulerImpl
 import org.apache.spark.sql.penstock.commit.{AttemptState, AttemptStates, TaskAttempt}
 
-/** Asks Spark's scheduler, which knows at any time which attempts run, and which one of a task counts. */
+/** Asks Spark's task scheduler which attempts are running and which attempt of a task counts. */
 object SchedulerAttempts extends AttemptStates {
   override def of(attempt: TaskAttempt): AttemptState =
     SparkContext.getActive.map(_.taskScheduler) match {
       case Some(scheduler: TaskSchedulerImpl) => scheduler.synchronized {
           scheduler.taskSetManagerForAttempt(attempt.stageId, attempt.stageAttempt) match {
-            // All tasks of the stage attempt have ended: each has an attempt that counts, or nobody asks for it any more.
+            // All tasks of the stage attempt have ended: an attempt of each counts, or its result is no longer needed.
             case None => AttemptState.Succeeded
             case Some(tasks) => tasks.taskInfos.get(attempt.id) match {
                 case Some(info) if info.successful => AttemptState.Succeeded
@@ -19,7 +19,7 @@ object SchedulerAttempts extends AttemptStates {
               }
           }
         }
-      // Another scheduler does not tell: what comes last counts.
+      // Other schedulers do not expose the states of attempts, so the attempt that commits last counts.
       case _ => AttemptState.Failed
     }
 }

@@ -5,7 +5,7 @@ import org.apache.spark.sql.penstock.state.ShardExtractor
 import io.penstock.sharding.Layout
 import io.penstock.state.format.FileFormat
 
-/** The checks of a store by themselves. */
+/** The checks of a state store, without the store. */
 final class Checks(bytes: Int) {
   private val shardCount = 256
   private val shape = StoreShape.Whole
@@ -17,20 +17,20 @@ final class Checks(bytes: Int) {
   private var number = 0L
 
   /**
-   * Finds the shard of a key and sees that it is one of the task's.
+   * Finds the shard of the next key and checks that it belongs to the task.
    *
    * @throws IllegalStateException
-   *   where it is not
+   *   if it does not
    */
   def shardOfNextKey(): Int = {
     number += 1L
     shape.fill(key, number)
     val shard = extractor.ofKey(key)
-    if (own(shard) == null) throw new IllegalStateException(s"shard $shard")
+    if (own(shard) == null) throw new IllegalStateException(s"shard $shard does not belong to the task")
     shard
   }
 
-  /** Of other bytes in every call. */
+  /** Computes a checksum, of different bytes in every call. */
   def checksum(): Int = {
     number += 1L
     data((number % bytes).toInt) = number.toByte

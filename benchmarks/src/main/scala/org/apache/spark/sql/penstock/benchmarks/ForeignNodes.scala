@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.execution.streaming.operators.stateful.StreamingDeduplicateExec
 
-/** A plugin that adds nodes of its own to plans, on every side, where [[ForeignNodes.Key]] says which. */
+/** A plugin that adds nodes to the plans of all sides. The setting [[ForeignNodes.Key]] selects them. */
 class ForeignNodes extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit = extensions.injectColumnar { session =>
     new ColumnarRule {
@@ -28,17 +28,17 @@ class ForeignNodes extends (SparkSessionExtensions => Unit) {
 object ForeignNodes {
   val Key = "spark.benchmark.foreignNodes"
 
-  /** Between exchange and state. */
+  /** A node between an exchange and the state above it. */
   val Below = "node below"
 
-  /** Between a deduplication and the state that is above it. */
+  /** A node between a deduplication and the state above it. */
   val Between = "node between"
 
-  /** At the same place, and whatever the number of partitions is. */
+  /** A node at the same place that accepts any number of partitions. */
   val HandingOver = "node handing over"
 }
 
-/** A node that counts on a partition for each of its input's, as they were when it was planned. */
+/** A node that requires its input to have as many partitions as when it was planned. */
 final case class OpaqueExec(child: SparkPlan, others: Int) extends UnaryExecNode {
   override def output: Seq[Attribute] = child.output
   override def outputPartitioning: Partitioning = child.outputPartitioning
@@ -51,7 +51,7 @@ object OpaqueExec {
   def apply(child: SparkPlan): OpaqueExec = OpaqueExec(child, child.outputPartitioning.numPartitions)
 }
 
-/** A node that Penstock does not know. It hands rows over. */
+/** A node that Penstock does not know. It passes rows on unchanged. */
 final case class ForeignExec(child: SparkPlan) extends UnaryExecNode {
   override def output: Seq[Attribute] = child.output
   override def outputPartitioning: Partitioning = child.outputPartitioning

@@ -12,11 +12,11 @@ import io.penstock.state.engine.{ShardImage, ShardState}
 import io.penstock.state.format._
 
 /**
- * A shard of one size that one executor has in memory, and the ways in which another gets it: each ends when the content
- * can be read there.
+ * A shard in the memory of one executor, and the routes by which another executor can get it. Each route ends when the
+ * content can be read there.
  *
  * @param bytes
- *   of its content, about
+ *   approximate size of the content
  */
 final class MovedShard(bytes: Int, directory: Path) {
   private val root = directory.toString
@@ -24,24 +24,24 @@ final class MovedShard(bytes: Int, directory: Path) {
   private val lineage = UUID.randomUUID()
   private val state = MovedShard.filled(MovedShard.records(bytes))
   private val slot = {
-    val made = ShardStores.get(root, store, 1).slot(0)
-    made.open(lineage, 0L)(ShardSlot.Loaded(state, 1, 1L)).close()
-    made
+    val filled = ShardStores.get(root, store, 1).slot(0)
+    filled.open(lineage, 0L)(ShardSlot.Loaded(state, 1, 1L)).close()
+    filled
   }
   private val question =
     ShardQuestion.encode(ShardQuestion(lineage, root, store, Seq(WantedShard(0, lineage, ShardRefs.NeverWritten))))
 
-  /** What gives it. */
+  /** Sends the shard to sidecars that request it. */
   val source: ShardSender.type = ShardSender
 
-  /** To a task of the executor that has it. */
+  /** Gives the shard to a task of the executor that has it. */
   def inside(): ShardState = {
-    val opened = slot.open(lineage, 1L)(throw new IllegalStateException("it is held"))
+    val opened = slot.open(lineage, 1L)(throw new IllegalStateException("the shard is not in memory"))
     try opened.content
     finally opened.close()
   }
 
-  /** By the sidecars. */
+  /** Gets the shard through the transfer sidecars. */
   def travel(by: TransferProcess, to: Map[String, String]): ShardState =
     by.ask(to, question, MovedShard.LimitMs) { (answer, _) =>
       var found: ShardState = null
@@ -51,10 +51,10 @@ final class MovedShard(bytes: Int, directory: Path) {
       found
     } match {
       case Outcome.Here(found) => found
-      case other => throw new IllegalStateException(other.toString)
+      case other => throw new IllegalStateException(s"the shard was not received: $other")
     }
 
-  /** Writes it as a snapshot, and gives what reads it. */
+  /** Writes the shard as a snapshot, and returns a function that reads it. */
   def inCheckpoint(conf: Configuration): () => ShardState = {
     val files = new StateDirectory(root, conf)
     val image = new ByteSink(bytes)
@@ -67,10 +67,10 @@ final class MovedShard(bytes: Int, directory: Path) {
     () => new StateDirectory(root, conf).readSections(file, Seq(ref), "the benchmark")(ShardImage.read).head
   }
 
-  /** Whether what came is the shard. */
+  /** Whether a received shard has all records. */
   def isWhole(found: ShardState): Boolean = records(found) == records(state) && records(state) > 0
 
-  private def records(of: ShardState): Int = of.familyOrNull("default").table.size
+  private def records(shard: ShardState): Int = shard.familyOrNull("default").table.size
 
   def drop(): Unit = ShardStores.drop(root)
 }
@@ -81,7 +81,7 @@ object MovedShard {
   private val RecordBytes = KeyBytes + ValueBytes + 16
   private val LimitMs = 60000
 
-  /** Entries of a shard of this size. */
+  /** Number of records of a shard of this size. */
   def records(bytes: Int): Int = bytes / RecordBytes
 
   private def filled(records: Int): ShardState = {

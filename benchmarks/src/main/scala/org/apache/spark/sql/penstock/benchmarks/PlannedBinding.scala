@@ -15,13 +15,13 @@ import org.apache.spark.util.MutablePair
 import org.apache.spark.{PartitionIdPassthrough, ShuffleDependency, TaskContext}
 
 /**
- * What Penstock would be without a barrier, to compare with: shards are bound to tasks when the batch is planned, by no
- * counts, and each map task writes one block per task. For sessions that set [[PlannedBinding.Key]] to true.
+ * Penstock without a barrier, for comparison: shards are bound to tasks when the batch is planned, without counts of
+ * rows, and each map task writes one block per task. Used in sessions that set [[PlannedBinding.Key]] to true.
  */
 class PlannedBinding extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit = extensions.injectColumnar { session =>
     new ColumnarRule {
-      // After Penstock's own rule, which runs before the transitions.
+      // This rule runs after Penstock's own rule, which runs before the transitions.
       override def postColumnarTransitions: Rule[SparkPlan] = plan =>
         if (session.conf.get(PlannedBinding.Key, "false").toBoolean) plan.transformUp {
           case e: RoutedExchangeLike => PlannedExchangeExec(e.outputPartitioning, e.child)
@@ -35,7 +35,7 @@ object PlannedBinding {
   val Key = "spark.benchmark.bindWhenPlanning"
 }
 
-/** Shuffles to tasks by a table that the plan holds, and leases the tasks their shards. */
+/** Shuffles rows to tasks by a binding that is part of the plan, and gives the tasks the lease of their shards. */
 final case class PlannedExchangeExec(override val outputPartitioning: Partitioning, child: SparkPlan)
     extends UnaryExecNode {
   private lazy val writing = SQLShuffleWriteMetricsReporter.createShuffleWriteMetrics(sparkContext)
@@ -46,11 +46,11 @@ final case class PlannedExchangeExec(override val outputPartitioning: Partitioni
   override def output: Seq[Attribute] = child.output
 
   override protected def doExecute(): RDD[InternalRow] = {
-    val late = outputPartitioning.asInstanceOf[ShardPartitioning]
-    val binding = late.plan.routing.barrier.decide().binding
-    val lease = late.plan.routing.lease
+    val partitioning = outputPartitioning.asInstanceOf[ShardPartitioning]
+    val binding = partitioning.plan.routing.barrier.decide().binding
+    val lease = partitioning.plan.routing.lease
     val shuffle = new ShuffleDependency[Int, InternalRow, InternalRow](
-      withTasks(late, binding.taskOf),
+      withTasks(partitioning, binding.taskOf),
       new PartitionIdPassthrough(binding.tasks),
       new UnsafeRowSerializer(child.output.size, longMetric("dataSize")),
       shuffleWriterProcessor =
@@ -62,9 +62,9 @@ final case class PlannedExchangeExec(override val outputPartitioning: Partitioni
     }
   }
 
-  private def withTasks(late: ShardPartitioning, taskOf: Array[Int]): RDD[Product2[Int, InternalRow]] = {
-    val keys = BindReferences.bindReferences(late.expressions, child.output)
-    val layout = late.plan.layout
+  private def withTasks(partitioning: ShardPartitioning, taskOf: Array[Int]): RDD[Product2[Int, InternalRow]] = {
+    val keys = BindReferences.bindReferences(partitioning.expressions, child.output)
+    val layout = partitioning.plan.layout
     child.execute().mapPartitionsInternal { rows =>
       val shard = ShardHash(keys, layout)
       val pair = new MutablePair[Int, InternalRow]()

@@ -16,11 +16,11 @@ import org.apache.spark.sql.penstock.lease._
 import io.penstock.benchmarks.{LoadedKeys, Side}
 
 /**
- * One store of one side outside of a query: its keys are the numbers from 0. The calling thread has the context of a
- * task while the store is open and, for Penstock, a lease of all shards from the driver's own commits.
+ * A state store of a side outside of a query. Its keys are the numbers from 0. While the store is open, the calling
+ * thread has the context of a task and, for Penstock, a lease of all shards.
  *
  * @param compresses
- *   whether values are mostly zeros
+ *   whether values can be compressed, because they are mostly zeros
  */
 final class StoreSetup(
     spark: classic.SparkSession,
@@ -35,7 +35,7 @@ final class StoreSetup(
     side.settings.foreach { case (k, v) => own.conf.set(k, v) }
     own
   }
-  // Providers tell the driver's coordinator, which is there when a session has had a query.
+  // Creates the coordinator of state stores on the driver, to which providers report. Spark creates it with a query.
   session.streams.stateStoreCoordinator: Unit
 
   private val runId = UUID.randomUUID()
@@ -71,16 +71,17 @@ final class StoreSetup(
   }
 
   /**
-   * Opens the newest version as an executor does that has had none of it, and looks at an entry. For plain Spark.
+   * Opens the newest version and reads an entry, as an executor does that has nothing of the store in memory. For plain
+   * Spark.
    *
    * @return
-   *   what lets it go again
+   *   function that closes the store
    */
   def openElsewhere(): () => Unit = {
     begin()
     val other = newProvider(UUID.randomUUID())
     val opened = other.getStore(version)
-    require(opened.get(keyOf(0), StateStore.DEFAULT_COL_FAMILY_NAME) != null, s"${side.name}: an entry is missing")
+    require(opened.get(keyOf(0), StateStore.DEFAULT_COL_FAMILY_NAME) != null, s"side ${side.name}: an entry is missing")
     () => {
       opened.abort()
       end()
@@ -88,19 +89,19 @@ final class StoreSetup(
     }
   }
 
-  /** Throws away what was written since `open`. */
+  /** Discards the changes since `open`. */
   def close(): Unit = {
     store.abort()
     end()
   }
 
-  /** Makes what was written since `open` the newest version. */
+  /** Commits the changes since `open` as the newest version. */
   def commit(): Unit = {
     version = store.commit()
     end()
   }
 
-  /** The value of the i-th key of this opening. */
+  /** The value of the i-th key, counted from the random first key of this opening. */
   def get(i: Int): UnsafeRow = store.get(keyOf(i), StateStore.DEFAULT_COL_FAMILY_NAME)
 
   def put(i: Int): Unit = {
@@ -110,7 +111,7 @@ final class StoreSetup(
 
   def remove(i: Int): Unit = store.remove(keyOf(i), StateStore.DEFAULT_COL_FAMILY_NAME)
 
-  /** Reads all entries of a prefix and returns the sum of a field of theirs. */
+  /** Reads all entries with a prefix, and returns the sum of a field of them. */
   def scanPrefix(i: Int): Long = {
     keyOf(i)
     val prefix = StoreSetup.prefix
@@ -118,7 +119,7 @@ final class StoreSetup(
     sum(store.prefixScan(prefix, StateStore.DEFAULT_COL_FAMILY_NAME), StoreShape.KeysOfPrefix)
   }
 
-  /** Reads a hundred entries from a key on and returns the sum of a field of theirs. */
+  /** Reads a hundred entries in key order, and returns the sum of a field of them. */
   def scanRange(i: Int): Long = {
     val from = math.min(keyOf(i).getLong(0), keys.toLong - StoreSetup.KeysOfRange)
     shape.fill(key, from)
@@ -126,10 +127,10 @@ final class StoreSetup(
     sum(store.rangeScan(Some(key), Some(bound), StateStore.DEFAULT_COL_FAMILY_NAME), StoreSetup.KeysOfRange)
   }
 
-  /** What the provider says that its store takes, in bytes. */
+  /** Memory of the store in bytes, as its provider reports it. */
   def memoryBytes: Long = {
     open()
-    // Some providers know what they hold only after a commit.
+    // Some providers report their memory only after a commit.
     put(0)
     version = store.commit()
     val used = store.metrics.memoryUsedBytes
@@ -162,7 +163,8 @@ final class StoreSetup(
       count += 1
     }
     entries.close()
-    if (count != expected) throw new IllegalStateException(s"${side.name}: a scan found $count entries, not $expected")
+    if (count != expected)
+      throw new IllegalStateException(s"side ${side.name}: a scan found $count entries, expected $expected")
     sum
   }
 

@@ -2,10 +2,10 @@ package org.apache.spark.sql.penstock.benchmarks
 
 import java.util.concurrent.ConcurrentHashMap
 
-/** The stores that are measured: JMH makes its own instances of the benchmark, which find them here. */
+/** The measured stores. JMH creates instances of the benchmark itself, which look up their store here. */
 object StoreSetups {
 
-  /** Keys of each store, where its size is not what is measured. */
+  /** Number of keys of a store in all benchmarks that do not compare sizes. */
   val Keys = 1000000
 
   private val setups = new ConcurrentHashMap[String, StoreSetup]()

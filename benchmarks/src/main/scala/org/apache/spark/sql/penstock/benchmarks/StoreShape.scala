@@ -6,18 +6,18 @@ import org.apache.spark.sql.penstock.lease.OperatorKind
 import org.apache.spark.sql.types.{LongType, StructType}
 
 /**
- * Keys of a store and how they are found. A row takes 8 bytes a field, and 8 for its nulls: keys are of 16 bytes (24 with
- * a prefix), values of 64.
+ * Shape of the keys of a store and how they are looked up. A row takes 8 bytes per field and 8 for its nulls, so keys
+ * have 16 bytes (24 with a prefix) and values 64.
  *
  * @param kind
- *   of an operator whose keys are of this shape
+ *   kind of operator that has keys of this shape
  */
 sealed abstract class StoreShape(val name: String, fields: Int, val kind: OperatorKind) {
   final val keySchema: StructType = StoreShape.longs(fields)
 
   def spec: KeyStateEncoderSpec
 
-  /** Makes the row the key with this number. */
+  /** Sets a row to the key with this number. */
   def fill(key: UnsafeRow, number: Long): Unit = key.setLong(0, number)
 
   final def newKey(): UnsafeRow = StoreShape.row(fields)
@@ -26,14 +26,14 @@ sealed abstract class StoreShape(val name: String, fields: Int, val kind: Operat
 object StoreShape {
   private val ValueFields = 7
 
-  /** Keys that have a prefix in common. */
+  /** Number of keys that have the same prefix. */
   val KeysOfPrefix = 10
 
   val valueSchema: StructType = longs(ValueFields)
 
   def newValue(): UnsafeRow = row(ValueFields)
 
-  /** Bytes of a key of the shape [[Whole]] and its value. */
+  /** Bytes of an entry with a key of the shape [[Whole]]. */
   val EntryBytes: Int = (1 + 1 + ValueFields + 1) * 8
 
   case object Whole extends StoreShape("whole", 1, OperatorKind.WholeKey) {
@@ -53,16 +53,16 @@ object StoreShape {
     override def spec: KeyStateEncoderSpec = RangeKeyScanStateEncoderSpec(keySchema, Seq(0))
   }
 
-  /** For Java. */
+  /** The shapes, for Java. */
   def whole: StoreShape = Whole
   def prefixed: StoreShape = Prefixed
   def ordered: StoreShape = Ordered
 
   def row(fields: Int): UnsafeRow = {
     val bytes = (fields + 1) * 8
-    val made = new UnsafeRow(fields)
-    made.pointTo(new Array[Byte](bytes), bytes)
-    made
+    val row = new UnsafeRow(fields)
+    row.pointTo(new Array[Byte](bytes), bytes)
+    row
   }
 
   private def longs(fields: Int): StructType =

@@ -7,7 +7,7 @@ import org.apache.spark.sql.penstock.lease.Holder
 import io.penstock.state.format.{Container, Section, StoreKey}
 import io.penstock.telemetry.StateLoad
 
-/** What tasks and executors tell the driver about state. */
+/** A message about state from a task or an executor to the driver. */
 sealed trait CommitMessage extends Serializable {
   def runId: UUID
 }
@@ -18,13 +18,14 @@ sealed trait CommitMessage extends Serializable {
  * @param shards
  *   all shards of the task's lease, changed or not
  * @param state
- *   of each of `shards`: its size before the changes, and what the attempt did with it
+ *   load of each of `shards`: its size before the changes, and the operations of the attempt on it
  * @param loadNs
- *   time in which the attempt brought what was not in its executor's memory
+ *   time that the attempt spent on bringing shards that were not in its executor's memory
  * @param brought
- *   how many shards that were, by transport, or as [[io.penstock.telemetry.MovedState.Checkpoint]]
+ *   number of these shards by transport, or by [[io.penstock.telemetry.MovedState.Checkpoint]] or
+ *   [[io.penstock.telemetry.MovedState.Changes]]
  * @param sections
- *   of the changed ones; offsets from the start of the attempt's payload
+ *   sections of the changed shards; offsets are relative to the start of the attempt's payload
  */
 final case class StoreCommit(
     store: StoreKey,
@@ -36,18 +37,18 @@ final case class StoreCommit(
 ) extends Serializable
 
 /**
- * One task attempt has committed its stores.
+ * A task attempt has committed its stores.
  *
  * @param executor
- *   where the shards are in memory now, as a task location
+ *   task location of the executor that holds the shards in memory now
  * @param sidecar
- *   addresses of that executor's sidecar, by transport; empty where it has none
+ *   addresses of that executor's transfer sidecar, by transport; empty if it has none
  * @param lineage
- *   uuid of this commit
+ *   UUID of this commit
  * @param payload
- *   the sections themselves where the driver is to write them with the manifest, else null
+ *   bytes of the sections, if the driver is to write them with the manifest; else null
  * @param payloadAt
- *   where the payload starts in the attempt's changelog file; 0 with an inline payload
+ *   offset of the payload in the attempt's changelog file; 0 with an inline payload
  */
 final case class TaskCommitted(
     runId: UUID,
@@ -62,31 +63,33 @@ final case class TaskCommitted(
 ) extends CommitMessage
 
 /**
- * An executor that ends has handed shards to another.
+ * A leaving executor has handed shards over to another executor.
  *
  * @param from
- *   the executor that ends, as a task location
+ *   task location of the leaving executor
  * @param to
- *   the one that has them now
+ *   task location of the executor that holds the shards now
  */
 final case class ShardsHandedOver(runId: UUID, region: Long, from: String, to: String, shards: Array[Int])
     extends CommitMessage
 
 /**
- * Shards that an executor which ends is to hand to another.
+ * Shards that a leaving executor is to hand over to another executor.
  *
  * @param to
- *   the other
+ *   executor that receives the shards
  * @param offer
- *   what it is to be told, encoded
+ *   encoded [[io.penstock.state.format.ShardOffer]] for that executor
  */
 final case class HandOver(runId: UUID, region: Long, to: Holder, offer: Array[Byte])
 
 /**
- * A file of snapshots is durable.
+ * A snapshot file is durable.
  *
+ * @param payloadAt
+ *   offset of the payload in the file
  * @param entries
- *   version, lineage and section of each shard in it; offsets from the start of the payload
+ *   version, lineage and section of each shard in the file; offsets are relative to the start of the payload
  */
 final case class SnapshotsWritten(
     runId: UUID,

@@ -4,7 +4,7 @@ import com.codahale.metrics.{Counter, Gauge, MetricRegistry}
 import io.penstock.metrics.{Metric, Metrics}
 import io.penstock.state.format.SnapshotLag
 
-/** What the driver knows of the state of all queries, for Spark's metrics system. */
+/** Metrics of the state of all queries on this driver, for Spark's metrics system. */
 object DriverMetrics {
   private val filesDeleted = new Counter
 
@@ -17,8 +17,9 @@ object DriverMetrics {
 
   def register(registry: MetricRegistry): Unit = all.foreach { case (m, value) => registry.register(m.name, value) }
 
-  /** Files of a checkpoint were deleted. */
+  /** Counts files of a checkpoint that were deleted. */
   def deleted(files: Int): Unit = filesDeleted.inc(files.toLong)
 
-  private def gauge(of: Seq[SnapshotLag] => Long): Gauge[Long] = () => of(StateCommits.reports.flatMap(_.lags))
+  private def gauge(summary: Seq[SnapshotLag] => Long): Gauge[Long] =
+    () => summary(StateCommits.reports.flatMap(_.lags))
 }

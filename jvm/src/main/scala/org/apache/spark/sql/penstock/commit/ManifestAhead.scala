@@ -11,18 +11,18 @@ import io.penstock.errors.PenstockException
 import io.penstock.state.format.{ByteSink, Container, FileFormat}
 
 /**
- * Creates the file of a batch's manifest while the batch runs, so that the last of its tasks waits only until the file is
- * filled and has its name. Where the file cannot be created or filled, the manifest is written to a new one. Decision 091.
+ * Creates the file of a batch's manifest while the batch runs, so that the last of its tasks waits only until the file
+ * is filled and renamed. If the file cannot be created or filled, the manifest is written to a new file. Decision 091.
  *
  * @param threads
- *   where files are created and cancelled
+ *   threads that create and cancel files
  */
 final private class ManifestAhead(directory: StateDirectory, threads: Executor) extends Logging {
   import ManifestAhead._
 
   private var created: Option[Created] = None
 
-  /** Creates the file of a manifest. */
+  /** Creates the file of a manifest, in the background. A file that was created before and not written is cancelled. */
   def begin(manifest: Container.InManifest): Unit = {
     cancel()
     val file = new FutureTask[StateDirectory#NewFile](() => directory.begin(manifest.path))
@@ -30,12 +30,12 @@ final private class ManifestAhead(directory: StateDirectory, threads: Executor) 
     threads.execute(file)
   }
 
-  /** Lets go of a file that was not written. Waits for nothing. */
+  /** Cancels a file that was created and not written, in the background. */
   def cancel(): Unit = take(_ => true).foreach { c =>
     threads.execute(() => Try(c.now().cancel()): Unit)
   }
 
-  /** Writes a manifest. Arguments and errors as of `StateDirectory.write`. */
+  /** Writes a manifest. Arguments and errors are those of `StateDirectory.write`. */
   def write(manifest: Container.InManifest, body: Array[Byte], payload: ByteSink): Unit = {
     def writeAnew(): Unit =
       directory.write(manifest.path, FileFormat.Kind.Manifest, body, payload.array, payload.size)
@@ -46,7 +46,8 @@ final private class ManifestAhead(directory: StateDirectory, threads: Executor) 
         catch {
           case e: PenstockException if e.errorClass != "PENSTOCK_CONCURRENT_RUN" =>
             logWarning(
-              s"${manifest.path} could not be written to the file that was created for it. It is written anew",
+              s"${manifest.path} could not be written to the file that was created for it in advance. It is written " +
+                "to a new file",
               e
             )
             writeAnew()
@@ -64,7 +65,7 @@ final private class ManifestAhead(directory: StateDirectory, threads: Executor) 
 private object ManifestAhead {
   final private case class Created(manifest: Container.InManifest, file: FutureTask[StateDirectory#NewFile]) {
 
-    /** The file, created here where nobody has begun to. */
+    /** The file. It is created by this call if no other thread has begun to. */
     def now(): StateDirectory#NewFile = {
       file.run()
       file.get()

@@ -12,15 +12,20 @@ import io.penstock.sharding.Layout
 import io.penstock.state.format._
 
 /**
- * A batch whose tasks may commit: which attempt counts for each shard. Docs: PROTOCOL.md, "Commit". Not thread safe.
+ * A batch whose tasks may commit. Tracks which attempt counts for each shard. Docs: PROTOCOL.md, "Commit". Not thread
+ * safe.
  *
- * Commits come in rounds. The first is that of the first action on the batch. Each further action, which runs all tasks again,
- * makes a further round, and nothing of it counts before it is complete.
+ * Commits come in rounds. The first round is that of the first action on the batch. Each further action runs all tasks
+ * again and makes a further round, which counts only once it is complete.
  *
+ * @param layouts
+ *   layout of each region's state in the batch
  * @param base
- *   the state that the batch starts from
+ *   state that the batch starts from
+ * @param generation
+ *   newest generation of the batch's manifest so far, -1 if there is none
  * @param attempts
- *   what Spark says of attempts
+ *   states of task attempts in Spark's scheduler
  */
 final private class OpenBatch(
     val spec: BatchSpec,
@@ -37,21 +42,21 @@ final private class OpenBatch(
   private var further: Option[Round] = None
   private var notedCommits = 0L
 
-  /** What the newest generation of the manifest says; none before the first. */
+  /** Newest generation of the batch's manifest that this run has written; None before the first. */
   var written: Option[Manifest] = None
 
-  /** Where set, nothing is taken any more. */
+  /** Whether commits of the batch are rejected. */
   var closed = false
 
   def regionOf(operatorId: Long): Option[Long] = regions.get(operatorId).map(_.region)
 
   def layout(region: Long): Layout = layouts.getOrElse(region, Layout(spec.shardCount))
 
-  /** Pinned hashes of the stores that have any. */
+  /** Pin slots of the stores that have any. */
   private def pinSlots: Map[StoreKey, Vector[Option[Int]]] =
     (for (r <- spec.regions; key <- r.stores) yield key -> layout(r.region).pinSlots).filter(_._2.nonEmpty).toMap
 
-  /** Whether no attempt has committed a shard. */
+  /** Whether no attempt has committed the shard. */
   def isUntouched(region: Long, shard: Int): Boolean = expected.forall { case (key, n) =>
     regions(key.operatorId).region != region || shard >= n || newest(key, shard) == null
   }
@@ -60,33 +65,33 @@ final private class OpenBatch(
     further.map(_.entries(key)(shard)).filter(_ != null).getOrElse(round.entries(key)(shard))
 
   /**
-   * Takes note of a commit, where it counts.
+   * Records a commit if it counts.
    *
    * @param waited
-   *   whether it has waited for others for long enough
+   *   whether the commit has already waited as long as it may for other attempts to end
    */
   def note(c: TaskCommitted, waited: Boolean): Noted = {
     c.stores.find(s => !expected.contains(s.store)).foreach { s =>
       throw new PenstockException(
         "PENSTOCK_UNPLANNED_STORE",
-        s"${c.attempt} commits store ${s.store.storeName} of operator ${s.store.operatorId}, which the plan of batch " +
-          s"${spec.batchId} does not have"
+        s"${c.attempt} commits store ${s.store.storeName} of operator ${s.store.operatorId}, but the plan of batch " +
+          s"${spec.batchId} does not contain that store"
       )
     }
     val isFurther = round.isComplete && !round.stages(c.attempt.stageId)
     if (isFurther && round.stages.exists(_ > c.attempt.stageId)) Noted.Overtaken
     else {
-      val to = if (isFurther) further.getOrElse(new Round(expected)) else round
-      against(c, to.rivals(c), waited) match {
+      val target = if (isFurther) further.getOrElse(new Round(expected)) else round
+      compare(c, target.rivals(c), waited) match {
         case Some(refusal) => refusal
         case None =>
-          if (isFurther) further = Some(to)
-          to.put(c)
-          if (isFurther && to.isComplete) {
-            round = to
+          if (isFurther) further = Some(target)
+          target.put(c)
+          if (isFurther && target.isComplete) {
+            round = target
             further = None
           }
-          if (round.isComplete && (to eq round)) {
+          if (round.isComplete && (target eq round)) {
             notedCommits += 1
             Noted.Waits(notedCommits)
           } else Noted.Counts
@@ -94,8 +99,12 @@ final private class OpenBatch(
     }
   }
 
-  /** Spark's order: a later stage, a later attempt of it, and of attempts of one task the first that may yet count. */
-  private def against(c: TaskCommitted, rivals: Iterable[TaskAttempt], waited: Boolean): Option[Noted] = {
+  /**
+   * Compares a commit with the attempts that count so far, in Spark's order: a newer attempt of a stage wins, and among
+   * attempts of one task the first one that may still count. An attempt of another stage is no reason to refuse: in a
+   * round, the later stage wins. Returns None if the commit counts.
+   */
+  private def compare(c: TaskCommitted, rivals: Iterable[TaskAttempt], waited: Boolean): Option[Noted] = {
     val own = c.attempt
     val answers = rivals.iterator.filter(r => r.stageId == own.stageId && r.id != own.id).map { r =>
       if (r.stageAttempt != own.stageAttempt) Option.when(r.stageAttempt > own.stageAttempt)(Noted.Denied(r))
@@ -109,7 +118,7 @@ final private class OpenBatch(
     answers.collectFirst { case d: Noted.Denied => d }.orElse(answers.headOption)
   }
 
-  /** What is known of shards of a store in the memory of those that ran them last: by version, each with its lineage. */
+  /** Shards of a store that the executors which ran them last hold in memory: by version, each with its lineage. */
   def held(key: StoreKey, shards: Seq[Int]): Seq[OfferedStore] = {
     val now = layout(regions(key.operatorId).region)
     val before = base.stores.get(key)
@@ -125,20 +134,20 @@ final private class OpenBatch(
     }
   }
 
-  /** A few words about who is missing. */
+  /** Describes the shards that no attempt has committed, for error messages. */
   def missing: String = round.entries.iterator
     .collect {
-      case (k, of) if of.contains(null) =>
-        s"${of.count(_ == null)} of ${of.length} shards of operator ${k.operatorId}"
+      case (k, entries) if entries.contains(null) =>
+        s"${entries.count(_ == null)} of ${entries.length} shards of operator ${k.operatorId}"
     }
     .mkString(", ")
 
-  /** The manifest that is written next. */
+  /** File of the manifest that is written next. */
   def nextManifest: Container.InManifest = Container.InManifest(spec.batchId, generation + 1)
 
   /**
-   * The state after the batch as it is noted now, as the next generation; one whose write has failed may be on record all the
-   * same, and is not used again.
+   * Builds the next generation of the manifest from the commits that are recorded so far. Each generation is used only
+   * once, because a write that failed may have left its file.
    */
   def fold(
       runId: UUID,
@@ -148,7 +157,7 @@ final private class OpenBatch(
   ): Folded = {
     val own = nextManifest
     generation += 1
-    val entries = round.entries.map { case (key, of) => key -> of.clone() }
+    val entries = round.entries.map { case (key, ofStore) => key -> ofStore.clone() }
     val payload = new ByteSink(inlineBytes(entries))
     val stores = foldStores(entries, own, payload, snapshots)
     val m =
@@ -156,13 +165,13 @@ final private class OpenBatch(
     new Folded(m, own, payload, entries, notedCommits)
   }
 
-  /** Bytes of changes that no file has yet. */
+  /** Bytes of changes that are not in a file yet. */
   private def inlineBytes(entries: Map[StoreKey, Array[Entry]]): Int = {
     val waiting = entries.valuesIterator.flatMap(_.iterator).filter(e => e.commit.payload != null).map(_.commit)
     waiting.map(c => c.lineage -> c.payload.length).toMap.valuesIterator.sum
   }
 
-  /** Inline sections are copied into `payload`, each commit's once. */
+  /** State of all stores after the commits. Copies inline sections to `payload`, once for each commit. */
   private def foldStores(
       entries: Map[StoreKey, Array[Entry]],
       own: Container.InManifest,
@@ -170,13 +179,13 @@ final private class OpenBatch(
       snapshots: mutable.Map[(StoreKey, Int), SnapshotRef]
   ): Map[StoreKey, Vector[ShardRefs]] = {
     val copiedAt = mutable.Map[UUID, Long]()
-    entries.map { case (key, of) =>
+    entries.map { case (key, ofStore) =>
       val before = base.stores.get(key)
       val now = layout(regions(key.operatorId).region)
-      key -> Vector.tabulate(of.length) { shard =>
+      key -> Vector.tabulate(ofStore.length) { shard =>
         val kept = before.filter(_ => now.continues(shard, base.layout(key))).fold(ShardRefs.Empty)(_(shard))
         val refs = snapshots.get((key, shard)).flatMap(kept.withSnapshot).getOrElse(kept)
-        val e = of(shard)
+        val e = ofStore(shard)
         if (e.section == null) refs
         else {
           val c = e.commit
@@ -200,14 +209,14 @@ final private class OpenBatch(
     }
   }
 
-  /** Notes that a generation is durable; inline payloads are in it now and need not be kept. */
+  /** Records that a generation is durable. Inline payloads are in its file now, so they are dropped. */
   def wrote(f: Folded, m: Manifest): Unit = {
     written = Some(m)
-    for ((key, of) <- round.entries; shard <- of.indices) {
-      val e = of(shard)
+    for ((key, ofStore) <- round.entries; shard <- ofStore.indices) {
+      val e = ofStore(shard)
       if ((e eq f.entries(key)(shard)) && e.section != null && e.commit.payload != null && e.inManifest == null) {
         val at = m.stores(key)(shard).deltas.last.section.offset - e.section.offset
-        of(shard) = new Entry(e.commit.copy(payload = Array.emptyByteArray), e.section, (f.own, at))
+        ofStore(shard) = new Entry(e.commit.copy(payload = Array.emptyByteArray), e.section, (f.own, at))
       }
     }
   }
@@ -215,32 +224,34 @@ final private class OpenBatch(
 
 private object OpenBatch {
 
-  /** What becomes of a commit. */
+  /** Outcome of a commit. */
   sealed trait Noted
 
   object Noted {
 
-    /** It counts, and the batch is not durable with it, or is so without it. */
+    /** The commit counts, and its round is not complete yet: its task is answered without waiting for a manifest. */
     case object Counts extends Noted
 
-    /** A later action has committed: it changes nothing. */
+    /** A later action has committed, so the commit changes nothing. */
     case object Overtaken extends Noted
 
-    /** It counts, and has to be durable before its task is answered: with a manifest of so many commits, or more. */
+    /** The commit counts. Its task is answered once a manifest with at least `commits` commits is durable. */
     final case class Waits(commits: Long) extends Noted
 
     /** Another attempt counts. */
     final case class Denied(by: TaskAttempt) extends Noted
 
-    /** Another attempt counts unless it fails. */
+    /** Another attempt counts unless it fails, which is not known yet. */
     final case class Undecided(by: TaskAttempt) extends Noted
   }
 
   /**
-   * A manifest to be written.
+   * A manifest that is to be written.
    *
+   * @param own
+   *   its file
    * @param commits
-   *   how many commits it has
+   *   number of commits that it contains, as counted by [[Noted.Waits]]
    */
   final class Folded(
       val manifest: Manifest,
@@ -250,17 +261,17 @@ private object OpenBatch {
       val commits: Long
   )
 
-  /** Per store and shard the attempt that counts. */
+  /** The attempt that counts for each shard of each store. */
   final private class Round(expected: Map[StoreKey, Int]) {
     val entries: Map[StoreKey, Array[Entry]] = expected.map { case (k, n) => k -> new Array[Entry](n) }
 
-    /** Those whose tasks have committed in it. */
+    /** Stages whose tasks have committed in this round. */
     val stages: mutable.Set[Int] = mutable.Set.empty
     private var waitingFor = expected.valuesIterator.sum
 
     def isComplete: Boolean = waitingFor == 0
 
-    /** Attempts that count for shards of a commit. */
+    /** Attempts that count so far for the shards of a commit. */
     def rivals(c: TaskCommitted): Set[TaskAttempt] =
       (for (s <- c.stores.iterator; shard <- s.shards.iterator; e = entries(s.store)(shard) if e != null)
         yield e.commit.attempt).toSet
@@ -268,22 +279,24 @@ private object OpenBatch {
     def put(c: TaskCommitted): Unit = {
       stages += c.attempt.stageId
       c.stores.foreach { s =>
-        val of = entries(s.store)
-        val bySection = s.sections.iterator.map(x => x.shard -> x).toMap
+        val ofStore = entries(s.store)
+        val sections = s.sections.iterator.map(x => x.shard -> x).toMap
         s.shards.foreach { shard =>
-          if (of(shard) == null) waitingFor -= 1
-          if (of(shard) == null || of(shard).commit.attempt.stageId <= c.attempt.stageId)
-            of(shard) = new Entry(c, bySection.get(shard).orNull)
+          if (ofStore(shard) == null) waitingFor -= 1
+          if (ofStore(shard) == null || ofStore(shard).commit.attempt.stageId <= c.attempt.stageId)
+            ofStore(shard) = new Entry(c, sections.get(shard).orNull)
         }
       }
     }
   }
 
   /**
+   * The commit that counts for a shard.
+   *
    * @param section
-   *   null where the attempt changed nothing in the shard
+   *   changes of the shard; null if the attempt did not change it
    * @param inManifest
-   *   where the commit's payload was written, once it was
+   *   manifest and offset at which the commit's inline payload was written; null before that
    */
   final class Entry(
       val commit: TaskCommitted,

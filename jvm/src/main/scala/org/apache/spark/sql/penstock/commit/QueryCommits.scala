@@ -23,21 +23,21 @@ import io.penstock.state.format._
 import io.penstock.telemetry.{MovedState, StateLoad}
 
 /**
- * The commits of one query run, on the driver: collects what tasks tell and makes a batch's state durable with one
- * manifest, before the last of its tasks may finish. Docs: PROTOCOL.md, "Commit".
+ * The commits of one query run, on the driver. Collects what tasks report and makes the state of a batch durable with
+ * one manifest, before the last of its tasks may finish. Docs: PROTOCOL.md, "Commit".
  *
- * No lock is held while a file is read or written, since Spark's scheduler asks here where shards are.
+ * No lock is held while a file is read or written, because Spark's scheduler asks this class where shards are.
  *
  * @param shardCount
- *   S
+ *   S, the number of base shards
  * @param wantedShards
- *   number of shards that the application asks for, if it does
+ *   number of shards that the application asks for; None if it does not
  * @param report
- *   tells Spark that a state partition of a store has committed a version, where Spark counts
+ *   reports to Spark that a state partition of a store has committed a version. Called only if Spark counts commits
  * @param attempts
- *   what Spark says of attempts
+ *   states of task attempts in Spark's scheduler
  * @param writers
- *   where manifests are written, one at a time
+ *   threads that write manifests, one manifest of the run at a time
  */
 final class QueryCommits(
     val runId: UUID,
@@ -59,8 +59,8 @@ final class QueryCommits(
   @volatile private var batch: OpenBatch = _
 
   /**
-   * Newest generation of each batch's manifest as this run found it. Only batches that an earlier run has tried have
-   * one: to list the folder again in every batch would be slow where a file system is far away.
+   * Newest generation of each batch's manifest that earlier runs have written. The folder is listed only once, because
+   * listing it in every batch would be slow on a remote file system.
    */
   private def earlier: Map[Long, Long] = {
     if (found == null) found = directory.newestGenerations()
@@ -68,7 +68,7 @@ final class QueryCommits(
   }
   private var found: Map[Long, Long] = _
 
-  /** A commit that is answered with a manifest of so many commits, or more. */
+  /** A commit that is answered once a manifest with at least `commits` commits is durable. */
   final private class Waiting(val commits: Long, val answer: Try[Unit] => Unit)
 
   private val waiting = mutable.Buffer[Waiting]()
@@ -76,11 +76,11 @@ final class QueryCommits(
 
   private val ahead = new ManifestAhead(directory, writers)
 
-  /** Of who writes manifests. */
-  private var partitionsAreSure = false
+  /** Whether the folders of all state partitions exist. Used only by the thread that writes manifests. */
+  private var partitionsEnsured = false
   private val owners = mutable.Map[Long, Array[String]]()
 
-  /** Executors that have a second copy of shards, as the batch before the last that they told of had left them. */
+  /** Executor that holds a replica of each shard, by region. A replica may be older than the newest batch. */
   private val replicas = mutable.Map[Long, Array[String]]()
   private val transferAddresses = mutable.Map[String, Map[String, String]]()
   private val loads = new StateLoads
@@ -90,10 +90,10 @@ final class QueryCommits(
   @volatile private var written = StateReport.Empty
 
   /**
-   * Starts a batch: from here on commits of the batch before are refused. Idempotent per batch.
+   * Starts a batch. From here on, commits of the previous batch are rejected. Idempotent per batch.
    *
    * @param layouts
-   *   of the state of each region in the batch; asked for when the batch before is known to be good, once
+   *   layout of each region's state in the batch. Evaluated once, after the state of the previous batch was verified
    * @return
    *   lease of each region
    */
@@ -114,24 +114,24 @@ final class QueryCommits(
     synchronized(spec.regions.map(r => r.region -> lease(spec, r, batch)).toMap)
   }
 
-  /** The run has ended. Waits for nothing. */
+  /** Called when the run has ended. Does not wait. */
   def ended(): Unit = ahead.cancel()
 
-  /** From here on commits of the batch are refused. Waits for a manifest that is being written. */
+  /** Closes the batch: its commits are rejected from here on. Waits for a manifest that is being written. */
   private def close(): Unit = synchronized {
     if (batch != null) batch.closed = true
     while (isWriting) wait()
   }
 
   /**
-   * Takes the commit of a task attempt. It is answered when the state of the whole batch is durable, if this was the last one,
-   * and at once otherwise. Waits for no file itself.
+   * Handles the commit of a task attempt. The last commit of a batch is answered when the state of the whole batch is
+   * durable, and every other one at once. Does not wait for files.
    *
    * @param answer
-   *   gets, now or later, what becomes of it; failures are
-   *   - PENSTOCK_BATCH_CLOSED for an attempt of a batch that is over
-   *   - PENSTOCK_COMMIT_DENIED where another attempt counts
-   *   - what kept the manifest from being written
+   *   receives the outcome, now or later. Failures are
+   *   - PENSTOCK_BATCH_CLOSED if the batch of the attempt is over
+   *   - PENSTOCK_COMMIT_DENIED if another attempt counts
+   *   - the error for which the manifest could not be written
    */
   def committed(c: TaskCommitted)(answer: Try[Unit] => Unit): Unit = committed(c, System.nanoTime(), answer)
 
@@ -168,39 +168,39 @@ final class QueryCommits(
       throw new PenstockException(
         "PENSTOCK_BATCH_CLOSED",
         s"${c.attempt} commits batch ${c.batchId} of run $runId, but the query is at batch " +
-          s"${if (batch == null) "none" else batch.spec.batchId}: the attempt came too late and counts for nothing"
+          s"${if (batch == null) "none" else batch.spec.batchId}. The commit was rejected because its batch is closed"
       )
     }
 
   private def denied(attempt: TaskAttempt, by: TaskAttempt) = new PenstockException(
     "PENSTOCK_COMMIT_DENIED",
-    s"$attempt commits state that $by has committed already: Spark counts that one, and this one ends"
+    s"$attempt commits state that $by has already committed. Spark counts that attempt, so this one is rejected"
   )
 
-  /** Takes note of where the shards of a commit are now. */
+  /** Records where the shards of a commit are now. */
   private def locate(c: TaskCommitted): Unit = {
     if (c.sidecar.isEmpty) transferAddresses -= c.executor else transferAddresses(c.executor) = c.sidecar
     for ((region, stores) <- c.stores.groupBy(s => batch.regionOf(s.store.operatorId)); r <- region) {
-      val of = owners.get(r).filter(_.length >= batch.layout(r).shards).getOrElse {
+      val regionOwners = owners.get(r).filter(_.length >= batch.layout(r).shards).getOrElse {
         java.util.Arrays.copyOf(ownersOf(r), batch.layout(r).shards)
       }
       moved(r) = stores.foldLeft(movedOf(r))((sum, s) =>
-        sum + MovedState(bytesFromOthers(of, s, c.executor), s.loadNs, s.brought)
+        sum + MovedState(bytesFromOthers(regionOwners, s, c.executor), s.loadNs, s.brought)
       )
       stores.foreach { s =>
-        s.shards.foreach(own(r, of, _, c.executor))
-        loads.told(r, s)
+        s.shards.foreach(own(r, regionOwners, _, c.executor))
+        loads.record(r, s)
       }
-      owners(r) = of
+      owners(r) = regionOwners
     }
   }
 
   /**
-   * What an executor that ends is to hand over: what it has in memory, to those that have shards as well, by size. Nothing where
-   * there is nobody.
+   * The shards that a leaving executor is to hand over: all that it holds in memory, divided by size among the other
+   * executors that can be asked for shards. Empty if there are none.
    *
    * @param executor
-   *   as a task location
+   *   task location of the leaving executor
    */
   def handOver(executor: String): Seq[HandOver] = synchronized {
     val receivers = transferAddresses.keys.filter(_ != executor).toSeq.sorted
@@ -208,12 +208,13 @@ final class QueryCommits(
     else
       for {
         region <- batch.spec.regions
-        of = owners.getOrElse(region.region, Array.empty[String])
-        shards = of.indices.filter(of(_) == executor)
-        bytes = loads.bytesOf(region.region, of.length)
-        (part, its) <- shards.zip(Division.of(shards.map(bytes(_)).toArray, receivers.size)).groupMap(_._2)(_._1).toSeq
-        some <- its.grouped(offeredAtOnce(region))
-        stores = region.stores.flatMap(key => batch.held(key, some))
+        regionOwners = owners.getOrElse(region.region, Array.empty[String])
+        shards = regionOwners.indices.filter(regionOwners(_) == executor)
+        bytes = loads.bytesOf(region.region, regionOwners.length)
+        division = Division.of(shards.map(bytes(_)).toArray, receivers.size)
+        (part, shardsOfPart) <- shards.zip(division).groupMap(_._2)(_._1).toSeq
+        offered <- shardsOfPart.grouped(offeredAtOnce(region))
+        stores = region.stores.flatMap(key => batch.held(key, offered))
         if stores.nonEmpty
       } yield {
         val offer =
@@ -228,110 +229,118 @@ final class QueryCommits(
   }
 
   /**
-   * What executors are to be told so that shards come to them while the batch that is open begins: from each that has some of
-   * them to each that is to have them.
+   * Offers that bring shards to executors while the open batch begins: from each executor that holds some of them to
+   * each one that is to receive them.
    *
    * @param to
-   *   shards in the order in which they matter, each with the executor that is to have it, as a task location
+   *   shards, most important first, each with the executor that is to receive it (a task location)
    * @return
-   *   offers in that order, each with the executor that is to be told
+   *   offers in that order, each with the executor that is to take its shards
    */
   def offers(region: Long, to: Seq[(Int, String)]): Seq[(String, ShardOffer)] = synchronized {
-    val of = owners.getOrElse(region, Array.empty[String])
-    val ways = to.filter { case (s, executor) =>
-      s < of.length && of(s) != executor && transferAddresses.contains(of(s))
+    val regionOwners = owners.getOrElse(region, Array.empty[String])
+    val transfers = to.filter { case (s, executor) =>
+      s < regionOwners.length && regionOwners(s) != executor && transferAddresses.contains(regionOwners(s))
     }
-      .groupMap { case (s, executor) => (of(s), executor) }(_._1)
+      .groupMap { case (s, executor) => (regionOwners(s), executor) }(_._1)
     for {
-      ((from, executor), shards) <- ways.toSeq.sortBy(w => to.indexWhere(_._1 == w._2.head))
+      ((from, executor), shards) <- transfers.toSeq.sortBy(t => to.indexWhere(_._1 == t._2.head))
       r <- batch.spec.regions.find(_.region == region).toSeq
-      some <- shards.grouped(offeredAtOnce(r))
-      stores = r.stores.flatMap(key => batch.held(key, some))
+      offered <- shards.grouped(offeredAtOnce(r))
+      stores = r.stores.flatMap(key => batch.held(key, offered))
       if stores.nonEmpty
     } yield executor -> ShardOffer(stateRoot, batch.layout(region).baseShards, from, transferAddresses(from), stores)
   }
 
-  /** Shards of all stores of a region that an offer has room for. */
+  /** Number of shards that fit into one offer, which names them for each store of the region. */
   private def offeredAtOnce(region: RegionSpec): Int = math.max(1, OfferedAtOnce / region.stores.size)
 
-  /** Takes note of who has shards in memory now that another had. */
+  /** Records that a leaving executor has handed shards over to another one. */
   def handedOver(m: ShardsHandedOver): Unit = synchronized {
-    owners.get(m.region).foreach(of => m.shards.foreach(s => if (s < of.length && of(s) == m.from) of(s) = m.to))
-  }
-
-  /**
-   * Takes note of shards that came to an executor ahead of a batch.
-   *
-   * @param batchId
-   *   that batch
-   * @param executor
-   *   where they are now
-   * @param shards
-   *   each with the transport that brought it
-   */
-  def cameAhead(batchId: Long, region: Long, executor: String, shards: Seq[(Int, String)]): Unit = synchronized {
-    owners.get(region).filter(_ => batchId == this.batchId).foreach { of =>
-      val bytes = loads.bytesOf(region, of.length)
-      // Who has committed a shard since has more of it.
-      val known = shards.filter { case (s, _) => s < of.length && of(s) != executor && batch.isUntouched(region, s) }
-      known.foreach { case (s, _) => own(region, of, s, executor) }
-      val came = known.map(s => bytes(s._1)).sum
-      moved(region) = movedOf(region) + MovedState(came, 0L, ahead = known.size, aheadBytes = came)
+    owners.get(m.region).foreach { regionOwners =>
+      m.shards.foreach(s => if (s < regionOwners.length && regionOwners(s) == m.from) regionOwners(s) = m.to)
     }
   }
 
   /**
-   * Takes note of shards that executors have a copy of, besides their owners.
+   * Records shards that arrived at an executor before tasks needed them.
    *
-   * @param asked
-   *   what the executor was told to take
+   * @param batchId
+   *   batch for which the shards were brought
+   * @param executor
+   *   executor that holds the shards now
    * @param shards
-   *   what it has of that
+   *   shards, each with the transport that brought it
    */
-  def copied(region: Long, executor: String, asked: Seq[Int], shards: Seq[Int]): Unit = synchronized {
-    val of = replicasFor(region, asked.maxOption.getOrElse(-1))
-    val has = shards.toSet
-    asked.foreach(s => if (has(s)) of(s) = executor else if (of(s) == executor) of(s) = null)
+  def cameAhead(batchId: Long, region: Long, executor: String, shards: Seq[(Int, String)]): Unit = synchronized {
+    owners.get(region).filter(_ => batchId == this.batchId).foreach { regionOwners =>
+      val bytes = loads.bytesOf(region, regionOwners.length)
+      // If a shard was committed since, the executor that committed it has the newer content.
+      val moving = shards.filter { case (s, _) =>
+        s < regionOwners.length && regionOwners(s) != executor && batch.isUntouched(region, s)
+      }
+      moving.foreach { case (s, _) => own(region, regionOwners, s, executor) }
+      val movedBytes = moving.map(s => bytes(s._1)).sum
+      moved(region) = movedOf(region) + MovedState(movedBytes, 0L, ahead = moving.size, aheadBytes = movedBytes)
+    }
   }
 
-  /** What there is to be written to, with room for a shard. */
+  /**
+   * Records the replicas that an executor holds after it was asked to take some.
+   *
+   * @param asked
+   *   shards that the executor was asked to take
+   * @param shards
+   *   those of `asked` that it holds now
+   */
+  def copied(region: Long, executor: String, asked: Seq[Int], shards: Seq[Int]): Unit = synchronized {
+    val regionReplicas = replicasFor(region, asked.maxOption.getOrElse(-1))
+    val held = shards.toSet
+    asked.foreach { s =>
+      if (held(s)) regionReplicas(s) = executor
+      else if (regionReplicas(s) == executor) regionReplicas(s) = null
+    }
+  }
+
+  /** Replicas of a region for updating, with an entry for the shard. */
   private def replicasFor(region: Long, shard: Int): Array[String] = {
     val known = replicas.getOrElse(region, Array.empty[String])
     if (shard >= known.length) replicas(region) = java.util.Arrays.copyOf(known, shard + 1)
     replicas.getOrElse(region, known)
   }
 
-  /** Executor that has a copy of each shard besides its owner, as a task location; null, or no entry, where none has. */
+  /** Task location of the executor that holds a replica of each shard; null, or no entry, if there is none. */
   def replicasOf(region: Long): Array[String] = synchronized {
     replicas.get(region).fold(Array.empty[String])(_.clone())
   }
 
-  /** An executor has a shard now; who had it keeps what it had for a while. */
+  /** Makes an executor the owner of a shard. The previous owner keeps its copy for a while, as a replica. */
   private def own(region: Long, owners: Array[String], shard: Int, executor: String): Unit = {
     val before = owners(shard)
     owners(shard) = executor
     if (before != null && before != executor) replicasFor(region, shard)(shard) = before
   }
 
-  /** Size of what a commit's task had to bring from other executors. */
-  private def bytesFromOthers(owners: Array[String], of: StoreCommit, executor: String): Long =
-    of.shards.indices.filter { i =>
-      val before = owners(of.shards(i))
+  /** Bytes of the shards of a commit that another executor owned before. */
+  private def bytesFromOthers(owners: Array[String], commit: StoreCommit, executor: String): Long =
+    commit.shards.indices.filter { i =>
+      val before = owners(commit.shards(i))
       before != null && before != executor
-    }.map(of.state.bytes(_)).sum
+    }.map(commit.state.bytes(_)).sum
 
   /**
-   * Takes note of snapshots: the next manifest refers to those that belong to the state's history.
+   * Records snapshots. The next manifest refers to those that belong to the state's history.
    *
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_SNAPSHOT_TOO_LATE where no manifest will refer to the file
+   *   PENSTOCK_SNAPSHOT_TOO_LATE if no manifest may refer to the file any more
    */
   def snapshotsWritten(m: SnapshotsWritten): Unit = synchronized {
     if (!Reachability.mayName(m.container, batchId, minBatches)) {
       throw new PenstockException(
         "PENSTOCK_SNAPSHOT_TOO_LATE",
-        s"${m.container.path} of run $runId came when the query was at batch $batchId, and ${SQLConf.MIN_BATCHES_TO_RETAIN.key} " +
-          s"is $minBatches: it may be gone by now. Where this comes again and again, raise that setting or use longer batches"
+        s"${m.container.path} of run $runId was reported when the query was at batch $batchId. With " +
+          s"${SQLConf.MIN_BATCHES_TO_RETAIN.key}=$minBatches that file may already be deleted, so its snapshots are " +
+          "not used. If this happens repeatedly, raise that setting or use longer batches"
       )
     }
     written = written.copy(
@@ -346,7 +355,7 @@ final class QueryCommits(
     }
   }
 
-  /** What there is to tell of the state. Waits for nothing. */
+  /** Report on the state of the run. Does not wait. */
   def report: StateReport =
     written.copy(
       lags = newest.fold(Seq.empty[SnapshotLag])(SnapshotLag.of),
@@ -357,15 +366,15 @@ final class QueryCommits(
   /** The batch that the query is at; -1 before the first. */
   def batchId: Long = Option(batch).fold(-1L)(_.spec.batchId)
 
-  /** Task location of the executor that committed each shard last; null where unknown. */
+  /** Task location of the executor that committed each shard last; null if unknown. */
   def ownersOf(region: Long): Array[String] = synchronized {
     owners.get(region).map(_.clone()).getOrElse(new Array[String](shardCount))
   }
 
-  /** What the state of each shard of a region's stores amounts to, as told last. Waits for nothing. */
-  def stateLoadsOf(region: Long): Map[StoreKey, StateLoad] = loads.of(region)
+  /** Newest load of each shard that tasks reported, for each store of a region. Does not wait. */
+  def stateLoadsOf(region: Long): Map[StoreKey, StateLoad] = loads.ofRegion(region)
 
-  /** State of a region that the newest batch had to bring to where its tasks run. */
+  /** State of a region that the newest batch had to move to where its tasks run. */
   def movedOf(region: Long): MovedState = synchronized(moved.getOrElse(region, MovedState.Nothing))
 
   private def firstBatch(): Manifest = {
@@ -379,8 +388,9 @@ final class QueryCommits(
       (wantedShards.toSeq :+ shardCount).find(_ != d.shardCount).foreach { wanted =>
         throw new PenstockException(
           "PENSTOCK_SHARDS_CHANGED",
-          s"the checkpoint of $stateRoot has ${d.shardCount} shards, and $wanted are asked for; the number is fixed with a " +
-            s"query's first batch: set spark.penstock.shards=${d.shardCount}, or start a new checkpoint"
+          s"the state in $stateRoot has ${d.shardCount} shards, but $wanted are requested. The number of shards is " +
+            s"fixed by a query's first batch. Set spark.penstock.shards=${d.shardCount}, or use a new checkpoint " +
+            "location"
         )
       }
     case None => directory.writeDescription(QueryDescription(shardCount, "penstock", directory.queryId))
@@ -391,8 +401,9 @@ final class QueryCommits(
     if (d.queryId.nonEmpty && id.nonEmpty && d.queryId != id) {
       throw new PenstockException(
         "PENSTOCK_OTHER_QUERY",
-        s"the state in $stateRoot was written by query ${d.queryId}, but the checkpoint around it is of query $id: two " +
-          "checkpoints have been mixed. Nothing was changed. Put the state back where it belongs, or restore this checkpoint"
+        s"the state in $stateRoot was written by query ${d.queryId}, but the checkpoint that contains it belongs to " +
+          s"query $id: two checkpoints have been mixed. Nothing was changed. Move the state back to the checkpoint " +
+          "that it belongs to, or restore this checkpoint"
       )
     }
   }
@@ -404,10 +415,11 @@ final class QueryCommits(
       case Some(b) =>
         b.written.getOrElse(throw new PenstockException(
           "PENSTOCK_STATE_INCOMPLETE",
-          s"batch $previous of run $runId ended although ${b.missing} did not commit state; a foreachBatch function " +
-            "must read the whole of its Dataset in every batch: show, take, first and limit read a part, and isEmpty each " +
-            "task's first row, for which a hash aggregation does all of its work and other operators do not. " +
-            s"Nothing of batch $previous is kept: remove commits/$previous from the checkpoint to run it again"
+          s"batch $previous of run $runId ended although ${b.missing} did not commit state. A foreachBatch function " +
+            "must read its whole Dataset in every batch: show, take, first and limit read only a part of it, and " +
+            "isEmpty reads only the first row of each task, which is enough for a hash aggregation but not for other " +
+            s"operators. No state of batch $previous is kept. To run it again, remove commits/$previous and " +
+            s"offsets/${spec.batchId} from the checkpoint"
         ))
       case None =>
         describe()
@@ -418,52 +430,56 @@ final class QueryCommits(
               throw FileFormat.corrupt(
                 directory.name(Container.InManifest(previous, g).path),
                 FileFormat.HeaderBytes,
-                s"it has ${m.shardCount} shards, and the query $shardCount"
+                s"it has ${m.shardCount} shards, but the query has $shardCount"
               )
             }
             m.copy(retainedFrom = math.max(m.retainedFrom, retainedSince(spec.batchId)))
           case None =>
             throw new PenstockException(
               "PENSTOCK_STATE_MISSING",
-              s"batch ${spec.batchId} is to start from the state of batch $previous, but $stateRoot has no manifest of " +
-                s"that batch. ${whatIsThere(previous)}"
+              s"batch ${spec.batchId} must start from the state of batch $previous, but $stateRoot has no manifest " +
+                s"of that batch. ${remedy(previous)}"
             )
         }
     }
   }
 
   /**
-   * What manifests of this batch and later ones say is retained, which this run takes over from another: whoever wrote them
-   * may have kept less, and has deleted what is older.
+   * Oldest batch that is retained according to manifests of this batch and later ones, which an earlier run has
+   * written. That run may have retained less than this one does, and has deleted older files.
    */
   private def retainedSince(batchId: Long): Long = earlier.filter(_._1 >= batchId).map { case (later, generation) =>
     try directory.readManifest(later, generation).retainedFrom
     catch {
       case e: PenstockException =>
         logInfo(
-          s"The manifest $later.$generation of $stateRoot, which is written anew, cannot be read: ${e.getMessage}"
+          s"Manifest $later.$generation of $stateRoot cannot be read and is ignored, because its batch runs again: " +
+            e.getMessage
         )
         0L
     }
   }.maxOption.getOrElse(0L)
 
-  private def whatIsThere(batchId: Long): String = earlier.keys.filter(_ < batchId).maxOption match {
+  /** What to do if the manifest of a batch is missing. */
+  private def remedy(batchId: Long): String = earlier.keys.filter(_ < batchId).maxOption match {
     case Some(newest) =>
-      s"The newest state is that of batch $newest: the checkpoint was copied while it was written, or files are missing. " +
-        s"Restore manifests/$batchId.* and what it names; or delete the entries of offsets and commits later than $newest, " +
-        "so that the later batches are computed again (a sink may get their rows a second time)"
-    case None => "There is no older state: restore the checkpoint, or start a new one"
+      s"The newest state is that of batch $newest: the checkpoint was copied while it was written, or files are " +
+        s"missing. Restore manifests/$batchId.* and the files that it names, or delete the entries of offsets and " +
+        s"commits later than $newest, so that the later batches are computed again (a sink may receive their rows a " +
+        "second time)"
+    case None => "There is no older state. Restore the checkpoint, or use a new checkpoint location"
   }
 
   private def verifyStores(spec: BatchSpec, region: RegionSpec, base: Manifest): Unit =
     if (spec.batchId > 0) region.stores.foreach { key =>
       val found = base.stores.get(key)
       if (!found.exists(_.size == (if (region.single) 1 else base.layout(key).shards))) {
-        val what = found.fold("no store")(shards => s"${shards.size} of $shardCount shards in store")
+        val present = found.fold("no store")(shards => s"${shards.size} of $shardCount shards in store")
         throw new PenstockException(
           "PENSTOCK_STATE_MISSING",
-          s"the state of batch ${spec.batchId - 1} in $stateRoot has $what ${key.storeName} of operator " +
-            s"${key.operatorId}; the query has changed since: restart the one that wrote the checkpoint, or start a new one"
+          s"the state of batch ${spec.batchId - 1} in $stateRoot has $present ${key.storeName} of operator " +
+            s"${key.operatorId}. The query has changed since the checkpoint was written. Start the query that wrote " +
+            "it, or use a new checkpoint location"
         )
       }
     }
@@ -480,7 +496,7 @@ final class QueryCommits(
     RegionLease(runId, stateRoot, spec.batchId, batch.layout(region.region), region, from, holders)
   }
 
-  /** Writes manifests until every commit that waits for one is in one. Commits that come meanwhile share the next. */
+  /** Writes manifests until they contain every commit that waits. Commits that arrive meanwhile share the next one. */
   @tailrec
   private def writeManifests(): Unit = {
     val folded = synchronized {
@@ -499,7 +515,7 @@ final class QueryCommits(
             answer(outcome)
             writeManifests()
           case Failure(fatal) =>
-            // This thread may be of no more use.
+            // This thread may not be able to go on writing.
             synchronized {
               isWriting = false
               notifyAll()
@@ -512,7 +528,7 @@ final class QueryCommits(
 
   private def foldNow(): Try[OpenBatch.Folded] = Attempted {
     snapshots.filterInPlace((_, s) => Reachability.mayName(s.section.container, batch.spec.batchId, minBatches))
-    // A run that keeps more than the ones before has not what they deleted.
+    // A run that retains more batches than earlier runs lacks the files that they have deleted.
     val retainedFrom =
       math.max(batch.base.retainedFrom, Reachability.oldestRetained(batch.spec.batchId, minBatches))
     batch.fold(runId, retainedFrom, System.currentTimeMillis(), snapshots)
@@ -521,18 +537,18 @@ final class QueryCommits(
   private def write(f: OpenBatch.Folded): Unit = {
     val spec = batch.spec
     val body = ManifestFormat.encode(f.manifest, f.own)
-    if (!partitionsAreSure) {
-      // What Spark's reader of state looks for: it has to be there with the state, also where a copy has lost it.
+    if (!partitionsEnsured) {
+      // Spark's state reader looks for these folders. A copy of a checkpoint may have lost them.
       for (r <- spec.regions; o <- r.operators)
         directory.ensurePartitions(o.operatorId, if (r.single) 1 else shardCount)
-      partitionsAreSure = true
+      partitionsEnsured = true
     }
     writeOnce(f.own, body, f.payload)
     val isFirst = synchronized {
-      val none = batch.written.isEmpty
+      val noneBefore = batch.written.isEmpty
       batch.wrote(f, f.manifest.written(body.length))
       newest = batch.written
-      none
+      noneBefore
     }
     if (spec.countedBySpark && isFirst) {
       for ((key, shards) <- f.manifest.stores; shard <- shards.indices.take(shardCount))
@@ -542,35 +558,38 @@ final class QueryCommits(
     logDebug(s"State of batch ${spec.batchId} of run $runId is durable, generation ${f.own.generation}")
   }
 
-  /** Those that are in a manifest; where it could not be written, all of them that wait. */
+  /** Answers the commits that the manifest contains, or all commits that wait if it could not be written. */
   private def answer(outcome: Try[OpenBatch.Folded]): Unit = {
     val answered = synchronized {
-      val (in, later) = waiting.toSeq.partition(w => outcome.fold(_ => true, w.commits <= _.commits))
+      val (covered, later) = waiting.toSeq.partition(w => outcome.fold(_ => true, w.commits <= _.commits))
       waiting.clear()
       waiting ++= later
-      in
+      covered
     }
     answered.foreach(_.answer(outcome.map(_ => ())))
   }
 
-  /** A generation's number is used once, so a file of it that this run wrote is there because the write was repeated. */
+  /**
+   * Writes a manifest. Each generation is used only once, so if the file already exists and is of this run, the file
+   * system has repeated the write.
+   */
   private def writeOnce(own: Container.InManifest, body: Array[Byte], payload: ByteSink): Unit =
     try ahead.write(own, body, payload)
     catch {
       case e: PenstockException
           if e.errorClass == "PENSTOCK_CONCURRENT_RUN" &&
             directory.readManifest(own.batchId, own.generation).runId == runId =>
-        logWarning(s"${own.path} of run $runId was written, and then reported to be there already")
+        logWarning(s"${own.path} of run $runId was written, but the file system reported that it already existed")
     }
 }
 
 private object QueryCommits {
 
-  /** For so long an attempt waits for one of the same task that has committed before it, and still runs. */
+  /** How long a commit waits for another attempt of the same task that has committed before and is still running. */
   private val UndecidedNs = TimeUnit.SECONDS.toNanos(10)
   private val AskAgainMs = 50L
 
-  /** A question of a sidecar has 512 KiB, and a shard up to 20 bytes of it. */
+  /** Most shards in one offer: a question to a sidecar has at most 512 KiB, and a shard takes up to 20 bytes of it. */
   private val OfferedAtOnce = 20000
 
   private lazy val clock: ScheduledExecutorService =
@@ -579,7 +598,7 @@ private object QueryCommits {
   private def later(work: Runnable): Unit = clock.schedule(work, AskAgainMs, TimeUnit.MILLISECONDS): Unit
 }
 
-/** As [[scala.util.Try]], for every error there is: who waits for an answer must get one. */
+/** Like [[scala.util.Try]], but catches every error, because a task that waits for an answer must get one. */
 private object Attempted {
   def apply[A](body: => A): Try[A] =
     try Success(body)

@@ -12,7 +12,7 @@ import org.apache.spark.util.ThreadUtils
 import io.penstock.state.format.{Container, Reachability}
 
 /**
- * Deletes files that no retained batch needs, in the background of the driver.
+ * Deletes files that no retained batch needs, in the background on the driver.
  *
  * @param minBatches
  *   `spark.sql.streaming.minBatchesToRetain`
@@ -20,7 +20,9 @@ import io.penstock.state.format.{Container, Reachability}
 final class StateCleaner(directory: StateDirectory, minBatches: Int) extends Logging {
   import StateCleaner._
 
-  /** Containers that a manifest names, by batch and generation: written once, so read once. */
+  /**
+   * Containers that each manifest names, by batch and generation. A manifest never changes, so it is read only once.
+   */
   private val known = mutable.Map.empty[(Long, Long), Set[Container]]
   private var lastCleaned = -1L
   @volatile private var running = false
@@ -29,7 +31,7 @@ final class StateCleaner(directory: StateDirectory, minBatches: Int) extends Log
   /** Files deleted so far. */
   def deleted: Long = deletedFiles
 
-  /** A batch's state is durable. Cleans now and then, never in the caller's time. */
+  /** Called when a batch's state is durable. Every few batches, starts cleaning in the background. */
   def batchDurable(batchId: Long): Unit =
     if (batchId - lastCleaned >= math.min(EveryBatches, minBatches) && !running) {
       lastCleaned = batchId
@@ -37,13 +39,15 @@ final class StateCleaner(directory: StateDirectory, minBatches: Int) extends Log
       try
         cleaning.execute { () =>
           try clean(batchId)
-          catch { case NonFatal(e) => logWarning(s"Cleaning ${directory.root} failed; the next try is later", e) }
-          finally running = false
+          catch {
+            case NonFatal(e) =>
+              logWarning(s"Files that are not needed could not be deleted from ${directory.root}; tried again later", e)
+          } finally running = false
         }
       catch { case _: RejectedExecutionException => running = false }
     }
 
-  /** Deletes what is not needed and returns the paths. */
+  /** Deletes the files that are not needed, and returns their paths. */
   def clean(newestBatch: Long): Seq[String] = {
     val keep = Reachability.retained(directory.manifests(), newestBatch, minBatches)
     val isKept = keep.toSet
@@ -65,6 +69,6 @@ final class StateCleaner(directory: StateDirectory, minBatches: Int) extends Log
 object StateCleaner {
   private val EveryBatches = 10
 
-  /** Each cleaner cleans once at a time; one whose file system hangs stops no other. */
+  /** Each cleaner uses at most one thread, so a file system that hangs for one query does not stop the others. */
   private lazy val cleaning: ExecutorService = ThreadUtils.newDaemonCachedThreadPool("penstock-cleaner")
 }

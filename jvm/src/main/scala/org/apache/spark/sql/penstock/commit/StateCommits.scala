@@ -27,21 +27,21 @@ import io.penstock.sharding.Layout
 import io.penstock.state.format.{ShardOffer, StoreKey}
 import io.penstock.telemetry.{MovedState, StateLoad}
 
-/** All query runs of this driver, and the way to them from the executors. */
+/** All query runs of this driver, and the RPC endpoint through which executors reach them. */
 object StateCommits extends Logging {
   private val EndpointName = "PenstockStateCommits"
 
-  /** A run lives as long as the thread that plans its batches. */
+  /** A query run. It is alive as long as the thread that plans its batches. */
   final private class Run(val commits: QueryCommits, val thread: Thread, val env: SparkEnv)
 
   private val runs = new ConcurrentHashMap[UUID, Run]()
 
-  /** As many threads as queries write at a time: a file system that hangs for one stops no other. */
+  /** Each query uses one thread while it writes, so a file system that hangs for one does not stop the others. */
   private lazy val writers = ThreadUtils.newDaemonCachedThreadPool("penstock-manifests")
   private var endpoint: (RpcEnv, RpcEndpointRef) = _
   @volatile private var driver: (RpcEnv, RpcEndpointRef) = _
 
-  /** The planner's way in. */
+  /** The leases, for planning batches. */
   val leases: BatchLeases = new BatchLeases {
     override def open(session: SparkSession, batch: BatchSpec)(
         layouts: => Map[Long, Layout]
@@ -50,7 +50,7 @@ object StateCommits extends Logging {
       startEndpoint(env.rpcEnv, session.sparkContext)
       runs.values.removeIf { r =>
         val isOver = !r.thread.isAlive || (r.env ne env)
-        // Spark may tell of its end only after this.
+        // Spark may report the end of the query only after this.
         if (isOver) r.commits.ended()
         isOver
       }: Unit
@@ -88,6 +88,9 @@ object StateCommits extends Logging {
         commits.copied(region, executor, asked, taken.map(_._1))
       )
 
+    /**
+     * Asks executors to take shards. `taken` receives the shards that each executor was asked for and those it took.
+     */
     private def order(runId: UUID, region: Long, to: Seq[(Int, String)])(
         taken: (QueryCommits, String, Seq[Int], Seq[(Int, String)], Long) => Unit
     ): Unit = Option(runs.get(runId)).map(_.commits).foreach { commits =>
@@ -112,14 +115,14 @@ object StateCommits extends Logging {
     override def report(runId: UUID): StateReport = Option(runs.get(runId)).fold(StateReport.Empty)(_.commits.report)
   }
 
-  /** What the application asks for in Penstock's words; where it uses Spark's instead, these decide for new queries. */
+  /** Penstock's setting of the number of shards; None if it is not set, or if Spark's own setting differs from it. */
   private def wantedShards(conf: SparkConf): Option[Int] =
     conf
       .getOption(Settings.Shards.key)
       .map(_.trim.toInt)
       .filter(n => conf.getOption(ApplicationSetup.StatePartitionsKey).forall(_ == n.toString))
 
-  /** Spark's own count of commits, which it makes where a user's function may read a part of a batch only. */
+  /** Reports to Spark's count of commits, which Spark keeps if a user's function may read only a part of a batch. */
   private def reportTo(session: SparkSession, batch: BatchSpec): (StoreKey, Int, Long) => Unit = {
     val coordinator = session.asInstanceOf[classic.SparkSession].streams.stateStoreCoordinator
     (store, shard, version) => {
@@ -129,16 +132,16 @@ object StateCommits extends Logging {
   }
 
   /**
-   * Tells the driver and waits for its answer.
+   * Sends a message to the driver and waits for the answer.
    *
    * @throws io.penstock.errors.PenstockException
-   *   where the driver refuses
+   *   if the driver rejects the message
    */
   def tell(message: CommitMessage): Unit =
     driverRef().askSync[Option[(String, String)]](message).foreach { case (errorClass, detail) =>
       val refused = new PenstockException(errorClass, detail)
       message match {
-        // Spark does not count it as a failure of the task.
+        // Spark does not count this exception as a failure of the task.
         case c: TaskCommitted if errorClass == "PENSTOCK_COMMIT_DENIED" =>
           val a = c.attempt
           throw new CommitDeniedException(refused.getMessage, a.stageId, a.partition, a.number)
@@ -146,26 +149,28 @@ object StateCommits extends Logging {
       }
     }
 
-  /** Of all runs that live on this driver. */
+  /** Reports of all runs that are alive on this driver. */
   private[commit] def reports: Seq[StateReport] =
     runs.values.asScala.filter(_.thread.isAlive).map(_.commits.report).toSeq
 
-  /** State directories of the runs that live on this driver, with their batches. */
+  /** State directories of the runs that are alive on this driver, each with the batch that it is at. */
   private def liveRoots: Map[String, Long] = {
     val out = Map.newBuilder[String, Long]
     runs.values.forEach(r => if (r.thread.isAlive) out += r.commits.stateRoot -> r.commits.batchId)
     out.result()
   }
 
-  /** Of some queries those that a run of the application works on, with the batch that it is at; -1 before the first. */
+  /** Those of the given queries that a run of the application works on, each with its batch; -1 before the first. */
   def live(stateRoots: Set[String]): Map[String, Long] =
     driverRef().askSync[Map[String, Long]](WhichAreLive(stateRoots))
 
   /**
-   * Asks the driver what this executor is to hand over, which ends; nothing where the application ends.
+   * Asks the driver which shards this executor, which is leaving, is to hand over. Empty if the application ends.
    *
+   * @param executor
+   *   task location of this executor
    * @param limitMs
-   *   in which it has to answer
+   *   time within which the driver must answer
    */
   def handOver(executor: String, limitMs: Long): Seq[HandOver] = {
     val limit = new RpcTimeout(FiniteDuration(limitMs, TimeUnit.MILLISECONDS), "spark.penstock.handOver.limitMs")
@@ -213,10 +218,11 @@ object StateCommits extends Logging {
   final private case class WhatToHandOver(executor: String)
 
   /**
-   * Nothing here waits for a file: manifests are written by threads of their own, and answers are given when they are.
+   * Receives messages of tasks and executors. Never waits for a file: other threads write manifests, and answers are
+   * sent when they are durable.
    *
-   * Answers are of the Scala library's types only: an executor reads them with the class loader that it was started
-   * with, which does not know the jars that the application brings (`--jars`).
+   * Answers consist only of types of the Scala library, because an executor reads them with the class loader that it
+   * was started with, which does not know the jars that the application adds (`--jars`).
    */
   final private class Endpoint(override val rpcEnv: RpcEnv) extends ThreadSafeRpcEndpoint {
     private val pool = ThreadUtils.newDaemonCachedThreadPool("penstock-commits", 16)
@@ -250,7 +256,7 @@ object StateCommits extends Logging {
       if (run == null) {
         throw new PenstockException(
           "PENSTOCK_BATCH_CLOSED",
-          s"run ${m.runId} has ended: what it commits counts for nothing"
+          s"run ${m.runId} has ended, so its commits are rejected"
         )
       }
       m match {

@@ -5,14 +5,15 @@ import scala.collection.concurrent.TrieMap
 import io.penstock.state.format.StoreKey
 import io.penstock.telemetry.StateLoad
 
-/** What the state of shards amounts to, as tasks told it last. Who asks waits for nobody. */
+/** Newest load of each shard that tasks reported. Readers never block. */
 final private class StateLoads {
   private val byStore = TrieMap.empty[(Long, StoreKey), StateLoad]
 
-  def told(region: Long, commit: StoreCommit): Unit = {
-    val most = commit.shards.maxOption.fold(0)(_ + 1)
+  /** Records the loads that a commit reports. */
+  def record(region: Long, commit: StoreCommit): Unit = {
+    val shardCount = commit.shards.maxOption.fold(0)(_ + 1)
     val known = byStore.getOrElse((region, commit.store), StateLoad.Empty)
-    val all = if (known.bytes.length >= most) known else known.of(most)
+    val all = if (known.bytes.length >= shardCount) known else known.of(shardCount)
     byStore((region, commit.store)) = all
     commit.shards.indices.foreach { i =>
       val shard = commit.shards(i)
@@ -22,13 +23,13 @@ final private class StateLoads {
     }
   }
 
-  /** Of each store of a region, of each shard that was told of. */
-  def of(region: Long): Map[StoreKey, StateLoad] =
-    byStore.iterator.collect { case ((r, store), of) if r == region => store -> of }.toMap
+  /** Load of each store of a region; 0 for shards that were not reported. */
+  def ofRegion(region: Long): Map[StoreKey, StateLoad] =
+    byStore.iterator.collect { case ((r, store), load) if r == region => store -> load }.toMap
 
-  /** Memory of each of the first `shards` shards over all stores of a region, 0 where it is not known. */
-  def bytesOf(region: Long, shards: Int): Array[Long] = StateLoad.sum(of(region).values).of(shards).bytes
+  /** Memory of each of the first `shards` shards, summed over all stores of a region; 0 if unknown. */
+  def bytesOf(region: Long, shards: Int): Array[Long] = StateLoad.sum(ofRegion(region).values).of(shards).bytes
 
-  /** Of every store. */
-  def all: Map[StoreKey, StateLoad] = byStore.iterator.map { case ((_, store), of) => store -> of }.toMap
+  /** Load of every store of all regions. */
+  def all: Map[StoreKey, StateLoad] = byStore.iterator.map { case ((_, store), load) => store -> load }.toMap
 }

@@ -3,18 +3,18 @@ package org.apache.spark.sql.penstock.commit
 import org.apache.spark.TaskContext
 
 /**
- * An attempt of a task, as Spark names it.
+ * An attempt of a task, as Spark identifies it.
  *
  * @param stageId
- *   grows with every stage: that of a later action on the same batch is larger
+ *   id of the stage. Stages of a later action on the same batch have larger ids
  * @param stageAttempt
- *   grows each time the stage is submitted again, with other input perhaps
+ *   number of the stage attempt. It grows each time the stage is submitted again, possibly with other input
  * @param partition
- *   of the stage's RDD
+ *   partition of the stage's RDD
  * @param number
- *   of the attempt, of those of its task in its stage attempt
+ *   number of the attempt among those of its task in its stage attempt
  * @param id
- *   of its own in the application
+ *   task attempt id, unique in the application
  */
 final case class TaskAttempt(stageId: Int, stageAttempt: Int, partition: Int, number: Int, id: Long) {
   override def toString: String = s"task attempt $id (stage $stageId.$stageAttempt, task $partition.$number)"
@@ -25,16 +25,16 @@ object TaskAttempt {
     TaskAttempt(c.stageId(), c.stageAttemptNumber(), c.partitionId(), c.attemptNumber(), c.taskAttemptId())
 }
 
-/** What has become of an attempt. */
+/** State of a task attempt in Spark's scheduler. */
 sealed trait AttemptState
 
 object AttemptState {
   case object Running extends AttemptState
 
-  /** Spark counts it, or another of its task. */
+  /** Spark counts this attempt, or another one of the same task. */
   case object Succeeded extends AttemptState
 
-  /** Spark does not count it. */
+  /** Spark does not count this attempt. */
   case object Failed extends AttemptState
 }
 

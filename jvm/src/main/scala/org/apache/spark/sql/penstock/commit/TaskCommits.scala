@@ -16,11 +16,13 @@ import io.penstock.state.format._
 import io.penstock.telemetry.StateLoad
 
 /**
- * The commits of one task attempt: its stores are written together, in one changelog file or inline with the driver's
- * manifest, when the last of them commits.
+ * The commits of one task attempt. Its stores are written together when the last of them commits: in one changelog
+ * file, or inline in the manifest that the driver writes.
  *
+ * @param inlineBytesPerBatch
+ *   bytes of changes that the driver accepts inline in one batch
  * @param views
- *   how many leases the task has, one after the other: it opens each store once in each
+ *   number of leases that the task has, one after the other. It opens each store once in each of them
  */
 final class TaskCommits private (
     region: RegionLease,
@@ -30,7 +32,7 @@ final class TaskCommits private (
     views: Int
 ) {
 
-  /** Name of this attempt's commit. */
+  /** UUID of this attempt's commit. */
   val lineage: UUID = UUID.randomUUID()
 
   private var payload: ByteSink = _
@@ -38,20 +40,18 @@ final class TaskCommits private (
   private val expected = region.spec.stores.size * views
 
   /**
-   * Adds one store.
+   * Adds the commit of one store. Writes and reports all stores if it is the last one.
    *
    * @param state
-   *   of each shard
+   *   load of each shard
    * @param loadNs
-   *   time in which they were brought to this executor
+   *   time that was spent on bringing shards to this executor
    * @param brought
-   *   how many, by transport or from the checkpoint
+   *   number of shards that were brought, by transport or from the checkpoint
    * @param bytes
-   *   handed over: its content stays as it is, but more may be written behind it
+   *   change sets of the store. The caller must not write to it any more; bytes of other stores may be appended to it
    * @param sections
-   *   offsets from the start of `bytes`
-   * @return
-   *   bytes written so far by the attempt
+   *   sections of the changed shards; offsets are relative to the start of `bytes`
    */
   def add(
       store: StoreKey,
@@ -63,7 +63,7 @@ final class TaskCommits private (
       sections: Seq[Section]
   ): Unit = synchronized {
     val at = if (payload == null) 0 else payload.size
-    // Copied only where an operator has several stores: megabytes in every batch.
+    // The first store's bytes are not copied: they may be megabytes in every batch.
     if (payload == null) payload = bytes
     else payload.putBytes(bytes.array, org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET, bytes.size)
     val shifted = sections.iterator.map(s => s.copy(offset = s.offset + at)).toArray
@@ -71,15 +71,15 @@ final class TaskCommits private (
     if (stores.size >= expected) flush()
   }
 
-  /** Writes and tells the driver what is there and was not told yet. */
+  /** Writes the stores that were added and not reported yet, and reports them to the driver. */
   def flush(): Unit = synchronized {
     if (stores.nonEmpty) {
-      val told = stores.toSeq
-      val inline = payload.size <= inlineBudget(told)
+      val pending = stores.toSeq
+      val inline = payload.size <= inlineBudget(pending)
       val payloadAt =
         if (inline) 0L
         else {
-          val body = SectionTable.encode(told.flatMap(_.sections))
+          val body = SectionTable.encode(pending.flatMap(_.sections))
           val file = Container.Changelog(region.batchId, lineage)
           directory.write(file.path, FileFormat.Kind.Changelog, body, payload.array, payload.size)
           FileFormat.HeaderBytes.toLong + body.length
@@ -93,40 +93,42 @@ final class TaskCommits private (
         lineage,
         if (inline) payload.toByteArray else null,
         payloadAt,
-        told
+        pending
       )
       TaskMeter.waiting(TaskContext.get())(StateCommits.tell(message))
       stores.clear()
       payload = null
-      // Below a coalesce one task runs several views in turn: each is a commit of its own.
+      // Below a coalesce, one task runs several views one after another. Each of them is a separate commit.
       TaskCommits.attempts.values.remove(this): Unit
     }
   }
 
-  /** The attempt's share of what the driver is willing to write, by shards. */
-  private def inlineBudget(told: Seq[StoreCommit]): Long = {
-    val shards = told.iterator.filter(_.store == told.head.store).map(_.shards.length).sum
+  /** The attempt's share of the bytes that the driver accepts inline, in proportion to its shards. */
+  private def inlineBudget(pending: Seq[StoreCommit]): Long = {
+    val shards = pending.iterator.filter(_.store == pending.head.store).map(_.shards.length).sum
     inlineBytesPerBatch * shards / region.layout.shards
   }
 }
 
 object TaskCommits {
 
-  /** By context: attempts of one application have other numbers, those of two in one JVM may have the same. */
+  /**
+   * Keyed by context, because attempt ids are unique only within an application, and a JVM may run two applications.
+   */
   private val attempts = new ConcurrentHashMap[TaskContext, TaskCommits]()
   private val viewsOf = new ConcurrentHashMap[TaskContext, Int]()
 
-  /** What the running task commits in its next `views` leases is one commit. */
+  /** Makes the next `views` leases of the running task one commit. */
   def together(context: TaskContext, views: Int): Unit = {
     if (!viewsOf.containsKey(context)) context.addTaskCompletionListener[Unit](c => viewsOf.remove(c): Unit)
     viewsOf.put(context, views): Unit
   }
 
   /**
-   * The running attempt's commits.
+   * The commits of the running attempt.
    *
    * @param inlineBytesPerBatch
-   *   bytes of changes that the driver takes with a batch, shared by shards
+   *   bytes of changes that the driver accepts inline in one batch, divided among tasks by their shards
    */
   def current(region: RegionLease, directory: StateDirectory, inlineBytesPerBatch: Long): TaskCommits = {
     val context = TaskContext.get()
@@ -137,7 +139,7 @@ object TaskCommits {
         val commits = new TaskCommits(region, directory, TaskAttempt.of(context), inlineBytesPerBatch, views)
         context.addTaskCompletionListener[Unit] { c =>
           attempts.remove(context, commits)
-          // A store that the plan has and the task never opened must not hold back what the others committed.
+          // A planned store that the task never opened must not hold back the commits of its other stores.
           if (!c.isFailed() && !c.isInterrupted()) commits.flush()
         }
         commits
@@ -145,7 +147,7 @@ object TaskCommits {
     )
   }
 
-  /** This executor, as a task location. */
+  /** Task location of this executor. */
   private[penstock] def here: String = {
     val id = SparkEnv.get.blockManager.blockManagerId
     ExecutorCacheTaskLocation(id.host, id.executorId).toString

@@ -13,16 +13,16 @@ import org.apache.spark.util.ThreadUtils
 import io.penstock.state.format.ShardOffer
 
 /**
- * Where the driver tells an executor to take shards from another, ahead of the tasks that need them.
+ * Endpoint of an executor. The driver uses it to make the executor take shards from another one before tasks need them.
  *
- * Messages are of the Scala library's types only: an executor reads them with the class loader that it was started with,
- * which does not know the jars that the application brings (`--jars`).
+ * Messages use only types of the Java and Scala libraries. An executor deserializes them with the class loader that it
+ * was started with, which does not contain the application's jars (`--jars`).
  */
 final class ExecutorEndpoint private (override val rpcEnv: RpcEnv) extends ThreadSafeRpcEndpoint {
 
   /**
-   * One thread: shards come in the order in which they matter, and tasks want the channels as well. What waits for long is of
-   * batches that are over.
+   * One thread, so that the most important shards come first and tasks can use the channels too. The queue is short,
+   * because offers that wait for long belong to batches that have ended.
    */
   private val taking = new ThreadPoolExecutor(
     1,
@@ -48,10 +48,10 @@ final class ExecutorEndpoint private (override val rpcEnv: RpcEnv) extends Threa
 object ExecutorEndpoint {
   private val Name = "penstock-executor"
 
-  /** Offers. */
+  /** Maximum number of offers that wait. */
   private val MaxWaiting = 64
 
-  /** Starts it in this executor; gives what the driver is to know of it. */
+  /** Starts the endpoint in this executor. Returns the message that registers it at the driver. */
   def start(): ExecutorRegistered = {
     val rpc = SparkEnv.get.rpcEnv
     ExecutorRegistered(TaskCommits.here, rpc.setupEndpoint(Name, new ExecutorEndpoint(rpc)))
@@ -59,9 +59,11 @@ object ExecutorEndpoint {
 }
 
 /**
- * An executor can be told to take shards.
+ * Registers the endpoint of an executor at the driver.
  *
  * @param executor
- *   as a task location
+ *   The executor, as a task location
+ * @param endpoint
+ *   Reference to the endpoint
  */
 final case class ExecutorRegistered(executor: String, endpoint: RpcEndpointRef)

@@ -9,26 +9,32 @@ import org.apache.spark.internal.Logging
 import org.apache.spark.rpc.RpcEndpointRef
 import org.apache.spark.util.ThreadUtils
 
-/** Driver side of the executors' endpoints. What is told to one that is gone is lost: the checkpoint has everything. */
+/**
+ * Driver side of the executors' endpoints. Orders to an executor that has ended are lost. This is harmless, because
+ * the checkpoint has all state.
+ */
 object ExecutorOrders extends Logging {
   private val endpoints = new ConcurrentHashMap[String, RpcEndpointRef]()
 
-  /** Answers are dealt with by a thread of their own: the query's commits may be busy. */
+  /** Threads that handle answers. Separate threads, because the query's commits may be busy. */
   private val answers =
     ExecutionContext.fromExecutor(ThreadUtils.newDaemonCachedThreadPool("penstock-executor-answers", 4))
 
+  /** Registers an executor. */
   def arrived(executor: ExecutorRegistered): Unit = endpoints.put(executor.executor, executor.endpoint): Unit
 
-  /** Forgets all, when the application ends. */
+  /** Forgets all executors. Called when the application ends. */
   def clear(): Unit = endpoints.clear()
 
   /**
-   * Tells an executor to take shards. Returns at once.
+   * Orders an executor to take shards. Returns immediately.
    *
+   * @param executor
+   *   The executor, as a task location
    * @param offer
-   *   encoded [[io.penstock.state.format.ShardOffer]]
+   *   Encoded [[io.penstock.state.format.ShardOffer]]
    * @param taken
-   *   gets the shards that it has then, each with the transport that brought it
+   *   Called with the shards that the executor has afterwards, each with the transport that brought it
    */
   def take(executor: String, offer: Array[Byte])(taken: List[(Int, String)] => Unit): Unit =
     Option(endpoints.get(executor)).foreach { endpoint =>
@@ -37,9 +43,9 @@ object ExecutorOrders extends Logging {
         case Failure(e @ (_: TimeoutException | _: RejectedExecutionException)) =>
           logInfo(s"Penstock: $executor is too busy to take shards ahead of a batch: $e")
         case Failure(e) =>
-          // An executor that went away does not come back under its name.
+          // An executor that has ended does not return under the same name.
           endpoints.remove(executor, endpoint)
-          logInfo(s"Penstock: $executor has not taken shards ahead of a batch: $e")
+          logInfo(s"Penstock: $executor did not take shards ahead of a batch: $e")
       }(answers)
     }
 }

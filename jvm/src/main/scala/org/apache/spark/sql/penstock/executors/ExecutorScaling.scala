@@ -19,24 +19,29 @@ import org.apache.spark.{ExecutorAllocationClient, SparkContext}
 import io.penstock.control.{Demand, Planner, Scaled}
 
 /**
- * Asks Spark for as many executors as the latency that queries want takes, and gives back what it does not take. The driver's
- * planner says how many; without one they stay as they are. An executor that is given back hands its shards over.
+ * Requests as many executors from Spark as the latency targets of queries require, and releases the others. The
+ * driver's planner determines the number; without a planner it does not change. An executor that is released hands its
+ * shards over.
  *
- * @param least
- *   executors
- * @param most
- *   executors; 0: as many as there have been at once
+ * @param context
+ *   Context of the application
+ * @param minExecutors
+ *   Minimum number of executors
+ * @param maxExecutors
+ *   Maximum number of executors; 0 for the largest number that there has been at once
  */
-final class ExecutorScaling(context: SparkContext, least: Int, most: Int) extends SparkListener with Logging {
+final class ExecutorScaling(context: SparkContext, minExecutors: Int, maxExecutors: Int)
+    extends SparkListener
+    with Logging {
   private val thread = ThreadUtils.newDaemonSingleThreadExecutor("penstock-scaling")
 
-  // Of Spark's listener thread alone.
+  // Only used by Spark's listener thread.
   private val startMs = mutable.Map.empty[UUID, Long]
   private var maxSeen = 0
 
-  // Of this class's thread alone.
+  // Only used by this class's thread.
   private val wanted = mutable.Map.empty[UUID, Int]
-  private var asked = 0
+  private var requested = 0
 
   private def spark: Option[ExecutorAllocationClient] = context.schedulerBackend match {
     case client: ExecutorAllocationClient => Some(client)
@@ -60,9 +65,9 @@ final class ExecutorScaling(context: SparkContext, least: Int, most: Int) extend
     val before = startMs.put(run, start)
     for (target <- LatencyTargets.of(run); b <- before if start > b) {
       val executors = LiveExecutors.of(context)
-      if (executors.size == 0) LatencyTargets.tell(run, "no executors to ask for: Spark runs in local mode")
+      if (executors.size == 0) LatencyTargets.tell(run, "the number of executors is fixed: Spark runs in local mode")
       else {
-        // They may still be on their way when the first batch is over.
+        // Executors may still be starting when the first batch ends.
         maxSeen = math.max(maxSeen, executors.size)
         val work =
           RoutingReportExec.regions(report).flatMap(r => Option(r.getAs[Any]("busyMs"))).map(_.asInstanceOf[Long])
@@ -77,8 +82,8 @@ final class ExecutorScaling(context: SparkContext, least: Int, most: Int) extend
           executors.cores.sum,
           target.targetMs,
           executors.cores.max,
-          least,
-          math.max(least, if (most > 0) most else maxSeen)
+          minExecutors,
+          math.max(minExecutors, if (maxExecutors > 0) maxExecutors else maxSeen)
         )
         Planner.current.scale(demand)(answer => thread.execute(() => decide(run, target.acts, demand, answer)))
       }
@@ -86,7 +91,7 @@ final class ExecutorScaling(context: SparkContext, least: Int, most: Int) extend
   }
 
   private def decide(run: UUID, acts: Boolean, demand: Demand, answer: Either[String, Scaled]): Unit = answer match {
-    case Left(why) => LatencyTargets.tell(run, s"executors stay as they are: $why")
+    case Left(why) => LatencyTargets.tell(run, s"the number of executors does not change: $why")
     case Right(scaled) if !acts => LatencyTargets.tell(run, s"observe: ${scaled.reason}")
     case Right(scaled) if context.getConf.getBoolean("spark.dynamicAllocation.enabled", false) =>
       LatencyTargets.tell(run, s"spark.dynamicAllocation.enabled decides: ${scaled.reason}")
@@ -94,23 +99,23 @@ final class ExecutorScaling(context: SparkContext, least: Int, most: Int) extend
       LatencyTargets.tell(run, scaled.reason)
       wanted(run) = scaled.executors
       wanted.filterInPlace((other, _) => LatencyTargets.of(other).exists(_.acts))
-      // What each needs was measured beside the others.
+      // The demand of each query was measured while the others were running, so the largest demand is enough for all.
       for (client <- spark; total <- wanted.values.maxOption) follow(client, total)
   }
 
   private def follow(spark: ExecutorAllocationClient, total: Int): Unit =
     try {
       val active = spark.getExecutorIds().filter(spark.isExecutorActive)
-      if (total > active.size && total != asked) {
-        asked = total
-        logInfo(s"Penstock: $total executors are asked for, ${active.size} there are")
-        if (!context.requestTotalExecutors(total, 0, Map.empty)) logWarning("Penstock: Spark gives no other executors")
+      if (total > active.size && total != requested) {
+        requested = total
+        logInfo(s"Penstock requests $total executors; there are ${active.size}")
+        if (!context.requestTotalExecutors(total, 0, Map.empty)) logWarning("Penstock: Spark refuses the request")
       } else if (total < active.size) {
-        asked = total
-        // The youngest have been of use for the shortest time.
+        requested = total
+        // Release the newest executors first.
         val surplus = active.sortBy(id => (id.length, id)).takeRight(active.size - total)
-        logInfo(s"Penstock: $total executors are enough, given back: ${surplus.mkString(", ")}")
+        logInfo(s"Penstock needs only $total executors and releases ${surplus.mkString(", ")}")
         context.killExecutors(surplus): Unit
-      } else if (total == active.size) asked = 0
-    } catch { case NonFatal(e) => logWarning(s"Penstock: executors stay as they are: $e") }
+      } else if (total == active.size) requested = 0
+    } catch { case NonFatal(e) => logWarning(s"Penstock could not change the number of executors: $e") }
 }

@@ -4,22 +4,25 @@ import java.util.UUID
 import java.util.concurrent.ConcurrentHashMap
 
 /**
- * The latency that queries want, and what comes of it. Set with every batch, since it may change while a query runs.
+ * Latency targets of queries, and the reasons for the resulting number of executors. Targets are set with every batch,
+ * because they may change while a query runs.
  */
 object LatencyTargets {
 
   /**
+   * Latency target of a query.
+   *
    * @param targetMs
-   *   above 0
+   *   The target in milliseconds, above 0
    * @param acts
-   *   whether executors are asked for; else it is only told
+   *   Whether executors are requested and released; otherwise decisions are only reported
    */
   final case class Target(targetMs: Int, acts: Boolean)
 
   private val targets = new ConcurrentHashMap[UUID, Target]()
   private val reasons = new ConcurrentHashMap[UUID, String]()
 
-  /** @param targetMs 0: none */
+  /** Sets the target of a run. A `targetMs` of 0 removes it. */
   def set(run: UUID, targetMs: Int, acts: Boolean): Unit =
     if (targetMs > 0) targets.put(run, Target(targetMs, acts)): Unit else forget(run)
 
@@ -27,7 +30,7 @@ object LatencyTargets {
 
   def tell(run: UUID, reason: String): Unit = if (targets.containsKey(run)) reasons.put(run, reason): Unit
 
-  /** Why there are so many executors. */
+  /** Reason for the number of executors. */
   def reason(run: UUID): Option[String] = Option(reasons.get(run))
 
   def forget(run: UUID): Unit = {

@@ -6,10 +6,10 @@ import org.apache.spark.{ExecutorAllocationClient, SparkContext}
 
 import io.penstock.routing.ExecutorSet
 
-/** The executors of an application that get tasks: not those that Spark is about to end, or excludes. */
+/** The executors of an application that get tasks. Excludes executors that Spark is about to end, or has excluded. */
 object LiveExecutors {
 
-  /** In the order in which they came; none in local mode. */
+  /** The executors in the order in which they registered; none in local mode. */
   def of(context: SparkContext): ExecutorSet =
     if (context.isLocal) ExecutorSet.None
     else {

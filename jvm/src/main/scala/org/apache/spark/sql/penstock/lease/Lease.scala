@@ -5,7 +5,7 @@ import java.util.UUID
 import io.penstock.sharding.Layout
 import io.penstock.state.format.{ShardRefs, StoreKey}
 
-/** How the rows of an operator's stores name their shard: which fields of a state key are the partitioning key. */
+/** Which fields of a state key form the partitioning key, whose hash determines the shard. */
 sealed trait OperatorKind extends Serializable
 
 object OperatorKind {
@@ -16,10 +16,10 @@ object OperatorKind {
   /** All but the last field, which is the session's start. */
   case object SessionWindow extends OperatorKind
 
-  /** Stream-stream join; the fields differ by state format version and by store or column family. */
+  /** Stream-stream join. The fields depend on the state format version and on the store or column family. */
   final case class Join(stateFormatVersion: Int) extends OperatorKind
 
-  /** transformWithState: value, list, map, timer and TTL families each have their own shape. */
+  /** transformWithState. Keys of value, list, map, timer and TTL families have different shapes. */
   case object TransformWithState extends OperatorKind
 }
 
@@ -27,17 +27,17 @@ object OperatorKind {
  * One stateful operator of a region.
  *
  * @param storeNames
- *   the stores that a task of this operator commits in every batch
+ *   names of the stores that a task of this operator commits in every batch
  */
 final case class OperatorLease(operatorId: Long, kind: OperatorKind, storeNames: Seq[String])
 
 /**
- * A region as the planner sees it.
+ * A region and its stateful operators.
  *
  * @param region
- *   smallest operator id of the region: its name within a batch
+ *   smallest operator id of the region, which identifies the region within a batch
  * @param single
- *   the operators take one partition only (global aggregate, limit): everything lives in shard 0
+ *   whether the operators accept only one partition (global aggregate, limit). All state is then in shard 0
  */
 final case class RegionSpec(region: Long, single: Boolean, operators: Seq[OperatorLease]) {
 
@@ -51,11 +51,12 @@ final case class RegionSpec(region: Long, single: Boolean, operators: Seq[Operat
  * @param stateRoot
  *   the query's state directory, `StatefulOperatorStateInfo.checkpointLocation`
  * @param batchId
- *   also the store version that the batch reads; it writes version `batchId + 1`
+ *   id of the batch, and the store version that it reads. It writes version `batchId + 1`
  * @param shardCount
  *   S, Spark's number of state partitions
  * @param countedBySpark
- *   whether Spark counts the commits of the batch's state partitions (it does for foreachBatch): each is to be reported
+ *   whether Spark counts the commits of the batch's state partitions, as it does for foreachBatch. If so, each commit
+ *   must be reported to Spark
  */
 final case class BatchSpec(
     runId: UUID,
@@ -67,15 +68,15 @@ final case class BatchSpec(
 )
 
 /**
- * What the tasks of one region need before they open their stores, but for the binding. Made when planning, shipped
- * inside the task binary.
+ * What the tasks of one region need before they open their stores, except for the binding. Created when the batch is
+ * planned, and shipped inside the task binary.
  *
  * @param layout
- *   of the region's state in this batch
+ *   layout of the region's state in this batch
  * @param base
- *   the state that the batch starts from
+ *   state that the batch starts from
  * @param holders
- *   executors that have the state in memory
+ *   executors that hold the region's state in memory
  */
 final case class RegionLease(
     runId: UUID,
@@ -91,25 +92,25 @@ final case class RegionLease(
  * An executor that can be asked for shards.
  *
  * @param executor
- *   as a task location
+ *   the executor as a task location
  * @param addresses
- *   of its sidecar, by transport
+ *   addresses of the executor's transfer sidecar, by transport
  */
 final case class Holder(executor: String, addresses: Map[String, String]) extends Serializable
 
 /**
- * Who has the shards of a region in memory, as the batch before left them.
+ * The executors that hold the shards of a region in memory after the previous batch.
  *
  * @param all
- *   the executors that can be asked
+ *   executors that can be asked for shards
  * @param byShard
- *   number of each shard's executor in `all`, -1 where there is none
+ *   index in `all` of the executor of each shard, -1 if there is none
  * @param replicas
- *   number of the executor that has a replica of each shard, -1 where none has
+ *   index in `all` of the executor that holds a replica of each shard, -1 if there is none
  */
 final case class Holders(all: Array[Holder], byShard: Array[Short], replicas: Array[Short]) extends Serializable {
 
-  /** In the order in which they are to be asked. */
+  /** The executors to ask for a shard, in this order: the one that committed it last, then the one with a replica. */
   def of(shard: Int): Seq[Holder] =
     Seq(byShard, replicas).flatMap(_.lift(shard)).filter(_ >= 0).distinct.map(all(_))
 }
@@ -119,11 +120,11 @@ object Holders {
 
   /**
    * @param owners
-   *   executor of each shard, as a task location; null where unknown
+   *   executor of each shard, as a task location; null if unknown
    * @param replicas
-   *   executor that has a replica of each shard; null where none has
+   *   executor that holds a replica of each shard; null if there is none
    * @param addresses
-   *   of executors' sidecars
+   *   addresses of each executor's transfer sidecar, by transport
    */
   def of(
       owners: Array[String],
@@ -133,37 +134,36 @@ object Holders {
     val all = (owners ++ replicas).filter(o => o != null && addresses.contains(o)).distinct
     if (all.isEmpty) Unknown
     else {
-      val numbers = all.zipWithIndex.toMap
-      def numbered(of: Array[String]) = of.map(numbers.getOrElse(_, -1).toShort)
-      Holders(all.map(e => Holder(e, addresses(e))), numbered(owners), numbered(replicas))
+      val indexes = all.zipWithIndex.toMap
+      def indexed(executors: Array[String]) = executors.map(indexes.getOrElse(_, -1).toShort)
+      Holders(all.map(e => Holder(e, addresses(e))), indexed(owners), indexed(replicas))
     }
   }
 }
 
 /**
- * The stores of a region at the version the batch reads.
+ * The stores of a region at the version that the batch reads.
  *
  * @param generation
- *   generation of the manifest of the previous batch; -1 where there is none (first batch)
+ *   generation of the previous batch's manifest; -1 in the first batch, which has none
  */
 final case class BaseState(generation: Long, stores: Map[StoreKey, BaseStore]) extends Serializable
 
 /**
- * Lineage of every shard of a store at the version the batch reads: which attempt's changes a shard's content ends
- * with. Content is the same wherever the lineage is the same.
+ * Lineage of every shard of a store at the version that the batch reads. Contents with equal lineage are equal.
  *
  * @param layout
- *   as the batch before left it
+ *   layout of the store after the previous batch
  * @param lineages
- *   two longs per shard: high and low bits of the uuid of the commit that last changed it; zero for a shard that was never
- *   written
+ *   two longs per shard: high and low bits of the UUID of the commit that last changed it; zeros for a shard that was
+ *   never written
  */
 final case class BaseStore(layout: Layout, lineages: Array[Long]) extends Serializable {
 
-  /** Lineage of a shard as the batch before left it. */
+  /** Lineage of a shard after the previous batch. */
   def lineage(shard: Int): UUID = new UUID(lineages(2 * shard), lineages(2 * shard + 1))
 
-  /** Lineage that a shard of the batch's layout starts from. */
+  /** Lineage that a shard of the batch's layout starts from: a shard that is new in that layout was never written. */
   def lineage(shard: Int, in: Layout): UUID =
     if (in.continues(shard, layout)) lineage(shard) else ShardRefs.NeverWritten
 }

@@ -4,16 +4,20 @@ import io.penstock.state.format.{SnapshotLag, StoreKey}
 import io.penstock.telemetry.StateLoad
 
 /**
- * What a run's state looks like in the checkpoint, and what was done for it in the background since the run began.
+ * The state of a run in the checkpoint, and the background work that was done for it since the run began.
  *
  * @param lags
- *   of every store, after the newest batch that is durable
+ *   snapshot lag of every store after the newest durable batch
  * @param loads
- *   of every store of which tasks have told, what its shards amount to as they told it last
+ *   newest load of each shard that tasks reported, by store
+ * @param snapshotFiles
+ *   number of snapshot files that were written
  * @param snapshotShards
- *   shards in the snapshot files
+ *   number of shards in these files
  * @param snapshotBytes
- *   of these shards
+ *   bytes of these shards in the files
+ * @param filesDeleted
+ *   number of files that were deleted because no retained batch needs them
  */
 final case class StateReport(
     lags: Seq[SnapshotLag],

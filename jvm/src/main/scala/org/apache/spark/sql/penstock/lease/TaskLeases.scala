@@ -5,18 +5,20 @@ import java.util.concurrent.ConcurrentHashMap
 import org.apache.spark.TaskContext
 
 /**
- * The leases of the tasks that run in this JVM. A routed read installs the lease before it returns its first row, hence
- * before any operator above it opens a store; stores find theirs by task attempt and operator.
+ * The leases of the tasks that run in this JVM. A routed read installs the lease before it returns its first row, and
+ * therefore before any operator above it opens a store. A store finds its lease by task attempt and operator.
  */
 object TaskLeases {
 
   /** A region's lease with the shards that this task was bound to, ascending. */
   final class TaskLease(val region: RegionLease, val shards: Array[Int])
 
-  /** By context: attempts of one application have other numbers, those of two in one JVM may have the same. */
+  /**
+   * Keyed by context, because attempt ids are unique only within an application, and a JVM may run two applications.
+   */
   private val leases = new ConcurrentHashMap[(TaskContext, Long), TaskLease]()
 
-  /** Gives the task its shards; taken back when the task ends. Both inputs of a join install the same lease. */
+  /** Leases shards to the task until it ends. Both inputs of a join install the same lease. */
   def install(context: TaskContext, region: RegionLease, shards: Array[Int]): Unit = {
     val lease = new TaskLease(region, shards)
     region.spec.operators.foreach { o =>
@@ -30,6 +32,6 @@ object TaskLeases {
   def find(operatorId: Long): Option[TaskLease] =
     Option(TaskContext.get()).flatMap(c => Option(leases.get((c, operatorId))))
 
-  /** Leases held now, over all tasks of this JVM. */
+  /** Number of leases that are installed now, over all tasks of this JVM. */
   def size: Int = leases.size()
 }

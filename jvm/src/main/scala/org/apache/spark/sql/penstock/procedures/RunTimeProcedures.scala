@@ -15,18 +15,18 @@ import io.penstock.Penstock
 import io.penstock.errors.PenstockException
 
 /**
- * What an application may ask of Penstock while its queries run, for those that cannot call it: clients of Spark Connect,
- * and SQL. The first argument is the run id, the id or the name of a query of the session.
+ * SQL procedures that change running queries, for clients that cannot call the driver: Spark Connect clients and SQL.
+ * The first argument is the run id, the id or the name of a query of the session.
  */
 object RunTimeProcedures {
 
-  /** By name. */
+  /** All procedures, by name. */
   val all: Map[String, UnboundProcedure] =
     Seq(SetOption, new PinKey("pin", pin = true), new PinKey("unpin", pin = false)).map(p => p.name -> p).toMap
 
   private object SetOption extends UnboundProcedure {
     override def name: String = "set"
-    override def description: String = "sets an option of a query that runs: set(query, name, value)"
+    override def description: String = "sets an option of a running query: set(query, name, value)"
 
     override def bind(inputType: StructType): BoundProcedure =
       new Bound(name, Seq("query", "name", "value").map(_ -> StringType)) {
@@ -37,28 +37,28 @@ object RunTimeProcedures {
       }
   }
 
-  /** The values of a key have the types that the caller gives them. */
+  /** Pins or unpins a key. The values of the key have the types of the caller's arguments. */
   final private class PinKey(override val name: String, pin: Boolean) extends UnboundProcedure {
     override def description: String =
       s"${if (pin) "gives a key a shard of its own" else "returns a pinned key to its base shard"}: $name(query, value, ...)"
 
     override def bind(inputType: StructType): BoundProcedure = {
       val types = inputType.map(_.dataType).drop(1)
-      new Bound(name, ("query" -> StringType) +: types.zipWithIndex.map { case (of, i) => s"value${i + 1}" -> of }) {
+      new Bound(name, ("query" -> StringType) +: types.zipWithIndex.map { case (t, i) => s"value${i + 1}" -> t }) {
         override protected def run(arguments: InternalRow): Unit = {
-          val key = types.zipWithIndex.map { case (of, i) => Literal(arguments.get(i + 1, of), of) }
-          val what = RunTimePins.notDone(key.map(_.sql), pin)
-          RunTimePins.order(find(text(arguments, 0), what), what, pin)(_ => key)
+          val key = types.zipWithIndex.map { case (t, i) => Literal(arguments.get(i + 1, t), t) }
+          val failure = RunTimePins.notDone(key.map(_.sql), pin)
+          RunTimePins.order(find(text(arguments, 0), failure), failure, pin)(_ => key)
         }
       }
     }
   }
 
-  abstract private class Bound(override val name: String, of: Seq[(String, DataType)]) extends BoundProcedure {
+  abstract private class Bound(override val name: String, inputs: Seq[(String, DataType)]) extends BoundProcedure {
     protected def run(arguments: InternalRow): Unit
 
     override def parameters: Array[ProcedureParameter] =
-      of.map { case (parameter, dataType) => ProcedureParameter.in(parameter, dataType).build() }.toArray
+      inputs.map { case (parameter, dataType) => ProcedureParameter.in(parameter, dataType).build() }.toArray
     override def isDeterministic: Boolean = false
     override def call(arguments: InternalRow): JIterator[Scan] = {
       run(arguments)
@@ -69,14 +69,14 @@ object RunTimeProcedures {
       Option(arguments.getUTF8String(at)).fold("null")(_.toString)
   }
 
-  private def find(named: String, what: String): StreamingQuery = {
+  private def find(identifier: String, failure: String): StreamingQuery = {
     val active = SparkSession.active.streams.active.toSeq
-    active.find(q => Seq(q.runId.toString, q.id.toString, q.name).contains(named)).getOrElse {
-      val there = active.map(q => Option(q.name).fold("")(_ + ", ") + s"run ${q.runId}").sorted
+    active.find(q => Seq(q.runId.toString, q.id.toString, q.name).contains(identifier)).getOrElse {
+      val running = active.map(q => Option(q.name).fold("")(_ + ", ") + s"run ${q.runId}").sorted
       throw new PenstockException(
         "PENSTOCK_NOT_RUNNING",
-        s"$what: no query of this session runs that has the run id, id or name $named. " +
-          (if (there.isEmpty) "None runs." else s"These run: ${there.mkString("; ")}.")
+        s"$failure: this session has no running query with the run id, id or name $identifier. " +
+          (if (running.isEmpty) "No query is running." else s"Running queries: ${running.mkString("; ")}.")
       )
     }
   }

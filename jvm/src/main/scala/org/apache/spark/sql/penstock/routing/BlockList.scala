@@ -11,15 +11,15 @@ import org.apache.spark.sql.penstock.shims.Shuffles
 import org.apache.spark.storage.{BlockId, BlockManagerId, ShuffleBlockBatchId, ShuffleBlockId}
 import org.apache.spark.{ShuffleDependency, SparkEnv, TaskContext}
 
-/** Reads several runs of shuffle blocks as one input of a task. */
+/** Reads several ranges of shuffle blocks as one input of a task. */
 private[routing] object BlockList {
   private type Block = (BlockId, Long, Int)
 
   /**
-   * Rows of the blocks in `runs`.
+   * Reads the rows of the blocks in `runs`.
    *
    * @param runs
-   *   `[start, end)` of neighbouring blocks, ascending and apart
+   *   Ranges `[start, end)` of adjacent blocks, in ascending order and with gaps between them
    */
   def read(
       dep: ShuffleDependency[Int, InternalRow, InternalRow],
@@ -31,8 +31,8 @@ private[routing] object BlockList {
     dep.shuffleHandle match {
       case handle: BaseShuffleHandle[Int, InternalRow, InternalRow] @unchecked
           if runs.size > 1 && Shuffles.manager(env).isInstanceOf[SortShuffleManager] =>
-        // One fetcher for all runs. Spark's own batching must be off: it merges the first to the last block of a map
-        // task and would read across the gaps between runs.
+        // One fetcher for all ranges. Spark's own batching must be off: it merges all blocks of a map task from the
+        // first to the last, and would read the gaps between ranges as well.
         new BlockStoreShuffleReader[Int, InternalRow](
           handle,
           byAddress(dep, runs, context),
@@ -66,28 +66,29 @@ private[routing] object BlockList {
       env.mapOutputTracker.getMapSizesByExecutorId(dep.shuffleId, 0, Int.MaxValue, start, end).foreach {
         case (address, found) =>
           val list = blocks.getOrElseUpdate(address, mutable.ArrayBuffer.empty)
-          // A message to a remote peer holds one range per map task at most, so several runs go block by block there.
+          // A request to a remote executor can hold only one range per map task, so blocks are requested one by one
+          // there.
           if (batching && address.executorId == here) list ++= merged(found) else list ++= found
       }
     }
     blocks.iterator
   }
 
-  /** One batch block per map task for the blocks of one run. */
+  /** Merges the blocks of one range into one batch block per map task. */
   private def merged(blocks: collection.Seq[Block]): Seq[Block] = {
     val byMap = mutable.LinkedHashMap.empty[Long, mutable.ArrayBuffer[(ShuffleBlockId, Long, Int)]]
     blocks.foreach { case (id, size, mapIndex) =>
       val block = id.asInstanceOf[ShuffleBlockId]
       byMap.getOrElseUpdate(block.mapId, mutable.ArrayBuffer.empty) += ((block, size, mapIndex))
     }
-    byMap.iterator.map { case (mapId, of) =>
-      val (first, last) = (of.head._1, of.last._1)
+    byMap.iterator.map { case (mapId, ofMap) =>
+      val (first, last) = (ofMap.head._1, ofMap.last._1)
       val id: BlockId = ShuffleBlockBatchId(first.shuffleId, mapId, first.reduceId, last.reduceId + 1)
-      (id, of.map(_._2).sum, of.head._3)
+      (id, ofMap.map(_._2).sum, ofMap.head._3)
     }.toSeq
   }
 
-  /** The conditions under which Spark itself reads neighbouring blocks as one. */
+  /** The conditions under which Spark itself reads adjacent blocks as one. */
   private def mayBatch(dep: ShuffleDependency[Int, InternalRow, InternalRow], context: TaskContext): Boolean = {
     val conf = SparkEnv.get.conf
     SortShuffleManager.canUseBatchFetch(0, 2, context) &&

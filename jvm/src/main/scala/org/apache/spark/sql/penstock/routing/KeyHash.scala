@@ -12,25 +12,25 @@ import org.apache.spark.sql.types._
 import io.penstock.sharding.Layout
 
 /**
- * A key as an application gives it, in the terms of a region.
+ * A key that an application specifies, converted for a region.
  *
  * @param hash
- *   that its rows have
+ *   Hash of the key's rows
  * @param text
- *   as it is told in reports
+ *   Text of the key in reports
  */
 final private[routing] case class GivenKey(hash: Int, text: String)
 
-/** From the values of a key, as an application gives them, to the hash that its rows have. */
+/** Computes the hash of a key from the values that an application specifies. */
 private[routing] object KeyHash {
 
   /**
    * @param key
-   *   foldable expressions
+   *   Values of the key, as foldable expressions
    * @param types
-   *   of the columns that a region's rows are partitioned by
+   *   Types of the columns that partition the region's rows
    * @return
-   *   None where the values are no key of these types
+   *   None if the values are not a key of these types
    */
   def of(key: Seq[Expression], types: Seq[DataType], conf: SQLConf): Option[GivenKey] = SQLConf.withExistingConf(conf) {
     val timeZone = Some(conf.sessionLocalTimeZone)
@@ -39,15 +39,15 @@ private[routing] object KeyHash {
     if (!fits || casts.exists(_.checkInputDataTypes().isFailure)) None
     else
       Try(casts.map(_.eval(InternalRow.empty))).toOption.map { values =>
-        val columns = types.zipWithIndex.map { case (of, i) => BoundReference(i, of, nullable = true) }
+        val columns = types.zipWithIndex.map { case (dataType, i) => BoundReference(i, dataType, nullable = true) }
         val row = new GenericInternalRow(values.toArray[Any])
         GivenKey(ShardHash(columns, Layout(1)).ofKey(row), KeyText.of(columns, row))
       }
   }
 
   /**
-   * Whether a value of a type is one of the other: a number of a wider or a narrower integer, if it fits, is; a text that
-   * reads like a number is not.
+   * Whether a value of type `from` is accepted as a value of type `to`. Integers of another width are accepted,
+   * provided that the value fits. A string that looks like a number is not accepted as a number.
    */
   private def isOf(from: DataType, to: DataType): Boolean = (from, to) match {
     case (NullType, _) => true

@@ -5,34 +5,34 @@ import io.penstock.sharding.Layout
 import io.penstock.telemetry.{CostTrust, RowCosts}
 
 /**
- * What a run has learnt of a region by the end of a batch.
+ * What a run knows about a region at the end of a batch.
  *
  * @param layout
- *   of the batch
+ *   Layout of the region's state in the batch
  * @param taskOf
- *   task of each of its shards, as the binder chose
+ *   Task of each shard, as the binder proposed
  * @param executorOf
- *   executor that each task was meant for; empty where that was left open
+ *   Executor that each task was planned for; empty where Spark chose the executors
  * @param load
- *   of each shard
+ *   Load of each shard in the batch
  * @param msPerLoad
- *   what a unit of load took; 0 where nothing was measured
+ *   Milliseconds per unit of load; 0 where nothing was measured
  * @param rowDeviation
- *   standard deviation of the time of rows of one shard, over its mean
+ *   Standard deviation of the time of rows of one shard, over the mean of that time
  * @param costs
- *   of their rows
+ *   Learnt costs of the rows of each shard
  * @param trust
- *   whether these foretell
+ *   Whether these costs have predicted the load of later batches
  * @param move
- *   what it takes to bring a shard from one executor's memory to another's
+ *   Estimated cost to bring a shard from one executor's memory to another's
  * @param sampledHashes
- *   hashes of the keys that tasks have sampled most of, in the newest batch that had any
+ *   Hashes of the keys that the tasks sampled most, in the newest batch that had any
  * @param limited
- *   by what the batches were that are the newest
+ *   What limited the balance of the newest batches
  * @param timesTellLittle
- *   whether most of its time could be charged to no row
+ *   Whether most of the region's time could not be charged to rows
  * @param batches
- *   of the run so far
+ *   Number of batches that the run has completed
  */
 final private[routing] case class KnownRegion(
     layout: Layout,
@@ -50,22 +50,27 @@ final private[routing] case class KnownRegion(
     batches: Int
 ) {
 
-  /** What the next batch leaves alone. */
+  /** Imbalance that the next batch tolerates. */
   def deadBand: DeadBand = DeadBand(rowDeviation, msPerLoad)
 
-  /** Cost of a row of each shard over the typical row's, as far as it foretells; None where rows are taken to cost the same. */
+  /**
+   * Cost of a row of each shard over that of the typical row, as far as the cost is trusted; None where all rows are
+   * taken to cost the same.
+   */
   def trustedCosts: Option[Array[Double]] = trust.trusted(costs.relative)
 
   /**
-   * The same in the terms of another layout: where shards begin empty, they take what their keys had; what rows cost in a
-   * shard that keys have left is not known.
+   * The same knowledge for another layout. A shard that begins empty inherits the values of the shard that its keys
+   * were in. The row cost of a shard that keys have left is unknown.
    */
   def in(other: Layout): KnownRegion =
     if (other == layout) this
     else {
       val from = other.inherited(layout)
-      val left = other.moves(layout).map(_.from).toSet
-      val costsFrom = from.zipWithIndex.map { case (f, s) => if (f == s && left(s)) RowCosts.Unknown else f }
+      val shardsThatLostKeys = other.moves(layout).map(_.from).toSet
+      val costsFrom = from.zipWithIndex.map { case (f, s) =>
+        if (f == s && shardsThatLostKeys(s)) RowCosts.Unknown else f
+      }
       copy(other, from.map(taskOf), load = from.map(load), costs = costs.of(costsFrom), trust = trust.of(costsFrom))
     }
 }

@@ -9,13 +9,16 @@ import org.apache.spark.sql.penstock.lease.TaskLeases
 import org.apache.spark.{OneToOneDependency, Partition, TaskContext}
 
 /**
- * Gives each task its lease, where no routed exchange does so before a store is opened. Passes rows on as they are.
+ * Gives each task its lease where no routed exchange does so before a store is opened. Rows pass unchanged. The node is
+ * used
  *
- *   - Below the lowest stateful operators of a region that is not routed: shard p to whoever runs partition p.
- *   - Above a union inside a region, whose inputs Spark opens one after the other, and only when rows are asked for.
+ *   - below the lowest stateful operators of a region that is not routed: the task of partition p gets the lease of
+ *     shard p,
+ *   - above a union inside a region, because Spark opens the inputs of a union one after the other, and only when rows
+ *     are requested.
  *
  * @param reason
- *   why the region is not routed, for `explain`; empty where it is
+ *   Why the region is not routed, for `explain`; empty if it is routed
  */
 final case class LeaseExec(child: SparkPlan, reason: String)(@transient val routing: RegionRouting)
     extends UnaryExecNode {
@@ -42,7 +45,7 @@ final private class LeaseRDD(parent: RDD[InternalRow], @transient private val ro
 
   override protected def getPartitions: Array[Partition] = firstParent[InternalRow].partitions
 
-  /** Where a lone shard's state is; else, or as none is known here, where the parent's data are. */
+  /** The executor that has the state of the shard. If there is none, Spark uses the locations of the parent. */
   override protected def getPreferredLocations(split: Partition): Seq[String] =
     if (routed) Nil else owners.lift(split.index).filter(_ != null).toSeq
 

@@ -23,23 +23,26 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.transformwith
 import org.apache.spark.sql.execution.window.{WindowExec, WindowGroupLimitExec}
 import org.apache.spark.sql.penstock.shims.NodesOfVersion
 
-/** What a node of a plan does with the partitions of its inputs. */
+/** How a node of a plan treats the partitions of its inputs. */
 sealed private[routing] trait NodeKind
 
-/** Every physical operator of Spark, each registered once; a test fails for one that is not. */
+/** Registers every physical operator of Spark once. A test fails if one is missing. */
 private[routing] object NodeKind {
 
-  /** Partition p of the output is made of partition p of every input that is not broadcast, however many there are. */
+  /**
+   * Partition p of the output is computed from partition p of every input that is not broadcast, for any number of
+   * partitions.
+   */
   case object KeepsPartitions extends NodeKind
 
-  /** Takes the partitions of its inputs, however many there are, and makes others of them. */
+  /** Accepts any number of input partitions, and its output has other partitions. */
   case object GathersPartitions extends NodeKind
 
   /**
-   * Neither can be said of it.
+   * The node is neither known to keep partitions nor to accept any number of them.
    *
    * @param why
-   *   goes on a sentence that begins with its name
+   *   The reason, as the rest of a sentence that begins with the node's name
    */
   final case class Refused(why: String) extends NodeKind
 
@@ -116,7 +119,10 @@ private[routing] object NodeKind {
     classOf[SparkScriptTransformationExec]
   )
 
-  /** Those with two inputs zip them, or take the second one whole, by broadcast; a union may: see [[of]]. */
+  /**
+   * Nodes that zip their inputs by partition, or get one input by broadcast. A union does so only in some cases: see
+   * [[of]].
+   */
   private val joins: Seq[Class[_]] = Seq(
     classOf[SortMergeJoinExec],
     classOf[ShuffledHashJoinExec],
@@ -137,24 +143,24 @@ private[routing] object NodeKind {
   )
 
   private val refused: Seq[(Class[_], String)] = Seq(
-    classOf[SampleExec] -> "chooses other rows where there are other partitions",
+    classOf[SampleExec] -> "chooses other rows if the partitions change",
     classOf[AttachDistributedSequenceExec] -> "runs its input twice",
-    classOf[AQEShuffleReadExec] -> "reads an exchange as batch queries do",
-    classOf[WriteToContinuousDataSourceExec] -> "is of continuous processing",
+    classOf[AQEShuffleReadExec] -> "reads an exchange adaptively, as only batch queries do",
+    classOf[WriteToContinuousDataSourceExec] -> "belongs to continuous processing",
     classOf[DataWritingCommandExec] -> "is a command",
     classOf[WriteFilesExec] -> "writes files",
-    classOf[MultiResultExec] -> "has the results of several commands",
-    classOf[ExplainOnlySparkPlan] -> "is only shown"
+    classOf[MultiResultExec] -> "returns the results of several commands",
+    classOf[ExplainOnlySparkPlan] -> "is never executed"
   )
 
-  /** What follows for all nodes of a type. Which comes first counts. */
+  /** Types whose subclasses are all refused. The first matching type determines the reason. */
   private val byType: Seq[(Class[_], String)] = Seq(
     classOf[V2CommandExec] -> "is a command",
     classOf[BaseSubqueryExec] -> "is a subquery",
     classOf[LeafExecNode] -> "feeds it without an exchange"
   )
 
-  /** What is in modules of Spark that need not be there. */
+  /** Nodes of optional Spark modules, by class name because the class may be missing. */
   private val byName: Map[String, NodeKind] =
     Map("org.apache.spark.sql.hive.execution.HiveScriptTransformationExec" -> KeepsPartitions)
 
@@ -166,13 +172,13 @@ private[routing] object NodeKind {
     all.toMap
   }
 
-  /** What is known of a class of nodes; None of one that is not Spark's. */
+  /** Kind of a node class; None if the class is not part of Spark. */
   def of(nodes: Class[_]): Option[NodeKind] =
     byClass.get(nodes)
       .orElse(byName.get(nodes.getName))
       .orElse(byType.collectFirst { case (t, why) if t.isAssignableFrom(nodes) => Refused(why) })
 
-  /** What is known of a node. */
+  /** Kind of a node; None if its class is not part of Spark. */
   def of(node: SparkPlan): Option[NodeKind] = node match {
     case u: UnionExec if u.outputPartitioning.isInstanceOf[UnknownPartitioning] => Some(GathersPartitions)
     case n => of(n.getClass)

@@ -11,24 +11,29 @@ import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan}
 import org.apache.spark.{OneToOneDependency, Partition, TaskContext}
 
 /**
- * Finds out whether a node that is not Spark's keeps partitions: it is asked what it makes of inputs with some other numbers
- * of them. Nothing is computed. Decision 090.
+ * Finds out whether a node that is not part of Spark keeps partitions. It gives the node inputs with other numbers of
+ * partitions and looks at the RDDs that result. No partition is computed. Decision 090.
  */
 private[routing] object PartitionProbe {
 
-  /** A node that expects a certain number gets another one at least once. */
+  /** Two numbers of partitions, so that a node that expects a certain number gets another one at least once. */
   private val Counts = Seq(3, 5)
 
-  /** Whether partition p of the output is made of partition p of its one input, and of nothing else, however many there are. */
+  /**
+   * Whether partition p of the output depends only on partition p of the node's single input, for any number of
+   * partitions.
+   */
   def keepsPartitions(node: SparkPlan): Boolean = node.children match {
     case Seq(child) =>
-      asksForNothing(node) && node.outputPartitioning == child.outputPartitioning &&
+      requiresNothing(node) && node.outputPartitioning == child.outputPartitioning &&
       Counts.forall(n => divided(child.outputPartitioning, n).exists(keeps(node, child, _)))
     case _ => false
   }
 
-  /** Subqueries run before the node's RDD is there. */
-  private def asksForNothing(node: SparkPlan): Boolean = !node.supportsColumnar && node.subqueries.isEmpty &&
+  /**
+   * Whether the node has no requirements. Subqueries are excluded because they would run before the node's RDD exists.
+   */
+  private def requiresNothing(node: SparkPlan): Boolean = !node.supportsColumnar && node.subqueries.isEmpty &&
     node.requiredChildDistribution.forall(_ == UnspecifiedDistribution)
 
   private def keeps(node: SparkPlan, child: SparkPlan, partitioning: Partitioning): Boolean =
@@ -55,7 +60,7 @@ private[routing] object PartitionProbe {
   }
 }
 
-/** An input with some number of partitions, none of which can be computed. */
+/** An input with a given partitioning, whose partitions cannot be computed. */
 final private case class ProbeExec(
     output: Seq[Attribute],
     override val outputPartitioning: Partitioning,
@@ -70,5 +75,5 @@ final private class ProbeRDD(probe: ProbeExec) extends RDD[InternalRow](probe.se
     Array.tabulate[Partition](probe.outputPartitioning.numPartitions)(RoutedPartition(_))
 
   override def compute(split: Partition, context: TaskContext): Iterator[InternalRow] =
-    throw new UnsupportedOperationException("a probe has no rows")
+    throw new UnsupportedOperationException("the partitions of a probe cannot be computed")
 }

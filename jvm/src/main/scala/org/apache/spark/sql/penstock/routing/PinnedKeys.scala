@@ -5,22 +5,23 @@ import scala.collection.mutable
 import org.apache.spark.sql.penstock.telemetry.KeyText
 
 /**
- * What people are told of the pinned keys of a region: how they are written, and whether a row or state of them was ever
- * seen. What is pinned is known by its hash only; keys that an application names have a text, and so have those that were
- * heavy.
+ * Texts of a region's pinned keys for reports, and whether a row or state of each was ever seen. A layout knows pinned
+ * keys only by their hash. Texts are known for keys that the application pinned and for keys that were heavy.
  */
 final private[routing] class PinnedKeys {
   private val texts = mutable.LinkedHashMap.empty[Int, String]
   private val seen = mutable.Set.empty[Int]
-  private val asked = mutable.Set.empty[Int]
 
-  /** An application has named a key. */
+  /** Hashes of keys that the application pinned and that were not yet part of a batch. */
+  private val unverified = mutable.Set.empty[Int]
+
+  /** Records a key that the application pinned. */
   def named(key: GivenKey): Unit = {
     keep(key.hash, key.text)
-    asked += key.hash
+    unverified += key.hash
   }
 
-  /** Keys had much of a batch. */
+  /** Records heavy keys of a batch. */
   def heavy(keys: Iterable[GivenKey]): Unit = keys.foreach(key => keep(key.hash, key.text))
 
   private def keep(hash: Int, text: String): Unit = {
@@ -29,27 +30,27 @@ final private[routing] class PinnedKeys {
   }
 
   /**
-   * A batch has run.
+   * Records that a batch has run.
    *
    * @param pinned
-   *   in this batch
+   *   Hashes that are pinned in this batch
    * @param present
-   *   whether the batch had a row of a hash, or the state an entry
+   *   Whether the batch had a row of a hash, or the state has an entry for it
    * @return
-   *   texts of the keys that were named by the application and that nothing is there of, each once
+   *   Texts of keys that the application pinned and that have neither rows nor state. Each key is returned only once
    */
   def ran(pinned: Set[Int], present: Int => Boolean): Seq[String] = {
     seen.filterInPlace(pinned)
     seen ++= pinned.filter(present)
-    val absent = asked.filter(hash => pinned(hash) && !seen(hash)).toSeq.sorted
-    asked --= pinned
-    // The oldest leave first.
+    val absent = unverified.filter(hash => pinned(hash) && !seen(hash)).toSeq.sorted
+    unverified --= pinned
+    // The oldest texts are removed first.
     val surplus = texts.size - PinnedKeys.MaxTexts
     if (surplus > 0) texts.keysIterator.filterNot(pinned).take(surplus).toSeq.foreach(texts.remove)
     absent.map(text(_, shown = true))
   }
 
-  /** How a hash is told. */
+  /** Text for a hash: that of its key if it is known and may be shown, else the hash. */
   def text(hash: Int, shown: Boolean): String = texts.get(hash).filter(_ => shown).getOrElse(KeyText.ofHash(hash))
 
   def wasSeen(hash: Int): Boolean = seen(hash)
@@ -57,6 +58,6 @@ final private[routing] class PinnedKeys {
 
 private object PinnedKeys {
 
-  /** Of keys that may be pinned by a plan of some batches ago. */
+  /** Maximum number of texts. A plan made some batches ago may still pin a key that is not heavy any more. */
   private val MaxTexts = 4096
 }

@@ -3,18 +3,20 @@ package org.apache.spark.sql.penstock.routing
 import io.penstock.conf.{Mode, PolicyChoice, QuerySettings, TasksChoice}
 
 /**
- * What of a region is planned.
+ * Which decisions about a region are planned.
  *
+ * @param theta
+ *   Largest accepted imbalance
  * @param tasks
- *   whether N is
+ *   Whether the number of tasks is planned
  * @param policy
- *   that places shards between batches, if one does
+ *   Policy that places shards between batches; None if shards are not placed between batches
  * @param hybrid
- *   whether shards are bound at the barrier, by learnt costs
+ *   Whether shards are bound at the barrier, by learnt costs
  * @param pins
- *   how many keys may be pinned, if that is planned
+ *   Maximum number of pinned keys; None if pins are not planned
  * @param observes
- *   whether none is, whatever is planned
+ *   Whether the query only observes, so that no key is pinned
  */
 final private[routing] case class PlanChoices(
     theta: Double,
@@ -27,7 +29,7 @@ final private[routing] case class PlanChoices(
 
 private[routing] object PlanChoices {
 
-  /** None where a batch of these settings uses no plan. */
+  /** The choices that settings make; None if a batch with these settings uses no plan. */
   def of(settings: QuerySettings): Option[PlanChoices] = {
     val hybrid = settings.policy == PolicyChoice.Hybrid
     val choices = PlanChoices(

@@ -16,23 +16,28 @@ import io.penstock.conf.{ApplicationSetup, QuerySettings, Setting}
 import io.penstock.errors.PenstockException
 
 /**
- * What happens when a query of a session starts:
- *   - errors in the session's settings fail its start, those in its own options end it before its start returns;
- *   - which batch is the newest in its offset log is remembered, so that the first batch of the run is known to be new or not;
- *   - where the application cannot carry them, it gets the provider and the number of state partitions. A checkpoint that is
- *     there already has the last word.
+ * Prepares each query of a session when it starts:
+ *   - Errors in the session's settings fail the start. Errors in the query's own options end the query before its start
+ *     returns.
+ *   - The newest batch in the query's offset log is recorded, so that it is known whether the first batch of the run is
+ *     new.
+ *   - If the application cannot set the state store provider and the number of state partitions, they are set for the
+ *     query. An existing checkpoint overrides them.
  *
- * Spark tells of a start in the query's own thread and goes on when told, before it reads what the query's checkpoint will
- * pin, and before it puts a batch into the query's offset log.
+ * Spark calls the listener in the query's own thread and waits for it. This happens before Spark reads the settings
+ * that the checkpoint fixes, and before it writes a batch to the query's offset log.
  */
 final private[routing] class QueryStarts(session: SparkSession, routing: SessionRouting)
     extends StreamingQueryListener
     with Logging {
 
-  /** Queries that have not told yet that they have started. */
+  /** Number of queries whose start event is still expected. */
   private var expected = 0
 
-  /** Spark analyzes what a query will write right before it starts it, in the caller's thread. */
+  /**
+   * Called for each analyzed plan. Spark analyzes the plan of a streaming write just before the query starts, in the
+   * caller's thread.
+   */
   def expect(plan: LogicalPlan): Unit = plan match {
     case _: WriteToStream =>
       routing.checkSession()
@@ -40,7 +45,7 @@ final private[routing] class QueryStarts(session: SparkSession, routing: Session
     case _ =>
   }
 
-  /** Only as long as need be: the application sees who listens. */
+  /** Registers the listener only while a start is expected, because listeners are visible to the application. */
   private def listen(): Unit = synchronized {
     expected += 1
     if (expected == 1) session.streams.addListener(this)
@@ -61,16 +66,16 @@ final private[routing] class QueryStarts(session: SparkSession, routing: Session
       try {
         StartedQuery.options(query.streamingQuery).foreach { options =>
           routing.check(options)
-          QuerySettings.unprefixed(options).foreach(tellUnread(query, _))
+          QuerySettings.unprefixed(options).foreach(warnUnread(query, _))
         }
         if (RealTimeMode.refusesOtherProviders) prepare(query.streamingQuery)
       } catch { case e: PenstockException => StartedQuery.fail(query.streamingQuery, e) }
     case _ =>
   }
 
-  private def tellUnread(query: StreamingQueryWrapper, option: String): Unit = logWarning(
-    s"Penstock: $option, an option of query ${query.id}, is left to its sink. Where the setting of Penstock is meant, write " +
-      s"${Setting.OptionPrefix}$option"
+  private def warnUnread(query: StreamingQueryWrapper, option: String): Unit = logWarning(
+    s"Penstock ignores the option $option of query ${query.id}: it is passed to the sink only. To set the Penstock " +
+      s"setting of that name, use ${Setting.OptionPrefix}$option."
   )
 
   private def remember(query: StreamingQueryWrapper): Unit =
@@ -81,13 +86,14 @@ final private[routing] class QueryStarts(session: SparkSession, routing: Session
     catch {
       case NonFatal(e) =>
         logWarning(
-          s"Penstock: the offset log of run ${query.runId} cannot be read. Its first batch has as many tasks as the one before",
+          s"Penstock cannot read the offset log of run ${query.runId}. The first batch keeps the number of tasks " +
+            "of the batch before.",
           e
         )
     }
 
   private def prepare(query: StreamExecution): Unit = query.trigger match {
-    // Spark chooses RocksDB for the first; the second has no state.
+    // Spark chooses RocksDB for real-time queries. Continuous queries have no state.
     case _: RealTimeTrigger | _: ContinuousTrigger =>
     case _ =>
       val conf = query.sparkSessionForStream.conf

@@ -7,26 +7,29 @@ import scala.jdk.CollectionConverters._
 import io.penstock.routing.{Binder, Binding, Load}
 
 /**
- * What was decided for a region in one batch.
+ * The decision for a region in one batch.
  *
  * @param binding
- *   what the tasks run by
+ *   Binding that the tasks use
  * @param proposed
- *   what the binder chose; differs from `binding` where a query only observes
+ *   Binding that the binder chose; it differs from `binding` if the query only observes
  * @param rows
- *   rows of each shard, over all inputs
+ *   Rows of each shard, over all inputs
  * @param load
- *   what they are expected to cost, in thousandths of a typical row's cost
+ *   Expected cost of each shard's rows, in thousandths of a typical row's cost
  * @param previous
- *   task of each shard in the batch before; None where there was none
+ *   Task of each shard in the batch before; None if there was none
  * @param moved
- *   shards that change task against the batch before
+ *   Number of shards that change their task against the batch before
  * @param tolerated
- *   busiest task over mean up to which the binder moves nothing
+ *   Imbalance up to which the binder moves nothing
+ * @param micros
+ *   Duration of the decision, in microseconds
  * @param atNs
- *   when, by the JVM's clock
+ *   Time of the decision, by `System.nanoTime`
  * @param incomplete
- *   map tasks whose counts were missing: the balance may be off, the routing is not
+ *   Number of map tasks whose counts were missing. The binding may then be unbalanced, but rows still reach the right
+ *   tasks
  */
 final case class Decision(
     binding: Binding,
@@ -41,34 +44,39 @@ final case class Decision(
     incomplete: Int
 ) {
 
-  /** Rows of the busiest task over the mean, as proposed. */
+  /** Rows of the busiest task over the mean, under the proposed binding. */
   def imbalance: Double = imbalanceOf(rows, proposed.taskOf, proposed.tasks)
 
-  /** Load of the busiest task over the mean, as proposed. */
+  /** Load of the busiest task over the mean, under the proposed binding. */
   def expectedImbalance: Double = imbalanceOf(load, proposed.taskOf, proposed.tasks)
 
-  /** The same, had the binding of the batch before stayed. */
+  /** Load of the busiest task over the mean that this batch would have had under the binding of the batch before. */
   def imbalanceBefore: Option[Double] = previous.map(p => imbalanceOf(load, p, math.max(proposed.tasks, p.max + 1)))
 
-  /** Share of the load that the heaviest shard has. */
+  /** Share of the load that belongs to the heaviest shard. */
   def heaviestShard: Double = load.max.toDouble / math.max(1L, load.sum)
 
-  private def imbalanceOf(ofShards: Array[Long], taskOf: Array[Int], tasks: Int): Double =
-    Load.imbalance(Load.ofTasks(ofShards, taskOf, tasks))
+  private def imbalanceOf(loadOfShards: Array[Long], taskOf: Array[Int], tasks: Int): Double =
+    Load.imbalance(Load.ofTasks(loadOfShards, taskOf, tasks))
 }
 
 /**
- * Driver side of the barrier of one region in one batch: collects the counts of its exchanges, and decides once. A stage
- * that is retried, a second action on the same batch, and both inputs of a join all get the same binding.
+ * Driver side of the barrier of one region in one batch. It collects the row counts of the region's exchanges and
+ * decides the binding once. A retried stage, a second action on the same batch, and both inputs of a join all get the
+ * same binding.
  *
+ * @param shards
+ *   Number of shards
  * @param tasks
- *   N that is proposed
+ *   Number of tasks of the proposed binding
+ * @param binder
+ *   Proposes the binding
  * @param previous
- *   task of each shard in the batch before
+ *   Task of each shard in the batch before; None if there was none
  * @param costs
- *   of a row of each shard over the typical row's; None where rows are taken to cost the same
+ *   Cost of a row of each shard over that of the typical row; None if all rows are taken to cost the same
  * @param observe
- *   whether tasks run by shard, whatever is decided
+ *   Whether task p runs shard p, whatever binding is proposed
  */
 final class RegionBarrier(
     shards: Int,
@@ -83,20 +91,23 @@ final class RegionBarrier(
   private val inputs = new ConcurrentHashMap[Int, Input]()
   @volatile private var decided: Option[Decision] = None
 
-  /** A shuffle of the region is about to run. Called when its exchange executes, since a plan may reuse one for two. */
+  /**
+   * Registers a shuffle of the region that is about to run. Called when its exchange executes, because a plan may use
+   * one exchange twice.
+   */
   def register(shuffleId: Int, maps: Int, counts: ShardCounts): Unit =
     if (decided.isEmpty) inputs.put(shuffleId, Input(maps, counts))
 
-  /** Whether a decision would see all counts, or was made. */
+  /** Whether a decision was made, or all counts are known. */
   def ready: Boolean =
     decided.isDefined || (!inputs.isEmpty && inputs.values.asScala.forall(i => i.counts.reported == i.maps))
 
-  /** The same of a region whose shuffles, if it has any, are not Penstock's. */
+  /** Like [[ready]], and also true for a region that has no routed exchanges. */
   def readyOrUncounted: Boolean = ready || inputs.isEmpty
 
   def decision: Option[Decision] = decided
 
-  /** Decides, at the first call. Must be called when the map stages are complete, on the scheduler's thread. */
+  /** Decides at the first call. Must be called on the scheduler's thread when the map stages are complete. */
   def decide(): Decision = decided.getOrElse(synchronized {
     decided.getOrElse {
       val start = System.nanoTime()
@@ -111,7 +122,7 @@ final class RegionBarrier(
       val decision =
         Decision(binding, proposed, rows, load, previous, moved, binder.tolerated(load, tasks), micros, start, missing)
       decided = Some(decision)
-      // The counts have served: a batch that is long done must not hold them.
+      // The counts are not needed any more. Free them, because the batch may stay referenced for long.
       inputs.clear()
       decision
     }

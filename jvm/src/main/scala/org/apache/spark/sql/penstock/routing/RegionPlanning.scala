@@ -9,18 +9,18 @@ import io.penstock.routing.{ExecutorSet, MoveCost}
 import io.penstock.telemetry.KeyShare
 
 /**
- * What was planned of a region, in words; None where it was not planned.
+ * Reasons of the plan for a region, as text; None for what was not planned.
  *
  * @param tasks
- *   why it has so many
+ *   Why the region has its number of tasks
  * @param placed
- *   what placed its shards on them
+ *   Which policy and plan placed the shards on tasks
  * @param unpinned
- *   why keys that could be pinned are not
+ *   Why keys that could be pinned are not pinned
  * @param pins
- *   why the keys that are pinned are these, where the planner has something to say
+ *   The planner's reason for the pinned keys, if it gives one
  * @param homes
- *   why shards are on these executors
+ *   Why the shards are on their executors
  */
 final case class PlanReasons(
     tasks: Option[String] = None,
@@ -34,17 +34,17 @@ final case class PlanReasons(
  * The executors that a region's shards are divided among.
  *
  * @param inBatch
- *   those that the batch was planned for
+ *   Executors that the batch was planned for
  * @param waiting
- *   shards that are to go to another by plan, and wait for later batches
+ *   Number of planned moves of shards that are deferred to later batches
  * @param move
- *   what it takes to bring a shard from one to another
+ *   Estimated cost to bring a shard to another executor
  * @param now
- *   those that there are
+ *   Returns the current executors
  * @param owners
- *   that has each shard now, as a task location
+ *   Returns the executor that has each shard now, as a task location
  * @param executorOf
- *   that each task is meant for; empty where that is left open
+ *   Executor that each task is planned for; empty if Spark chooses the executors
  */
 final private[routing] case class RegionExecutors(
     inBatch: ExecutorSet,
@@ -56,42 +56,52 @@ final private[routing] case class RegionExecutors(
 )
 
 /**
- * A region in one batch, as it is planned for.
+ * A region in one batch, for which a plan is made.
  *
+ * @param run
+ *   Id of the query's run
+ * @param region
+ *   Id of the region
+ * @param batch
+ *   Id of the batch
  * @param tasks
- *   N
- * @param seen
- *   batches of the run before this one
+ *   Number of tasks
+ * @param batchesBefore
+ *   Number of batches that the run completed before this one
  */
-final private[routing] case class RegionBatch(run: UUID, region: Long, batch: Long, tasks: Int, seen: Int)
+final private[routing] case class RegionBatch(run: UUID, region: Long, batch: Long, tasks: Int, batchesBefore: Int)
 
 /**
- * What the driver's planner has to do with one region in one batch: the plan that the batch uses, and what it is told of
- * the batch afterwards.
+ * Connects one region in one batch with the driver's planner: gives the plan that the batch uses, and sends what the
+ * batch measured.
  *
+ * @param choices
+ *   Which decisions are planned
+ * @param regionBatch
+ *   The region and the batch
  * @param cores
- *   tasks that can run at once
+ *   Number of tasks that can run at once
  * @param stateBytes
- *   of each shard
+ *   Size of each shard's state
  * @param executors
- *   that shards are divided among
+ *   Executors that the shards are divided among
  */
 final private[routing] class RegionPlanning(
     choices: PlanChoices,
-    in: RegionBatch,
+    regionBatch: RegionBatch,
     cores: => Int,
     stateBytes: => Array[Long],
     executors: RegionExecutors
 ) {
   import choices.{hybrid, observes, pins, policy, theta}
-  import in.{batch, tasks}
+  import regionBatch.{batch, tasks}
 
-  private val plan = Planner.current.plan(in.run, in.region)
+  private val plan = Planner.current.plan(regionBatch.run, regionBatch.region)
 
-  /** Task of each shard, as planned for this number of tasks. */
+  /** Planned task of each shard; None if there is no plan for this number of tasks. */
   val taskOf: Option[Array[Int]] = plan.toOption.filter(_.tasks == tasks).flatMap(_.taskOf)
 
-  /** What rows take, as far as it was found out from the times of tasks. */
+  /** Time of the rows of each shard, as far as the planner has estimated it from the times of tasks. */
   def rowTimes: Option[RowTimes] = plan.toOption.filter(_ => hybrid).flatMap(_.rowTimes)
 
   def reasons: PlanReasons =
@@ -104,11 +114,11 @@ final private[routing] class RegionPlanning(
     )
 
   private def homes: String = plan.map(p => p.homes.filter(_ => p.isFresh(batch))) match {
-    case Left(why) => s"shards stay where they are: $why"
-    case Right(None) => "shards stay where they are: nothing was planned of late"
+    case Left(why) => s"shards stay on their executors: $why"
+    case Right(None) => "shards stay on their executors: there is no recent plan"
     case Right(Some(h)) =>
       val later =
-        Option.when(executors.waiting > 0)(s"${executors.waiting} shards wait: spark.penstock.move.maxBytesPerBatch")
+        Option.when(executors.waiting > 0)(s"${executors.waiting} moves deferred: spark.penstock.move.maxBytesPerBatch")
       (Option.when(observes)("observe") ++ Some(h.reason) ++ later).mkString("; ")
   }
 
@@ -119,16 +129,21 @@ final private[routing] class RegionPlanning(
 
   private def placed(policy: String): String = (plan, taskOf) match {
     case (Right(p), Some(_)) => s"$policy, by batch ${p.batch}"
-    case (Right(p), None) => s"$policy has planned for ${p.tasks} tasks, not for $tasks: shards stay where they can"
-    case (Left(why), _) => s"$policy has no plan ($why): shards stay where they can"
+    case (Right(p), None) => s"$policy has a plan for ${p.tasks} tasks, not for $tasks: shards stay if possible"
+    case (Left(why), _) => s"$policy has no plan ($why): shards stay if possible"
   }
 
   /**
-   * Hands over what the batch has measured, where something may come of it: the planner is a process, which starts when it
-   * is first asked. Shards have the load by which they were bound: what the batch alone has measured may be chance.
+   * Sends what the batch measured to the planner, if a decision depends on it. The planner is a process that starts at
+   * its first request, so requests without a purpose are avoided. The load of shards is the load by which they were
+   * bound, because measurements of a single batch may be noise.
    *
+   * @param decision
+   *   Decision for the batch
+   * @param load
+   *   Measurements of the batch's tasks
    * @param byCost
-   *   whether that was by what rows cost, which was found to foretell; else by rows
+   *   Whether shards were bound by trusted row costs; otherwise by numbers of rows
    */
   def learn(decision: Decision, load: RegionLoad, byCost: Boolean): Unit = {
     val attributing =
@@ -163,9 +178,11 @@ final private[routing] class RegionPlanning(
   private def ownersOf(load: RegionLoad): Array[String] =
     java.util.Arrays.copyOf(executors.owners(), load.layout.shards)
 
-  private def isWarm = in.seen >= RegionPlanning.ColdBatches
+  private def isWarm = regionBatch.batchesBefore >= RegionPlanning.ColdBatches
 
-  /** Whether keys are pinned that could return to their base shards, or a shard is heavy enough to become the limit soon. */
+  /**
+   * Whether there are pinned keys that could return to their base shards, or a shard that may soon limit the balance.
+   */
   private def pinsMatter(decision: Decision, load: RegionLoad): Boolean = load.layout.pinSlots.nonEmpty ||
     (isWarm && decision.heaviestShard * tasks > theta / 2 &&
       decision.heaviestShard * load.workMs > RegionLoad.LittleMs)
@@ -178,8 +195,8 @@ final private[routing] class RegionPlanning(
       homing: Option[Homing]
   ): Measured =
     Measured(
-      in.run,
-      in.region,
+      regionBatch.run,
+      regionBatch.region,
       batch,
       decision.binding.tasks,
       cores,
@@ -197,15 +214,18 @@ final private[routing] class RegionPlanning(
 
 private[routing] object RegionPlanning {
 
-  /** What heavy keys have at least. */
+  /** Heavy keys, with lower bounds of their busy time. */
   private def heavy(keys: Seq[KeyShare], rows: Long, busyNs: Long, byCost: Boolean): Seq[HeavyKey] = keys.map { k =>
     val least = if (byCost) k.least else math.max(0.0, k.rowsShare - k.rowsError)
     HeavyKey(k.hash, math.round(k.rowsShare * rows), math.round(least * busyNs))
   }
 
-  /** The first batches of a run tell more of the compiler than of the load. */
+  /**
+   * Number of first batches of a run that lead to no new pins and row times: they reflect the JIT compiler more than
+   * the load.
+   */
   private val ColdBatches = 3
 
-  /** Executors differ by as much from batch to batch without reason: state is not sent after that. */
+  /** Executors differ by this factor from batch to batch by chance alone, so no state is moved to even out less. */
   private val ExecutorTheta = 1.05
 }

@@ -9,14 +9,22 @@ import io.penstock.routing.{Binding, BindingOutcome, Limited, PreferredExecutors
 import io.penstock.telemetry.{KeyShare, MovedState, StateLoad}
 
 /**
- * One batch of a run, as routed: what its report shows.
+ * Routing of one batch of a run. The batch's report is made from it.
  *
+ * @param spec
+ *   The batch, as planned
+ * @param mode
+ *   Mode of the query in this batch
  * @param theta
- *   busiest task over mean that is aimed at
+ *   Largest accepted imbalance
  * @param foreseen
- *   whether shards are bound by the batch's own load
+ *   Whether shards are bound by the load of this batch, and not by a plan made before it
+ * @param routingVersion
+ *   Routing version that the batch uses
  * @param state
- *   what there is to tell of the run's state when the report is read
+ *   Returns the report on the run's state; called when the batch's report is read
+ * @param makeRegions
+ *   Makes the routing of the batch's regions
  */
 final class BatchRouting(
     val spec: BatchSpec,
@@ -35,34 +43,46 @@ final class BatchRouting(
 /**
  * A pinned key in a batch.
  *
+ * @param hash
+ *   Hash of the key
  * @param text
- *   the key, for people
+ *   Text of the key in reports
  * @param rows
- *   that the batch had of it
+ *   Number of rows of the key in the batch
  * @param seen
- *   whether there was a row or state of it since it was pinned
+ *   Whether a row or state of the key was seen since it was pinned
  */
 final case class PinnedKey(hash: Int, text: String, rows: Long, seen: Boolean)
 
 /**
  * Driver side of one region in one batch.
  *
+ * @param batch
+ *   Routing of the batch that the region belongs to
+ * @param spec
+ *   The region, as planned
  * @param names
- *   of its operators, for people
+ *   Names of the region's operators, for reports
  * @param reason
- *   why it is not routed; None where it is
+ *   Why the region is not routed; None if it is routed
  * @param inTurn
- *   why its tasks take what feeds it shard by shard; None where they do not
+ *   Why the region's tasks read their input one shard after the other; None if they do not
+ * @param lease
+ *   Lease of the region, for its tasks
+ * @param leases
+ *   Driver side of the leases
+ * @param barrier
+ *   Barrier of the region in this batch
  * @param load
- *   what its tasks measure
+ *   Measurements of the region's tasks
  * @param plans
- *   what was planned of it
+ *   Reasons of the plan for the region
  * @param executorOf
- *   executor that each proposed task is meant for; empty where that is left open
+ *   Executor that each task of the proposed binding is planned for; empty if Spark chooses the executors
  * @param limitedBefore
- *   by what the batches before were
+ *   What limited the balance of the batches before
  * @param textOf
- *   how a pinned hash is told, and whether a row or state of it was seen before this batch
+ *   Text of a pinned hash in reports, and whether a row or state of it was seen before this batch
  */
 final class RegionRouting(
     val batch: BatchRouting,
@@ -80,10 +100,12 @@ final class RegionRouting(
     textOf: Int => (String, Boolean)
 ) {
 
-  /** The keys that had much of the batch, the heaviest first. */
+  /** The heavy keys of the batch, the heaviest first. */
   def heavyKeys: Seq[KeyShare] = load.heavyKeys(barrier.decision.fold(0L)(_.rows.sum))
 
-  /** How balanced the batch was, once its tasks have run; None where no shard was bound. */
+  /**
+   * How balanced the batch was, once its tasks have run; None if the region is not routed or no binding was decided.
+   */
   def outcome: Option[BindingOutcome] = barrier.decision.filter(_ => reason.isEmpty).map { d =>
     BindingOutcome(
       d.imbalanceBefore,
@@ -97,7 +119,7 @@ final class RegionRouting(
     )
   }
 
-  /** By what this batch and those before it are limited. */
+  /** What limited the balance of this batch and of the batches before. */
   def limited: Limited = outcome.fold(limitedBefore)(o => limitedBefore.after(o.limit))
 
   /** The pinned keys, by shard, once the batch has run. */
@@ -109,7 +131,7 @@ final class RegionRouting(
     }
   }
 
-  /** Whether the batch had a row of a pinned hash, or the state has an entry. */
+  /** Whether the batch had a row of a pinned hash, or the state has an entry for it. */
   def isPresent: Int => Boolean = {
     lazy val stateKeys = StateLoad.sum(leases.stateLoads(batch.spec.runId, spec.region).values).keys
     hash => rowsOf(hash) > 0L || stateKeys.lift(lease.layout.shardOf(hash)).exists(_ > 0L)
@@ -117,7 +139,7 @@ final class RegionRouting(
 
   private def rowsOf(hash: Int): Long = barrier.decision.fold(0L)(_.rows(lease.layout.shardOf(hash)))
 
-  /** Tasks that have committed their shards on another executor than the one that they were meant for. */
+  /** Number of tasks that committed their shards on another executor than the planned one. */
   def elsewhere(decision: Decision): Int = {
     val owners = this.owners
     (0 until decision.binding.tasks).count { task =>
@@ -128,27 +150,27 @@ final class RegionRouting(
     }
   }
 
-  /** Reads, writes and scans of its state in the batch; None where no task has told. */
+  /** Number of reads, writes and scans of the region's state in the batch; None if no task has reported. */
   def stateOperations: Option[Long] =
     Some(leases.stateLoads(batch.spec.runId, spec.region)).filter(_.nonEmpty).map(_.values.map(_.operations.sum).sum)
 
-  /** State that the batch had to bring to where its tasks run. */
+  /** State that the batch had to move to the executors of its tasks. */
   def moved: Option[MovedState] = leases.moved(batch.spec.runId, spec.region)
 
-  /** Executor that has the state of each shard, as a task location; null, or no entry, where unknown. */
+  /** Executor that has the state of each shard, as a task location; null or missing if unknown. */
   def owners: Array[String] =
     Option(leases.owners(batch.spec.runId, spec.region)).getOrElse(Array.empty)
 
   /**
-   * Preferred locations of every task, once the binding can be decided: the executor that it is meant for. Where that is
-   * left open the one that owns most of the task's state, as long as no executor is preferred by more tasks than its share,
-   * since these would wait for each other; else the hosts that hold at least a fifth of the task's input.
+   * Preferred locations of every task. Decides the binding, so it must be called only when that is possible. The
+   * preferred location is the executor that the task is planned for. Without a plan it is the executor that owns most
+   * of the task's state, but no executor is preferred by more tasks than its share, because these tasks would wait for
+   * each other. Otherwise it is the hosts that hold at least a fifth of the task's input.
    *
    * @param shuffleId
-   *   of that input, where it is a shuffle
-   *
+   *   Id of the shuffle that the tasks read; None if they do not read a shuffle
    * @param executors
-   *   how many executors there are
+   *   Number of executors
    */
   def locations(shuffleId: Option[Int], executors: Int): Array[Seq[String]] = {
     val decision = barrier.decide()
@@ -166,10 +188,13 @@ final class RegionRouting(
   }
 }
 
-/** Where the input of a task is, by bytes. */
+/** Locates the input of tasks. */
 private object MapOutput {
 
-  /** Spark's own limits for a single partition: beyond them, and below a fifth of the bytes, locality is not looked at. */
+  /**
+   * Spark's own limits: it ignores locality for more map tasks than this, and for hosts with a smaller fraction of the
+   * input.
+   */
   private val MaxMaps = 1000
   private val Fraction = 0.2
 
@@ -181,15 +206,15 @@ private object MapOutput {
         binding.taskOf.indices.foreach { s =>
           val size = status.getSizeForBlock(s)
           if (size > 0) {
-            val of = bytes(binding.taskOf(s))
-            of(status.location.host) = of.getOrElse(status.location.host, 0L) + size
+            val bytesByHost = bytes(binding.taskOf(s))
+            bytesByHost(status.location.host) = bytesByHost.getOrElse(status.location.host, 0L) + size
           }
         }
       }
     })
-    bytes.map { of =>
-      val all = of.values.sum
-      of.toSeq.filter(_._2 >= Fraction * all).sortBy { case (host, n) => (-n, host) }.map(_._1)
+    bytes.map { bytesByHost =>
+      val total = bytesByHost.values.sum
+      bytesByHost.toSeq.filter(_._2 >= Fraction * total).sortBy { case (host, n) => (-n, host) }.map(_._1)
     }
   }
 }

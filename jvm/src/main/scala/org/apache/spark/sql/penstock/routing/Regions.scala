@@ -10,60 +10,60 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOpera
 import org.apache.spark.sql.execution.streaming.operators.stateful.flatmapgroupswithstate.FlatMapGroupsWithStateExec
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.TransformWithStateExec
 
-/** How a region's tasks get their shards. */
+/** How the shards of a region are assigned to tasks. */
 sealed private[routing] trait Route
 
 private[routing] object Route {
 
   /**
-   * Bound at the barrier.
+   * Shards are bound to tasks at the barrier.
    *
    * @param exchanges
-   *   that are read by the shards of a task
+   *   Exchanges of which a task reads the blocks of its shards
    * @param inTurn
-   *   inputs of which a task takes its shards' partitions one after the other
+   *   Inputs of which a task reads the partitions of its shards one after another
    */
   final case class AtBarrier(exchanges: Seq[ShuffleExchangeExec], inTurn: Seq[InputByShard]) extends Route {
 
-    /** Why there are such inputs, if there are. */
+    /** Why there are inputs that are read in turn; None if there are none. */
     def inTurnReason: Option[String] = Option.when(inTurn.nonEmpty)(inTurn.map(_.why).distinct.mkString("; "))
   }
 
-  /** Partition p has shard p in it, and few tasks run all partitions in turn, because of `reason`. */
+  /** Partition p contains shard p, and each task runs several partitions in turn, because of `reason`. */
   final case class InTurn(reason: String) extends Route
 
   /** Task p runs shard p, because of `reason`. */
   final case class ByShard(reason: String) extends Route
 
-  /** One task, which runs shard 0: the operator has no key. */
+  /** One task runs shard 0, because the operator has no key. */
   case object Single extends Route
 }
 
 /**
- * What feeds a region with state but is no exchange of Spark's.
+ * An input of a stateful region that is not an exchange of Spark.
  *
  * @param node
- *   its top
+ *   Root of the input
  * @param exchanges
- *   those below it whose partitions go up to it, one by one
+ *   Exchanges below the node whose partitions it keeps
  * @param why
- *   a binding cannot change its partitions
+ *   Why a binding cannot change the node's partitions
  */
 final private[routing] case class InputByShard(node: SparkPlan, exchanges: Seq[ShuffleExchangeExec], why: String)
 
 /**
- * A part of a plan whose partitions are zipped by index, so that all of it must be routed alike: it ends, below, at
- * exchanges, at leaves and at nodes that are not known to keep partitions, and, above, at exchanges and other nodes that
- * take any number of partitions.
+ * A part of a plan whose partitions are zipped by index, so that all of it must be routed in the same way. Its lower
+ * ends are exchanges, leaves, and nodes that are not known to keep partitions. Its upper ends are exchanges and other
+ * nodes that accept any number of partitions.
  *
  * @param nodes
- *   top down
+ *   Nodes of the region, top down
  * @param inputs
- *   Spark's own exchanges that feed it, by hash or not
+ *   Spark's own exchanges below the region, whether they partition by hash or not
  * @param others
- *   what else feeds it
+ *   Other inputs of the region
  * @param obstacles
- *   what is in it, and forbids to change its number of partitions
+ *   Reasons, from nodes of the region, why its number of partitions cannot change
  */
 final private[routing] class Region(
     val nodes: Seq[SparkPlan],
@@ -72,16 +72,16 @@ final private[routing] class Region(
     val obstacles: Seq[String]
 ) {
 
-  /** Operators with state, restoring and saving nodes of one operator alike. */
+  /** Stateful operators. The restoring and the saving node of an operator are both included. */
   val operators: Seq[StatefulOperator] = nodes.collect { case o: StatefulOperator if o.stateInfo.isDefined => o }
 
   def route: Route = {
     val shards = operators.head.getStateInfo.numPartitions
-    val wrong = obstacles ++ inputs.flatMap(Region.obstacle(_, shards)) ++
+    val reasons = obstacles ++ inputs.flatMap(Region.obstacle(_, shards)) ++
       others.filterNot(o => Region.isByShard(o.node.outputPartitioning, shards)).map(_.why)
     if (operators.exists(_.requiredChildDistribution.contains(AllTuples))) Route.Single
-    else if (wrong.nonEmpty) Route.InTurn(wrong.distinct.mkString("; "))
-    else if (inputs.isEmpty && others.isEmpty) Route.InTurn("nothing feeds it")
+    else if (reasons.nonEmpty) Route.InTurn(reasons.distinct.mkString("; "))
+    else if (inputs.isEmpty && others.isEmpty) Route.InTurn("it has no input")
     else Route.AtBarrier(
       inputs,
       others.map(o => o.copy(exchanges = o.exchanges.filter(Region.obstacle(_, shards).isEmpty)))
@@ -97,7 +97,7 @@ private[routing] object Region {
     case p: Partitioning => Some(s"${input.nodeName} partitions by ${p.getClass.getSimpleName}, not by hash")
   }
 
-  /** Whether partition p has shard p in it. */
+  /** Whether partition p contains shard p. */
   private def isByShard(partitioning: Partitioning, shards: Int): Boolean = partitioning match {
     case h: HashPartitioning => h.getClass == classOf[HashPartitioning] && h.numPartitions == shards
     case c: PartitioningCollection => c.partitionings.exists(isByShard(_, shards))
@@ -107,7 +107,7 @@ private[routing] object Region {
 
 private[routing] object Regions {
 
-  /** The regions of a plan that hold state. */
+  /** The regions of a plan that have stateful operators. */
   def of(plan: SparkPlan): Seq[Region] = {
     val cut = new Cut
     cut.open(plan)
@@ -141,10 +141,10 @@ private[routing] object Regions {
 
     /**
      * @param isAlone
-     *   whether the node's partitions are zipped with no others above it, and no state is above it
+     *   Whether there is no stateful operator above the node, and no node above zips the node's partitions with others
      */
     private def walk(node: SparkPlan, in: Building, isAlone: Boolean): Unit = node match {
-      case e: BroadcastExchangeLike => e.children.foreach(open) // every task gets all of it
+      case e: BroadcastExchangeLike => e.children.foreach(open) // every task reads the complete broadcast
       case e: ShuffleExchangeExec =>
         in.inputs += e
         e.children.foreach(open)
@@ -152,9 +152,9 @@ private[routing] object Regions {
       case n =>
         NodeKind.of(n) match {
           case Some(NodeKind.KeepsPartitions) => keep(n, in, isAlone)
-          case Some(NodeKind.GathersPartitions) => end(n, s"${n.nodeName} makes other partitions of its input's", in)
+          case Some(NodeKind.GathersPartitions) => end(n, s"${n.nodeName} does not keep its input's partitions", in)
           case Some(NodeKind.Refused(why)) => notKnown(n, s"${n.nodeName} $why", in, isAlone)
-          // Above all state it need not be asked: it may be what writes the batch.
+          // Nodes above all stateful operators are not probed: such a node may be the one that writes the batch.
           case None if !isAlone && PartitionProbe.keepsPartitions(n) => keep(n, in, isAlone)
           case None =>
             notKnown(n, s"${n.nodeName} (${n.getClass.getName}) is not known to keep partitions", in, isAlone)
@@ -168,15 +168,15 @@ private[routing] object Regions {
       zipped(node).foreach(walk(_, in, goesOn))
     }
 
-    /** A node that takes any number of partitions. */
+    /** Ends the region at a node that accepts any number of partitions. */
     private def end(node: SparkPlan, why: String, in: Building): Unit = {
       in.others += InputByShard(node, Nil, why)
       node.children.foreach(open)
     }
 
-    /** A node that may need to see each shard's partition by itself. */
+    /** Handles a node that may require one partition per shard. */
     private def notKnown(node: SparkPlan, why: String, in: Building, isAlone: Boolean): Unit =
-      // Whatever it does with partitions, nothing above depends on it; and it does not say that it needs so many.
+      // Nothing above depends on the node's partitions, and the node does not require a certain number of them.
       if (isAlone && zipped(node).size == 1 && node.requiredChildDistribution.forall(_.requiredNumPartitions.isEmpty))
         end(node, why, in)
       else {
@@ -192,8 +192,8 @@ private[routing] object Regions {
   }
 
   /**
-   * Inputs that a node reads by partition. Initial state is read in the first batch only; later that child is an unrelated
-   * leaf.
+   * Inputs that a node reads by partition. Initial state is read in the first batch only; in later batches that child
+   * is an unrelated leaf.
    */
   private def zipped(node: SparkPlan): Seq[SparkPlan] = node match {
     case f: FlatMapGroupsWithStateExec if !f.hasInitialState => Seq(f.child)

@@ -3,20 +3,20 @@ package org.apache.spark.sql.penstock.routing
 import org.apache.spark.sql.execution.{CollectMetricsExec, SparkPlan}
 
 /**
- * Name of the report among a batch's observed metrics, which a query may have metrics of its own among: `penstock`, or
- * `penstock#1` and so on, so that it is the last in this order, and both sides know it.
+ * Name of the report among the observed metrics of a batch. The name is `penstock`. Where the query has a metric of its
+ * own with that name, it is `penstock#1`, and so on: the report always has the highest number, so readers can find it.
  */
 private[routing] object ReportName {
   private val Name = "penstock"
   private val Numbered = s"$Name#(\\d{1,9})".r
 
-  /** A name that comes after those in a plan. */
+  /** A name with a higher number than all such names in a plan. */
   def beside(plan: SparkPlan): String = {
     val taken = plan.collectWithSubqueries { case metrics: CollectMetricsExec => metrics.name }.flatMap(number)
     taken.maxOption.fold(Name)(last => s"$Name#${last + 1}")
   }
 
-  /** The last of these names, which is the report's where there is one. */
+  /** The name with the highest number: the report's name, if there is a report. */
   def latest(names: Iterable[String]): Option[String] =
     names.flatMap(name => number(name).map(_ -> name)).maxByOption(_._1).map(_._2)
 

@@ -16,20 +16,20 @@ import org.apache.spark.util.MutablePair
 import org.apache.spark.{PartitionIdPassthrough, ShuffleDependency, SparkEnv}
 
 /**
- * A shuffle exchange that writes one block per shard and is read by N tasks, bound to shards at the barrier, or by shard
- * where what is above is to see a partition for each. The class
- * itself is per Spark version (its constructor is); all behaviour is here. Stays a [[ShuffleExchangeExec]] for the rules
- * that look for one.
+ * A shuffle exchange that writes one block per shard. It is read by N tasks, which are bound to shards at the barrier,
+ * or shard by shard if the nodes above need one partition per shard. The class itself depends on the Spark version
+ * because its constructor does; all behaviour is here. It extends [[ShuffleExchangeExec]] because Spark's rules look
+ * for that class.
  */
 trait RoutedExchangeLike extends ShuffleExchangeExec {
   private def partitioning: ShardPartitioning = outputPartitioning.asInstanceOf[ShardPartitioning]
 
-  /** What the tasks measure that read it. */
+  /** Measurements of the tasks that read the exchange. */
   def load: RegionLoad = partitioning.plan.routing.load
 
   override def nodeName: String = "RoutedExchange"
 
-  /** Blocks per map task. */
+  /** Number of blocks per map task. */
   override def numPartitions: Int = RoutedExchangeLike.blocks(partitioning.plan.layout.shards)
 
   @transient
@@ -53,7 +53,7 @@ trait RoutedExchangeLike extends ShuffleExchangeExec {
       )
       // Merged blocks would not be read, and waiting for the merge would delay each batch.
       dep.setShuffleMergeAllowed(false)
-      // Now, not when planning: a plan may drop this exchange for an equal one.
+      // Register here and not during planning, because a plan may replace this exchange by an equal one.
       partitioning.plan.routing.barrier.register(dep.shuffleId, dep.rdd.getNumPartitions, counts)
       metrics("numPartitions").set(numPartitions)
       val executionId = sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
@@ -61,11 +61,14 @@ trait RoutedExchangeLike extends ShuffleExchangeExec {
       dep
     }
 
-  /** Rows with their shard: by the hash that Spark itself partitions state by, so state stays readable by partition. */
+  /**
+   * Pairs of shard and row. The shard follows from the hash that Spark partitions state by, so Spark can read the
+   * state.
+   */
   private def withShards: RDD[Product2[Int, InternalRow]] = {
     val keys = boundKeys
     val layout = partitioning.plan.layout
-    // Spark's own shuffle writers serialize a row before they ask for the next.
+    // No copy is needed for Spark's own shuffle writers: they serialize a row before they request the next one.
     val copy = !Shuffles.manager(SparkEnv.get).isInstanceOf[SortShuffleManager]
     inputRDD.mapPartitionsInternal { rows =>
       val hash = ShardHash(keys, layout)
@@ -91,14 +94,15 @@ trait RoutedExchangeLike extends ShuffleExchangeExec {
     )
 
   override def getShuffleRDD(partitionSpecs: Array[ShufflePartitionSpec]): RDD[InternalRow] =
-    throw new UnsupportedOperationException("a routed exchange is read by its binding, never adaptively")
+    throw new UnsupportedOperationException("a routed exchange cannot be read adaptively: it is read by its binding")
 }
 
 object RoutedExchangeLike {
 
   /**
-   * Blocks that a map task declares, of which the first S are used: enough for Spark to choose its serialized writer,
-   * which sorts and writes one file, over the one that opens a file per block.
+   * Number of blocks that a map task declares; only the first ones, one per shard, are used. The number is large enough
+   * for Spark to choose its serialized writer, which sorts rows and writes one file, and not the writer that opens a
+   * file per block.
    */
   def blocks(shards: Int): Int =
     math.max(shards, SparkEnv.get.conf.get(config.SHUFFLE_SORT_BYPASS_MERGE_THRESHOLD) + 1)

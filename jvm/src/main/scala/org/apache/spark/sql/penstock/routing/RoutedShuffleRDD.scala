@@ -11,12 +11,15 @@ import org.apache.spark.sql.penstock.telemetry.MeteredRows
 import org.apache.spark.{Dependency, ExecutorAllocationClient, Partition, ShuffleDependency, SparkContext, TaskContext}
 
 /**
- * Reads a routed exchange: task p gets the blocks of the shards that the binding gives it, and their lease.
+ * Reads a routed exchange: each task reads the blocks of the shards that are bound to it, and gets the lease of these
+ * shards.
  *
+ * @param tasks
+ *   Number of tasks
  * @param keys
- *   bound expressions whose hash is a row's shard
+ *   Bound expressions whose hash determines the shard of a row
  * @param reader
- *   operator that gets the rows
+ *   Id of the operator that receives the rows
  */
 final class RoutedShuffleRDD(
     @transient private val routing: RegionRouting,
@@ -37,7 +40,10 @@ final class RoutedShuffleRDD(
 
   override protected def getPartitions: Array[Partition] = Array.tabulate[Partition](tasks)(RoutedPartition(_))
 
-  /** The scheduler asks when the map stages are complete, just before it serializes; others may ask too early. */
+  /**
+   * The scheduler asks when the map stages are complete, just before it serializes the stage. Other callers may ask
+   * before the binding can be decided, and get no locations.
+   */
   override protected def getPreferredLocations(split: Partition): Seq[String] =
     if (ShippedBinding.onScheduler && routing.barrier.ready) locations(split.index) else Nil
 
@@ -56,13 +62,13 @@ final class RoutedShuffleRDD(
 
 private object RoutedShuffleRDD {
 
-  /** As Spark's own reader of a shuffle asks for. */
+  /** Sets the local property that Spark's own shuffle reader sets, which allows batch fetches. */
   def readInBatches(context: SparkContext): Unit = context.setLocalProperty(
     SortShuffleManager.FETCH_SHUFFLE_BLOCKS_IN_BATCH_ENABLED_KEY,
     SQLConf.get.fetchShuffleBlocksInBatch.toString
   )
 
-  /** Executors now, at least 1. Asks no other process: the scheduler waits for the answer. */
+  /** Current number of executors, at least 1. Makes no remote call, because the scheduler waits for the answer. */
   def executors(context: SparkContext): Int = context.schedulerBackend match {
     case cluster: ExecutorAllocationClient => math.max(1, cluster.getExecutorIds().size)
     case _ => 1

@@ -7,11 +7,11 @@ import org.apache.spark.sql.penstock.lease.BatchLeases
 import org.apache.spark.sql.penstock.state.StateReadRule
 
 /**
- * Everything that Penstock adds to a session's planner: the reading of query options, the routing of micro-batches, the
- * division of what reads state into tasks, and what a query needs when it starts.
+ * Everything that Penstock adds to a session's planner. It reads query options, prepares queries when they start,
+ * routes micro-batches, and groups the partitions of state readers into tasks.
  *
  * @param leases
- *   the state layer's driver side
+ *   Driver side of the state layer
  */
 final class RoutingExtensions(leases: => BatchLeases) extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit = {

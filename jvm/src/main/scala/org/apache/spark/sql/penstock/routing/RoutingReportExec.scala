@@ -17,18 +17,18 @@ import io.penstock.metrics.{MetricOutput, Metrics}
 import io.penstock.state.format.SnapshotLag
 import io.penstock.telemetry.{KeyShare, RunActivity, StateLoad, StoreContent}
 
-/** What a batch's report tells, once the batch has run. */
+/** The report of a batch. It is complete once the batch has run. */
 private[routing] trait RoutingReport {
   def row: Row
 
-  /** In one line, when planned. */
+  /** One line about the plan of the batch, for `explain`. */
   def planned: String
 }
 
-/** Penstock leaves the query alone. */
+/** Report for a query that Penstock does not change. */
 final private[routing] class LeftAlone(reason: String) extends RoutingReport {
   override def row: Row = RoutingReport.row("off", null, null, reason, Nil, Nil, None, None)
-  override def planned: String = s"left alone: $reason"
+  override def planned: String = s"does not change this query: $reason"
 }
 
 final private[routing] class BatchReport(batch: BatchRouting) extends RoutingReport {
@@ -111,9 +111,9 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
     }
 
   private def outcome(r: RegionRouting, d: Decision): String = {
-    val words = r.outcome.fold("")(_.inWords(batch.theta, r.limited.batches, batch.foreseen))
+    val description = r.outcome.fold("")(_.inWords(batch.theta, r.limited.batches, batch.foreseen))
     val unpinned = r.plans.unpinned.filter(_ => d.heaviestShard * d.proposed.tasks > batch.theta)
-    val decided = if (batch.mode == Mode.Observe) s"observe: $words" else words
+    val decided = if (batch.mode == Mode.Observe) s"observe: $description" else description
     (r.plans.placed ++ Some(decided) ++ unpinned ++ r.plans.pins).mkString("; ")
   }
 
@@ -128,7 +128,7 @@ private[routing] object RoutingReport {
 
   /**
    * @param state
-   *   None for a query whose state is not Penstock's
+   *   State to report; None for a query whose state is not Penstock's
    */
   def row(
       mode: String,
@@ -169,9 +169,9 @@ private[routing] object RoutingReport {
 }
 
 /**
- * Stands at the top of a stateful query's plan and passes rows on as they are. Spark reads the metrics of such nodes
- * when it reports progress: they are found as `observedMetrics["penstock"]`, or under the name that [[ReportName]] gives
- * where the query has a metric of its own by that name.
+ * Topmost node of the plan of a stateful query, except for a node that writes the batch. Rows pass unchanged. Spark
+ * reads the metrics of such nodes when it reports progress, so the report appears as `observedMetrics["penstock"]`, or
+ * under another name from [[ReportName]] if the query has a metric of its own with that name.
  */
 final class RoutingReportExec(name: String, child: SparkPlan, @transient private val report: RoutingReport)
     extends CollectMetricsExec(name, Nil, child) {
@@ -192,18 +192,18 @@ final class RoutingReportExec(name: String, child: SparkPlan, @transient private
 
 object RoutingReportExec {
 
-  /** The report of a batch that ran; None where there is none. */
+  /** The report of a batch; None if no batch was run or it has no report. */
   def of(progress: StreamingQueryProgress): Option[Row] =
     ReportName.latest(progress.observedMetrics.keySet().asScala)
       .map(progress.observedMetrics.get(_))
       .filter(row => progress.durationMs.containsKey("addBatch") && row.schema == ReportSchema.report)
 
-  /** What a report tells of regions, in their order. */
+  /** Rows of a report for the regions, in the order of the plan. */
   def regions(report: Row): Seq[Row] = report.getAs[scala.collection.Seq[Row]]("regions").toSeq
 
-  /** What it tells of operators. */
+  /** Rows of a report for the operators. */
   def operators(report: Row): Seq[Row] = report.getAs[scala.collection.Seq[Row]]("operators").toSeq
 
-  /** What it tells of state stores. */
+  /** Rows of a report for the state stores. */
   def stores(report: Row): Seq[Row] = report.getAs[scala.collection.Seq[Row]]("stores").toSeq
 }

@@ -28,17 +28,18 @@ import org.apache.spark.sql.penstock.telemetry.{MeterExec, MeteredReader}
 import io.penstock.conf.{ApplicationSetup, Mode}
 
 /**
- * Routes the stateful regions of a micro-batch's plan: exchanges that feed one become routed ones, what else feeds one is
- * read shard by shard, regions that cannot be routed get a node that leases shard p to partition p and one that runs these
- * in turn, and a report is put on top. Runs as a columnar rule, after Spark
- * has placed its exchanges. Everything but streaming plans with state of Penstock's provider is left as it is.
+ * Routes the stateful regions of a micro-batch's plan. Exchanges that feed a region become routed exchanges; other
+ * inputs are read shard by shard. Regions that cannot be routed get a node that leases shard p to partition p, and a
+ * node that runs these partitions in turn. The report is added at the top, but below a node that writes the batch. The
+ * rule runs as a columnar rule, after Spark has placed its exchanges. It changes only streaming plans whose state
+ * belongs to Penstock's provider.
  */
 final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[SparkPlan] {
 
   override def apply(plan: SparkPlan): SparkPlan = {
-    // transformWithState in a batch query has state as well, but in no checkpoint.
+    // transformWithState in a batch query also has state, but no checkpoint.
     val operators = plan.collect { case o: StatefulOperator if o.stateInfo.exists(_.checkpointLocation.nonEmpty) => o }
-    // Real-Time Mode takes Spark's RocksDB provider only, by name, and checks the plan against a list of its own nodes.
+    // Real-Time Mode accepts only Spark's RocksDB provider, and checks the plan against its own list of nodes.
     val ignore = operators.isEmpty || plan.exists {
       case _: RoutingReportExec => true
       case n => n.getClass.getSimpleName == "RealTimeStreamScanExec"
@@ -82,7 +83,7 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
     }
   }
 
-  /** Nodes to replace, by identity: equal nodes of different regions are not the same. */
+  /** Replaces nodes. Nodes are compared by identity, because equal nodes may belong to different regions. */
   private class Rewrite {
     private val exchanges = new IdentityHashMap[SparkPlan, RegionRouting]()
     private val leased = new IdentityHashMap[SparkPlan, RegionRouting]()
@@ -135,7 +136,10 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
       Option(inTurn.get(node)).fold(replaced)(_(replaced))
     }
 
-    /** The inputs of an operator, timed, but for those that are read from an exchange, which times them itself. */
+    /**
+     * Adds meters to the inputs of an operator. Inputs from a routed exchange need none, because the exchange times its
+     * rows.
+     */
     private def meter(operator: SparkPlan, inputs: Seq[SparkPlan], region: RegionRouting): Seq[SparkPlan] =
       inputs.zip(operator.requiredChildDistribution).map {
         case (input, clustered: StatefulOpClusteredDistribution) if !input.isInstanceOf[RoutedExchangeLike] =>
@@ -191,14 +195,14 @@ private[routing] object RoutingRule {
     case _ => None
   }
 
-  /** The nearest stateful operators and exchanges from which the rows of a node come. */
+  /** The nearest stateful operators and exchanges below a node, or the node itself, that its rows come from. */
   private def feeding(node: SparkPlan): Seq[SparkPlan] = node match {
     case o: StatefulOperator if o.stateInfo.isDefined => Seq(o)
     case e: ShuffleExchangeLike => Seq(e)
     case n => n.children.flatMap(feeding)
   }
 
-  /** Whether an operator calls a user's function, in the task itself, with all rows of a key. */
+  /** Whether an operator calls a user function on the task's own thread with all rows of a key. */
   private def takesGroups(operator: SparkPlan): Boolean = operator match {
     case _: FlatMapGroupsWithStateExec | _: TransformWithStateExec => true
     case _ => false
@@ -211,7 +215,10 @@ private[routing] object RoutingRule {
     case _ => OperatorKind.WholeKey
   }
 
-  /** The node of a region above which few tasks can run its partitions in turn: as low as nothing but rows goes up. */
+  /**
+   * The node of a region above which few tasks can run its partitions in turn. It is as low as possible: all nodes
+   * above it only pass rows through one input.
+   */
   def highest(region: Region): SparkPlan = {
     def descend(node: SparkPlan): SparkPlan = node match {
       case _: StatefulOperator => node
@@ -222,7 +229,10 @@ private[routing] object RoutingRule {
     descend(region.nodes.head)
   }
 
-  /** Stateful operators of a region whose first input holds none of the region: their leases serve those above. */
+  /**
+   * Stateful operators of a region whose first input contains no stateful operator of the region. Their lease also
+   * covers the operators above.
+   */
   def lowest(region: Region): Seq[SparkPlan] = {
     val own = new IdentityHashMap[SparkPlan, Unit]()
     region.nodes.foreach(own.put(_, ()))

@@ -8,12 +8,13 @@ import io.penstock.routing.RoutingVersion
 import io.penstock.state.format.FileFormat
 
 /**
- * The routing versions of a query, in its checkpoint: one file each, named by its number, written before its first batch and only
- * where it differs from the routing version in force. Routing versions that no retained batch can use are deleted, so their number does not
- * grow with the query's age. One writer per query; not thread safe. Docs: PROTOCOL.md, "Routing versions".
+ * The routing versions of a query, in its checkpoint. Each is a file, named by its number. It is written before its
+ * first batch, and only if it differs from the routing version in force. Routing versions that no retained batch can
+ * use are deleted, so their number does not grow with the query's age. One writer per query; not thread safe. Docs:
+ * PROTOCOL.md, "Routing versions".
  *
  * @param retain
- *   batches that the query can be rewound by (`spark.sql.streaming.minBatchesToRetain`)
+ *   Number of batches that the query can be rewound by (`spark.sql.streaming.minBatchesToRetain`)
  */
 final class RoutingVersionLog(directory: StateDirectory, retain: Int) {
   private var routingVersions: Vector[RoutingVersion] = load()
@@ -21,17 +22,22 @@ final class RoutingVersionLog(directory: StateDirectory, retain: Int) {
   /** Routing versions on record, oldest first. */
   def all: Seq[RoutingVersion] = routingVersions
 
-  /** The routing version that is in force at a batch, if one is on record: the newest of those that have begun. */
+  /**
+   * The routing version in force at a batch: the newest one whose first batch is not later. None if none is recorded.
+   */
   def inForce(batch: Long): Option[RoutingVersion] = routingVersions.findLast(_.firstBatch <= batch)
 
-  /** Whether a batch is not younger than the newest routing version's first, so that its routing version is settled. */
+  /**
+   * Whether a batch is not later than the first batch of the newest routing version, so that its routing version is
+   * fixed.
+   */
   def settled(batch: Long): Boolean = routingVersions.lastOption.exists(_.firstBatch >= batch)
 
   /**
-   * Makes a routing version with this content the one in force from `batch` on; durable when this returns.
+   * Writes a routing version that is in force from `batch` on. It is durable when this method returns.
    *
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_CONCURRENT_RUN where another run of the query has written it
+   *   PENSTOCK_CONCURRENT_RUN if another run of the query has written the same number
    */
   def append(
       batch: Long,
@@ -53,7 +59,7 @@ final class RoutingVersionLog(directory: StateDirectory, retain: Int) {
     routingVersion
   }
 
-  /** Deletes what no batch from `batch - retain` on uses. */
+  /** Deletes the routing versions that no batch from `batch - retain` on uses. */
   def clean(batch: Long): Unit = {
     val (dead, live) = routingVersions.splitAt(routingVersions.lastIndexWhere(_.firstBatch <= batch - retain))
     dead.foreach(e => directory.delete(RoutingVersionLog.path(e.number)))
@@ -70,7 +76,7 @@ final class RoutingVersionLog(directory: StateDirectory, retain: Int) {
         throw FileFormat.corrupt(
           directory.name(path),
           FileFormat.HeaderBytes,
-          s"it is the routing version of number ${routingVersion.number}, not of the one that names the file"
+          s"it contains the routing version number ${routingVersion.number}, which differs from the name of the file"
         )
       }
       routingVersion

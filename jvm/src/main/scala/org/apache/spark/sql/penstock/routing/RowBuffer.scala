@@ -8,8 +8,8 @@ import org.apache.spark.unsafe.Platform
 import org.apache.spark.util.MutablePair
 
 /**
- * Rows of one map task, in the form of Spark's row serializer (length as four bytes, big endian, then the row), until
- * they are written shard by shard. One per thread, used again and again.
+ * Holds the rows of one map task until they are written shard by shard, in the format of Spark's row serializer (length
+ * as four bytes, big endian, then the row). There is one buffer per thread, which is reused.
  */
 final private[routing] class RowBuffer {
   private var bytes = new Array[Byte](RowBuffer.Start)
@@ -18,7 +18,7 @@ final private[routing] class RowBuffer {
   private var shards = new Array[Int](1024)
   private var count = 0
 
-  /** Whether the rows are few enough to be kept here. */
+  /** Whether the buffer accepts another row. */
   def hasRoom: Boolean = used < RowBuffer.Limit
 
   def clear(): Unit = {
@@ -47,7 +47,7 @@ final private[routing] class RowBuffer {
     used += 4 + length
   }
 
-  /** The rows in the order in which they came; each is valid until the next. */
+  /** The rows in the order in which they were added. Each row is valid until the next one is requested. */
   def rows(fields: Int): Iterator[Product2[Int, InternalRow]] = {
     val row = new UnsafeRow(fields)
     val pair = new MutablePair[Int, InternalRow]()
@@ -57,7 +57,7 @@ final private[routing] class RowBuffer {
     }
   }
 
-  /** Serialized rows of each of `n` shards, in bytes. */
+  /** Size of the serialized rows of each of `n` shards, in bytes. */
   def sizes(n: Int): Array[Int] = {
     val out = new Array[Int](n)
     var i = 0
@@ -68,7 +68,14 @@ final private[routing] class RowBuffer {
     out
   }
 
-  /** Calls `block` once per shard that has rows, ascending, with what writes them, in the order in which they came. */
+  /**
+   * Calls `block` once for each shard that has rows, in ascending order.
+   *
+   * @param rowsOf
+   *   Number of rows of each shard
+   * @param block
+   *   Gets the shard, and a function that writes the shard's rows in the order in which they were added
+   */
   def byShard(rowsOf: Array[Long])(block: (Int, OutputStream => Unit) => Unit): Unit = {
     val next = new Array[Int](rowsOf.length)
     var s = 1
@@ -111,7 +118,10 @@ final private[routing] class RowBuffer {
 
 private[routing] object RowBuffer {
 
-  /** Bytes that are kept here; more go to Spark's own writer, which can spill. It takes as much before its first row. */
+  /**
+   * Capacity in bytes. Larger output goes to Spark's own writer, which can spill. That writer allocates as much before
+   * its first row.
+   */
   val Limit: Int = 2 << 20
 
   private val Start = 1 << 16

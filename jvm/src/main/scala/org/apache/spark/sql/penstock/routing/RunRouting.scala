@@ -22,17 +22,30 @@ import io.penstock.routing._
 import io.penstock.sharding.Layout
 import io.penstock.telemetry.{CostTrust, MovedState, RowCosts, ShardsMeasured, StateLoad}
 
-/** A region as the rule found it. */
+/** A region as found in the plan. */
 final private[routing] case class PlannedRegion(spec: RegionSpec, names: Seq[String], route: Route)
 
 /**
- * Driver side of one run of a query: gives each batch its routing version and its regions, once, however often the batch is
- * planned, and carries the owners of shards from batch to batch. Holds one batch at a time.
+ * Driver side of one run of a query. It determines the routing version and the regions of each batch only once, even if
+ * the batch is planned several times, and keeps what is known about the regions from batch to batch. Holds one batch at
+ * a time.
  *
+ * @param session
+ *   The query's own session
+ * @param runId
+ *   Id of the query's run
+ * @param stateRoot
+ *   State directory of the query
  * @param settingsNow
- *   with what was set since the run started
+ *   Returns the query's settings, with those that were set since the run started
  * @param newestAtStart
- *   newest batch in the query's offset log when the run started, -1 without one; None where that is not known
+ *   Newest batch in the query's offset log when the run started; -1 if the log was empty, None if unknown
+ * @param foreachBatch
+ *   Whether the query's sink is foreachBatch
+ * @param leases
+ *   Driver side of the state layer
+ * @param openVersionLog
+ *   Opens the log of the query's routing versions
  */
 final private[routing] class RunRouting(
     session: SparkSession,
@@ -46,28 +59,30 @@ final private[routing] class RunRouting(
 ) extends Logging {
   private lazy val routingVersions = openVersionLog
 
-  /** Of the batch that is planned. */
+  /** Settings of the newest planned batch. */
   private var settings = settingsNow()
   private var current: Option[BatchRouting] = None
   private val known = mutable.Map.empty[Long, KnownRegion]
   private val orders = mutable.Map.empty[Long, PinOrders]
   private val pinnedKeys = mutable.Map.empty[Long, PinnedKeys]
   private var keyTypes = Map.empty[Long, Seq[DataType]]
-  private val told = mutable.Set.empty[Long]
 
-  /** The routing of a batch. */
+  /** Regions that were logged. */
+  private val announced = mutable.Set.empty[Long]
+
+  /** Returns the routing of a batch. */
   def batch(batchId: Long, shards: Int, regions: Seq[PlannedRegion]): BatchRouting = synchronized {
     current.filter(b => b.spec.batchId == batchId && b.spec.regions == regions.map(_.spec)).getOrElse {
       remember()
       settings = settingsNow()
       LatencyTargets.set(runId, settings.latencyTargetMs, settings.mode == Mode.On)
-      // A pinned key leaves its shard, and where partitions are shards it cannot.
+      // A pinned key leaves its shard, which is impossible if inputs are read by shard.
       keyTypes = regions.collect { case PlannedRegion(r, _, Route.AtBarrier(inputs, Nil)) =>
         r.region -> inputs.head.outputPartitioning.asInstanceOf[HashPartitioning].expressions.map(_.dataType)
       }.toMap
       val spec = BatchSpec(runId, stateRoot, batchId, shards, regions.map(_.spec), countedBySpark = foreachBatch)
-      lazy val (routingVersion, kept) = routingVersionOf(batchId, shards, regions)
-      // First, because it refuses a checkpoint that cannot be continued, to which nothing must be written.
+      lazy val (routingVersion, keptReasons) = routingVersionOf(batchId, shards, regions)
+      // Open the leases first: this refuses a checkpoint that cannot be continued, to which nothing may be written.
       val opened =
         leases.open(session, spec)(regions.map(r => r.spec.region -> routingVersion.layout(r.spec.region)).toMap)
       val routing = new BatchRouting(
@@ -77,10 +92,10 @@ final private[routing] class RunRouting(
         settings.policy == PolicyChoice.Hybrid,
         routingVersion,
         () => leases.report(runId),
-        routed(_, regions, opened, kept)
+        routed(_, regions, opened, keptReasons)
       )
       current = Some(routing)
-      routing.regions.foreach(tell)
+      routing.regions.foreach(announce)
       routing
     }
   }
@@ -88,17 +103,21 @@ final private[routing] class RunRouting(
   /**
    * Pins a key, or returns it to its base shard, in all regions that have keys of its types.
    *
-   * @param what
-   *   did not come to be, in words
+   * @param key
+   *   Values of the key
+   * @param pin
+   *   Whether the key is pinned; otherwise it is unpinned
+   * @param failure
+   *   First part of the error message
    */
-  def order(key: Seq[Expression], pin: Boolean, what: String): Unit = synchronized {
-    def refuse(errorClass: String, why: String) = throw new PenstockException(errorClass, s"$what: $why")
+  def order(key: Seq[Expression], pin: Boolean, failure: String): Unit = synchronized {
+    def refuse(errorClass: String, why: String) = throw new PenstockException(errorClass, s"$failure: $why")
     if (settings.mode != Mode.On) {
-      refuse("PENSTOCK_CANNOT_PIN", s"no part of the query is routed in mode ${settings.mode}. Set penstock.mode=on")
+      refuse("PENSTOCK_CANNOT_PIN", s"no region of the query is routed in mode ${settings.mode}. Set penstock.mode=on")
     }
     if (keyTypes.isEmpty) {
       val why = current.toSeq.flatMap(_.regions).flatMap(r => r.inTurn.orElse(r.reason)).distinct.mkString("; ")
-      refuse("PENSTOCK_CANNOT_PIN", s"no part of the query is fed by exchanges alone: $why")
+      refuse("PENSTOCK_CANNOT_PIN", s"no region of the query reads only hash exchanges: $why")
     }
     val conf = session.sessionState.conf
     val keys = keyTypes.flatMap { case (region, types) => KeyHash.of(key, types, conf).map(region -> _) }
@@ -119,8 +138,8 @@ final private[routing] class RunRouting(
     if (pin && changed.exists(_._2.pinned.size > settings.pinnedMax)) {
       refuse(
         "PENSTOCK_CANNOT_PIN",
-        s"penstock.pinned.max=${settings.pinnedMax} keys were pinned by the application. Unpin another, or allow more, up " +
-          s"to ${Layout.MaxPinSlots}"
+        s"penstock.pinned.max=${settings.pinnedMax} does not allow more pinned keys. Unpin another key, or increase " +
+          s"penstock.pinned.max, up to ${Layout.MaxPinSlots}"
       )
     }
     orders ++= changed
@@ -133,14 +152,14 @@ final private[routing] class RunRouting(
       batch: BatchRouting,
       regions: Seq[PlannedRegion],
       opened: Map[Long, RegionLease],
-      kept: Map[Long, String]
+      keptReasons: Map[Long, String]
   ): Seq[RegionRouting] = regions.map { r =>
     val id = r.spec.region
     val (reason, inTurn) = r.route match {
       case atBarrier: Route.AtBarrier => (None, atBarrier.inTurnReason)
       case Route.InTurn(why) => (Some(why), Some(why))
       case Route.ByShard(why) => (Some(why), None)
-      case Route.Single => (Some("its operator takes one partition"), None)
+      case Route.Single => (Some("its operator takes one partition only"), None)
     }
     val tasks = batch.routingVersion.tasks(id)
     val layout = opened(id).layout
@@ -179,8 +198,9 @@ final private[routing] class RunRouting(
         () => ownersOf(id),
         executorOf
       )
-      val in = RegionBatch(runId, id, batch.spec.batchId, tasks, seen = before.fold(0)(_.batches))
-      new RegionPlanning(choices, in, cores, stateBytes(id, layout), executors)
+      val regionBatch =
+        RegionBatch(runId, id, batch.spec.batchId, tasks, batchesBefore = before.fold(0)(_.batches))
+      new RegionPlanning(choices, regionBatch, cores, stateBytes(id, layout), executors)
     }
     val deadBand = known.get(id).fold(DeadBand.Empty)(_.deadBand)
     val costs = planning.flatMap(_.rowTimes).map(_.relative(layout)).orElse(before.flatMap(_.trustedCosts))
@@ -194,7 +214,7 @@ final private[routing] class RunRouting(
       costs,
       settings.mode == Mode.Observe
     )
-    // While the map side runs.
+    // State is sent while the map tasks run.
     if (settings.mode == Mode.On) tiered.foreach { t =>
       leases.bring(runId, id, t.ahead)
       if (settings.replicas > 1) leases.copy(runId, id, t.copies(settings.moveMaxBytesPerBatch))
@@ -213,7 +233,7 @@ final private[routing] class RunRouting(
     )
     session.sparkContext.register(load)
     val planned = planning.fold(PlanReasons())(_.reasons)
-    val reasons = planned.copy(tasks = kept.get(id).orElse(planned.tasks))
+    val reasons = planned.copy(tasks = keptReasons.get(id).orElse(planned.tasks))
     val limited = known.get(id).fold(Limited.Never)(_.limited)
     val names = namesOf(id)
     val shown = settings.reportKeys
@@ -234,14 +254,14 @@ final private[routing] class RunRouting(
     )
   }
 
-  /** Memory of each shard over all stores of a region, 0 where it is not known. */
+  /** Memory of each shard over all stores of a region; 0 if unknown. */
   private def stateBytes(region: Long, layout: Layout): Array[Long] =
     StateLoad.sum(leases.stateLoads(runId, region).values).of(layout.shards).bytes
 
-  /** Executor of each shard as the batch before left it; empty for a run that is not known. */
+  /** Executor of each shard after the batch before; empty for an unknown run. */
   private def ownersOf(region: Long): Array[String] = Option(leases.owners(runId, region)).getOrElse(Array.empty)
 
-  /** Tells listeners what the tasks of a region have measured. */
+  /** Posts the measurements of a region's tasks to listeners. */
   private def post(batch: BatchRouting, region: Long, decision: Decision, load: RegionLoad): Unit = {
     val binding = decision.binding
     session.sparkContext.listenerBus.post(ShardsMeasured(
@@ -259,7 +279,7 @@ final private[routing] class RunRouting(
     ))
   }
 
-  /** Keeps what the last batch decided, and what its rows cost, and nothing else of it. */
+  /** Keeps the decision and the row costs of the newest batch; the rest of the batch is dropped. */
   private def remember(): Unit = current.foreach(_.regions.foreach { r =>
     r.barrier.decision.foreach { d =>
       val id = r.spec.region
@@ -273,7 +293,7 @@ final private[routing] class RunRouting(
         trust.score(costs.relative, d.rows, samples, d.proposed.tasks)
         costs.learn(samples)
       }
-      // A batch without rows says nothing of keys.
+      // A batch without rows keeps the hashes that were sampled before.
       val hashes = Some(r.load.sampledHashes).filter(_.nonEmpty).orElse(known.get(id).map(_.sampledHashes))
       val batches = known.get(id).fold(0)(_.batches) + 1
       val deviation = r.load.rowDeviation.orElse(known.get(id).map(_.rowDeviation)).getOrElse(0.0)
@@ -297,15 +317,15 @@ final private[routing] class RunRouting(
     }
   })
 
-  /** How keys are written that may be pinned; says which of those that the application has pinned there is nothing of. */
+  /** Records the texts of heavy keys, and warns about keys that the application has pinned and that do not exist. */
   private def learnNames(r: RegionRouting): Unit = {
     val names = namesOf(r.spec.region)
     if (r.load.reportKeys) names.heavy(r.load.tasks.flatMap(_.heavyKeys).map(k => GivenKey(k.hash, k.text)))
     names.ran(r.lease.layout.pinned, r.isPresent).foreach { key =>
-      val told = if (r.load.reportKeys) s"the key $key" else "a key"
+      val name = if (r.load.reportKeys) s"the key $key" else "a key"
       logWarning(
-        s"Penstock: run $runId, region ${r.spec.region}: $told that the application has pinned has had no row in batch " +
-          s"${r.batch.spec.batchId} and has no state. Is it written as the query's keys are?"
+        s"Penstock: run $runId, region ${r.spec.region}: $name that the application has pinned had no row in batch " +
+          s"${r.batch.spec.batchId} and has no state. Check that its values are spelled as in the query's rows."
       )
     }
   }
@@ -314,7 +334,10 @@ final private[routing] class RunRouting(
     moved.flatMap(m => m.travelled.map(m -> _))
       .fold(before) { case (m, shards) => before.after(m.bytes - m.aheadBytes, m.loadNs / 1e6, shards) }
 
-  /** What a batch uses, and of which regions it does not have as many tasks as it would have, and why. */
+  /**
+   * The routing version of a batch. Also, for each region that keeps its number of tasks because the batch is repeated,
+   * the reason.
+   */
   private def routingVersionOf(
       batchId: Long,
       shards: Int,
@@ -322,62 +345,65 @@ final private[routing] class RunRouting(
   ): (RoutingVersion, Map[Long, String]) = {
     val inForce = routingVersions.inForce(batchId)
     val policy = TaskCountPolicy.of(settings, Planner.current.plan(runId, _).toOption.map(_.tasks))
-    val again = triedBefore(batchId)
+    val repeated = triedBefore(batchId)
     val coresNow = cores
     val counts = regions.map { r =>
       val id = r.spec.region
       id -> (r.route match {
         case _: Route.AtBarrier | _: Route.InTurn =>
-          val now = inForce.flatMap(_.tasks.get(id))
-          // With other cores there would have been others.
-          val chosen = now.filterNot(_ => inForce.exists(_.perCore(id)))
+          val tasksInForce = inForce.flatMap(_.tasks.get(id))
+          // A number of tasks that follows the cores is not kept if the cores change.
+          val chosen = tasksInForce.filterNot(_ => inForce.exists(_.perCore(id)))
           val wanted = policy.tasks(batchId, id, coresNow, shards, chosen)
-          (now.filter(_ => again.nonEmpty).getOrElse(wanted), wanted)
+          (tasksInForce.filter(_ => repeated.nonEmpty).getOrElse(wanted), wanted)
         case Route.Single => (1, 1)
         case Route.ByShard(_) => (shards, shards)
       })
     }
     val tasks = SortedMap.from(counts.map { case (id, (count, _)) => id -> count })
-    val perCore = inForce.filter(_ => again.nonEmpty).fold {
+    val perCore = inForce.filter(_ => repeated.nonEmpty).fold {
       val atBarrier = regions.collect {
         case PlannedRegion(r, _, _: Route.AtBarrier | _: Route.InTurn) if settings.tasks.followsCores => r.region
       }
       atBarrier.filter(id => tasks(id) == CoresPolicy.tasks(batchId, id, coresNow, shards, None)).toSet
     }(_.perCore)
     val pinSlots =
-      regions.map(r => r.spec.region -> placesOf(batchId, shards, r, inForce, again.nonEmpty)).filter(_._2.nonEmpty)
+      regions.map(r => r.spec.region -> pinSlotsOf(batchId, shards, r, inForce, repeated.nonEmpty))
+        .filter(_._2.nonEmpty)
     val routingVersion = inForce
       .filter(_.isLike(shards, tasks, pinSlots.toMap, perCore))
       .getOrElse(routingVersions.append(batchId, shards, tasks, pinSlots.toMap, perCore))
     routingVersions.clean(batchId)
-    val kept = for ((id, (n, wanted)) <- counts; why <- again if n != wanted) yield id -> s"$why; the next has $wanted"
-    (routingVersion, kept.toMap)
+    val keptReasons =
+      for ((id, (n, wanted)) <- counts; why <- repeated if n != wanted) yield id -> s"$why; the next batch has $wanted"
+    (routingVersion, keptReasons.toMap)
   }
 
   /**
-   * Why a batch has to use the routing version that it had, where it does: it is not younger than the newest routing version, or it is the first
-   * of this run, and a run before has tried it. Spark puts each batch into its offset log before it is planned, so that is
-   * every one that was there when this run started.
+   * Why a batch must use the routing version in force; None if it may get a new one. A batch must use it if it is not
+   * later than the first batch of the newest routing version, or if it is the first batch of this run and an earlier
+   * run has tried it. Spark writes each batch to its offset log before it plans the batch, so an earlier run may have
+   * tried every batch that was in the log when this run started.
    */
   private def triedBefore(batchId: Long): Option[String] =
     if (routingVersions.settled(batchId) || (current.isEmpty && newestAtStart.exists(batchId <= _)))
-      Some("an earlier run has tried this batch with as many")
+      Some("an earlier run has tried this batch with this number of tasks")
     else
-      Option.when(current.isEmpty && newestAtStart.isEmpty)("whether an earlier run has tried this batch is not known")
+      Option.when(current.isEmpty && newestAtStart.isEmpty)("it is unknown whether an earlier run has tried this batch")
 
-  /** The pinned hashes of a region in a batch. */
-  private def placesOf(
+  /** Pin slots of a region in a batch. */
+  private def pinSlotsOf(
       batchId: Long,
       shards: Int,
       region: PlannedRegion,
       inForce: Option[RoutingVersion],
-      again: Boolean
+      isRepeated: Boolean
   ): Vector[Option[Int]] = region.route match {
     case Route.AtBarrier(_, Nil) if settings.mode == Mode.On && settings.pinnedMax > 0 =>
       val id = region.spec.region
       val layout = inForce.fold(Layout(shards))(_.layout(id))
       val sampled = known.get(id).fold(Seq.empty[Int])(_.sampledHashes)
-      if (again) layout.pinSlots
+      if (isRepeated) layout.pinSlots
       else {
         def planned(region: Long) = Planner.current.plan(runId, region).toOption.flatMap(_.pinned)
         val chosen = PinPolicy.of(settings, planned).pins(batchId, id, layout.pinned, sampled)
@@ -386,23 +412,26 @@ final private[routing] class RunRouting(
     case _ => Vector.empty
   }
 
-  /** Tasks that the application can run at once; 2, as Spark assumes, while no executor has registered. */
+  /**
+   * Number of tasks that the application can run at once. It is 2, as Spark assumes, while no executor has registered.
+   */
   private def cores: Int = {
     val context = session.sparkContext
     val now = context.maxNumConcurrentTasks(ResourceProfile.getOrCreateDefaultProfile(context.getConf))
     if (now > 0) now else 2
   }
 
-  private def tell(region: RegionRouting): Unit = if (told.add(region.spec.region)) {
-    val what = region.names.mkString(" + ")
-    val how = region.reason match {
+  /** Logs, once for each region, how it is routed. */
+  private def announce(region: RegionRouting): Unit = if (announced.add(region.spec.region)) {
+    val operators = region.names.mkString(" + ")
+    val description = region.reason match {
       case None =>
         s"routed in ${region.batch.spec.shardCount} shards, mode ${settings.mode}, policy ${settings.policy}" +
-          region.inTurn.fold("")("; tasks read shards in turn: " + _)
-      case Some(why) if region.spec.single => s"not routed, one task: $why"
-      case Some(why) if region.inTurn.nonEmpty => s"not routed, few tasks run its shards in turn: $why"
-      case Some(why) => s"not routed, task = shard: $why"
+          region.inTurn.fold("")("; tasks read their shards in turn: " + _)
+      case Some(why) if region.spec.single => s"not routed, it runs in one task: $why"
+      case Some(why) if region.inTurn.nonEmpty => s"not routed, its tasks run their shards in turn: $why"
+      case Some(why) => s"not routed, it has one task per shard: $why"
     }
-    logInfo(s"Penstock: run $runId, region ${region.spec.region} ($what) is $how")
+    logInfo(s"Penstock: run $runId, region ${region.spec.region} ($operators) is $description")
   }
 }

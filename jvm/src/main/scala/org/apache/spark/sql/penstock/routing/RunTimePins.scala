@@ -7,38 +7,46 @@ import org.apache.spark.sql.{Column, classic}
 
 import io.penstock.errors.PenstockException
 
-/** Keys that an application pins, or returns to their base shards, while its query runs. It is forgotten with the run. */
+/** Pins keys, or returns them to their base shards, while a query runs. These orders are valid until the run ends. */
 object RunTimePins {
 
   /**
-   * Pins a key, or returns it to its base shard for good, from the next batch on.
+   * Pins a key, or returns it permanently to its base shard, from the next batch on.
    *
    * @param key
-   *   its values, or columns without names, in the order of the grouping
+   *   Values of the key, or foldable columns, in the order of the grouping
+   * @param pin
+   *   Whether the key is pinned; otherwise it is unpinned
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_NOT_RUNNING where the query has ended or has planned no batch yet, PENSTOCK_NO_SUCH_KEY where no part of it
-   *   has keys of such types, PENSTOCK_CANNOT_PIN where nothing, or nothing more, can be pinned
+   *   PENSTOCK_NOT_RUNNING if the query has ended or has planned no batch yet, PENSTOCK_NO_SUCH_KEY if no region of the
+   *   query has keys of these types, PENSTOCK_CANNOT_PIN if the query cannot have pinned keys, or no more of them
    */
   def order(query: StreamingQuery, key: Seq[Any], pin: Boolean): Unit =
     order(query, notDone(key.map(String.valueOf(_)), pin), pin)(session =>
       key.map(value => session.expression(lit(value): Column))
     )
 
-  /** What did not come to be where it is refused. */
+  /** First part of the error message for an order that is refused. */
   private[penstock] def notDone(key: Seq[String], pin: Boolean): String =
     s"the key ${key.mkString("(", ", ", ")")} was not ${if (pin) "" else "un"}pinned"
 
-  /** The same for a key that is made in the query's session. */
-  private[penstock] def order(query: StreamingQuery, what: String, pin: Boolean)(
+  /**
+   * Like the public method, for a key that is made in the query's session.
+   *
+   * @param failure
+   *   First part of the error message, from [[notDone]]
+   */
+  private[penstock] def order(query: StreamingQuery, failure: String, pin: Boolean)(
       key: classic.SparkSession => Seq[Expression]
   ): Unit = {
-    val run = SessionRouting.ofQuery(query).flatMap { of =>
-      of.routing(query.runId).map(of.session.asInstanceOf[classic.SparkSession] -> _)
+    val run = SessionRouting.ofQuery(query).flatMap { sessionRouting =>
+      sessionRouting.routing(query.runId).map(sessionRouting.session.asInstanceOf[classic.SparkSession] -> _)
     }
     val (session, routing) = run.getOrElse(throw new PenstockException(
       "PENSTOCK_NOT_RUNNING",
-      s"$what: the run ${query.runId} has ended, or Penstock has planned no batch of it yet. Call this when the query runs"
+      s"$failure: the run ${query.runId} has ended, or Penstock has not planned a batch of it yet. Call this while " +
+        "the query runs."
     ))
-    routing.order(key(session), pin, what)
+    routing.order(key(session), pin, failure)
   }
 }

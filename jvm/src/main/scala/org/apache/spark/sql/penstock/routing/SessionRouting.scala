@@ -23,47 +23,50 @@ import org.apache.spark.sql.streaming.StreamingQuery
 import io.penstock.conf.{ApplicationSetup, QuerySettings}
 
 /**
- * What the rules of one session share. A streaming query plans in a session of its own, cloned when it starts, so this
- * is one run's routing.
+ * State that the rules of one session share. A streaming query plans in a session of its own, which is cloned when the
+ * query starts, so this object belongs to one run.
  */
 final private[routing] class SessionRouting(val session: SparkSession, leases: BatchLeases) extends Logging {
   @volatile private var resolved: Option[QuerySettings] = None
   @volatile private var foreachBatch = false
   private var run: Option[(UUID, RunRouting)] = None
 
-  /** Options that were set since the run started, with their texts. */
+  /** Options that were set since the run started, with their values as text. */
   @volatile private var setSince = Map.empty[String, String]
 
-  /** Newest batch in the query's offset log when the run started, -1 without one; None where that is not known. */
+  /**
+   * Newest batch in the query's offset log when the run started; -1 if the log was empty, None if unknown.
+   */
   @volatile private var newestAtStart: Option[Long] = None
   private var warned = false
-  private val told = mutable.Set.empty[UUID]
+  private val announced = mutable.Set.empty[UUID]
 
-  /** The query's settings; those of the session before the first batch was analyzed. */
+  /** The query's settings. Before the first batch is analyzed, the session's settings. */
   def settings: QuerySettings = resolved.getOrElse(resolve(Map.empty))
 
   /**
-   * Checks what a query that this session starts has besides its options.
+   * Checks the settings that a query of this session gets from the session and the application, without the query's
+   * options.
    *
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_UNKNOWN_SETTING, PENSTOCK_INVALID_SETTING, PENSTOCK_SETTING_SCOPE
    */
   def checkSession(): Unit = check(Map.empty)
 
-  /** The same with the options of a query. */
+  /** Like [[checkSession]], with the options of a query added. */
   def check(options: Map[String, String]): Unit = resolve(options): Unit
 
-  /** Sets an option for the batches that are planned from now on. */
+  /** Sets an option. It applies to batches that are planned after this call. */
   def set(option: String, text: String): Unit = synchronized(setSince += option -> text)
 
   private def withSetSince(startedWith: QuerySettings): QuerySettings =
     setSince.foldLeft(startedWith) { case (settings, (option, text)) => settings.updated(option, text) }
 
   /**
-   * Takes note of what a run starts from, before it plans a batch.
+   * Records where a run starts. Must be called before the run plans a batch.
    *
    * @param newest
-   *   batch in the query's offset log, -1 where there is none
+   *   Newest batch in the query's offset log, -1 if the log is empty
    */
   def startsAfter(newest: Long): Unit = newestAtStart = Some(newest)
 
@@ -71,8 +74,8 @@ final private[routing] class SessionRouting(val session: SparkSession, leases: B
     QuerySettings.resolve(options, session.conf.getAll, session.sparkContext.getConf.getAll.toMap)
 
   /**
-   * Reads a query's options where they are still in sight: on the write node of its analyzed plan, at its first batch.
-   * A wrong one fails the query there.
+   * Reads the query's options from the write node of its analyzed plan, at the first batch. The physical plan
+   * no longer has them. An invalid option fails the query here.
    */
   def readOptions(plan: LogicalPlan): Unit = if (resolved.isEmpty) {
     plan match {
@@ -84,7 +87,7 @@ final private[routing] class SessionRouting(val session: SparkSession, leases: B
     }
   }
 
-  /** The routing of a run of which a batch was planned. */
+  /** The routing of a run; None if no batch of it has been planned. */
   def routing(runId: UUID): Option[RunRouting] = synchronized(run.collect { case (id, r) if id == runId => r })
 
   def run(info: StatefulOperatorStateInfo): RunRouting = synchronized {
@@ -108,48 +111,52 @@ final private[routing] class SessionRouting(val session: SparkSession, leases: B
     }
   }
 
-  /** What the session of a query with Penstock's state must have set; it is the query's own session. */
+  /**
+   * Sets what Penstock's state needs in the query's own session, and warns once about rules that may conflict with it.
+   */
   def beforeBatch(): Unit = {
-    // Providers are views of a task: where one was says nothing about where its shards are, so none must be reported.
+    // A provider is only a task's view of its shards. Its location says nothing about where the shards are, so Spark
+    // must not report providers as loaded.
     if (!SQLConf.get.stateStoreUnloadOnCommit) session.conf.set(SQLConf.STATE_STORE_UNLOAD_ON_COMMIT.key, "true")
     if (!warned) {
       warned = true
       if (followers.nonEmpty) {
         logWarning(
-          s"Penstock: ${followers.mkString(", ")} changes plans after Penstock's own rule. A columnar plugin that replaces " +
-            "shuffles would route rows to the wrong tasks, and the query would fail. Name " +
+          s"Penstock: ${followers.mkString(", ")} changes plans after Penstock's own rule. If it replaces " +
+            "shuffles, rows reach the wrong tasks and the query fails. List " +
             s"${ApplicationSetup.Extensions} last in ${ApplicationSetup.ExtensionsKey}."
         )
       }
     }
   }
 
-  /** Columnar rules that run after Penstock's, which therefore see routed exchanges. */
+  /** Columnar rules that run after Penstock's rule and therefore see routed exchanges. */
   def followers: Seq[String] = session.sessionState.columnarRules
     .dropWhile(!_.isInstanceOf[RoutingColumnarRule]).drop(1).map(_.getClass.getName)
 
+  /** Logs, once for each run, why Penstock does not change the query. */
   def tellOnce(runId: UUID, reason: String): Unit = synchronized {
-    if (told.add(runId)) logInfo(s"Penstock: run $runId is left alone: $reason")
+    if (announced.add(runId)) logInfo(s"Penstock does not change run $runId: $reason")
   }
 }
 
 private[routing] object SessionRouting {
 
-  /** Weak on both sides: the rules of a session hold its routing, and the routing holds its session. */
+  /** Keys and values are weak: the rules of a session refer to its routing, and the routing refers to its session. */
   private val bySession = new WeakHashMap[SparkSession, WeakReference[SessionRouting]]()
 
-  /** The routing of a session that has one. */
+  /** The routing of a session; None if the session has none. */
   def find(session: SparkSession): Option[SessionRouting] =
     bySession.synchronized(Option(bySession.get(session)).flatMap(r => Option(r.get())))
 
-  /** The routing of a query that runs, in the session of its own that it runs in. */
+  /** The routing of the session in which an active query runs. */
   def ofQuery(query: StreamingQuery): Option[SessionRouting] = query match {
     case w: StreamingQueryWrapper if w.isActive =>
       find(w.streamingQuery.sparkSessionForStream.asInstanceOf[SparkSession])
     case _ => None
   }
 
-  /** The routing of a session; every rule of the session gets the same. */
+  /** The routing of a session. All rules of the session get the same instance. */
   def of(session: SparkSession, leases: BatchLeases): SessionRouting = bySession.synchronized {
     find(session).getOrElse {
       val routing = new SessionRouting(session, leases)

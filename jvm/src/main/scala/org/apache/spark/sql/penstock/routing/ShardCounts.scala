@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.metric.{SQLMetric, SQLShuffleWriteMetricsR
 import org.apache.spark.sql.penstock.telemetry.PartitionAccumulator
 import org.apache.spark.{ShuffleDependency, TaskContext}
 
-/** Exact rows per shard of one shuffle, by map partition. */
+/** Exact number of rows per shard of one shuffle, by map partition. */
 final class ShardCounts(val shards: Int) extends PartitionAccumulator[Array[Long]] {
   override protected def empty: ShardCounts = new ShardCounts(shards)
 
@@ -25,7 +25,7 @@ final class ShardCounts(val shards: Int) extends PartitionAccumulator[Array[Long
 }
 
 /**
- * Spark SQL's shuffle write, which also counts the rows of each shard as they pass, and writes small outputs itself.
+ * Shuffle write of Spark SQL that also counts the rows of each shard, and writes small outputs itself.
  */
 final class CountingWriteProcessor(metrics: Map[String, SQLMetric], counts: ShardCounts) extends ShuffleWriteProcessor {
 

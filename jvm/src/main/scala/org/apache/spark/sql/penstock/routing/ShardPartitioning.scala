@@ -8,19 +8,25 @@ import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
 import io.penstock.sharding.Layout
 
 /**
- * What a plan knows of a routed region before its batch runs. Two plans are equal where run, batch, region and numbers
- * are: two regions never share a shuffle, because they are bound apart.
+ * What is known about a routed region before its batch runs. Two plans are equal if everything but `routing` is equal,
+ * so two regions never share a shuffle. They must not, because they are bound independently.
  *
+ * @param runId
+ *   Id of the query's run
+ * @param batchId
+ *   Id of the batch
+ * @param region
+ *   Id of the region
  * @param tasks
- *   N, tasks that read the exchanges of the region; S where these are read by shard
+ *   Number of tasks that read the region's exchanges; the number of shards if these are read by shard
  * @param layout
- *   the shards, for each of which each map task writes a block
+ *   Layout of the region's shards; each map task writes one block for each shard
  * @param routingVersion
- *   number of the routing version that gave N
+ *   Number of the routing version that determines the number of tasks
  * @param byShard
- *   whether partition p is shard p
+ *   Whether partition p is shard p
  * @param routing
- *   the region's driver side; not part of the equality
+ *   Driver side of the region; not part of the equality
  */
 final class RegionPlan(
     val runId: UUID,
@@ -43,11 +49,13 @@ final class RegionPlan(
 }
 
 /**
- * Output of a routed exchange: rows of equal keys share a task, but which one is decided at the barrier. Stays a
- * [[HashPartitioning]], because a union compares its inputs' partitionings by that type.
+ * Partitioning of a routed exchange: rows with equal keys are in the same task, but which task is decided at the
+ * barrier. It extends [[HashPartitioning]] because a union compares the partitionings of its inputs by that type.
  *
+ * @param plan
+ *   The region, as planned
  * @param reader
- *   operator that gets the rows; not part of the equality, since a plan may read an exchange twice
+ *   Id of the operator that receives the rows; not part of the equality, because a plan may read an exchange twice
  */
 final class ShardPartitioning(keys: Seq[Expression], val plan: RegionPlan, val reader: Long)
     extends HashPartitioning(keys, plan.tasks) {
@@ -72,6 +80,6 @@ final class ShardPartitioning(keys: Seq[Expression], val plan: RegionPlan, val r
 
 private[routing] object ShardPartitioning {
 
-  /** Where no stateful operator gets the rows. */
+  /** Value of `reader` if no stateful operator receives the rows. */
   val NoReader: Long = -1L
 }

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLShuffleReadMetricsReporter}
 import org.apache.spark.{Dependency, Partition, ShuffleDependency, TaskContext}
 
-/** Reads a routed exchange shard by shard: a partition is a shard. */
+/** Reads a routed exchange with one partition per shard. */
 final private class ShardRDD(
     shards: Int,
     private var dep: ShuffleDependency[Int, InternalRow, InternalRow],

@@ -7,14 +7,14 @@ import org.apache.spark.sql.catalyst.plans.physical.{HashPartitioning, Partition
 import org.apache.spark.sql.execution.{SortExec, SparkPlan, UnaryExecNode}
 
 /**
- * Makes N partitions out of S, which hold a shard each: every task runs those of its shards one after the other. The shards
- * of a task are those that are bound to it at the barrier.
+ * Turns S input partitions of one shard each into N output partitions. Each task runs the partitions of its shards one
+ * after another. The shards of a task are bound to it at the barrier.
  *
  * @param outputPartitioning
- *   N partitions
+ *   Partitioning of the output, with N partitions
  * @param binds
- *   whether the stateful operators are above, which get all shards of the task at once; else they are below, a shard at a
- *   time
+ *   Whether the stateful operators are above this node and use all shards of the task at once. Otherwise they are below
+ *   it and use one shard at a time
  */
 final case class ShardsInTurnExec(child: SparkPlan, override val outputPartitioning: Partitioning, binds: Boolean)(
     @transient val routing: RegionRouting
@@ -33,15 +33,15 @@ final case class ShardsInTurnExec(child: SparkPlan, override val outputPartition
 
 object ShardsInTurnExec {
 
-  /** Stands below the stateful operators of a region, above what feeds them by shard. */
+  /** Adds the node between the stateful operators of a region and an input that is partitioned by shard. */
   def below(input: SparkPlan, plan: RegionPlan): SparkPlan =
     ordered(input, ShardsInTurnExec(input, byShard(input.outputPartitioning, plan), binds = true)(plan.routing))
 
-  /** Stands above the stateful operators of a region. */
+  /** Adds the node above the stateful operators of a region. */
   def above(top: SparkPlan, partitioning: Partitioning, routing: RegionRouting): SparkPlan =
     ordered(top, ShardsInTurnExec(top, partitioning, binds = false)(routing))
 
-  /** Partitions that were in order one by one are not, one after the other. */
+  /** Restores the order of rows, because the concatenation of sorted partitions is not sorted. */
   private def ordered(one: SparkPlan, several: SparkPlan): SparkPlan = one.outputOrdering match {
     case Nil => several
     case by => SortExec(by, global = false, several)
@@ -51,6 +51,6 @@ object ShardsInTurnExec {
     case h: HashPartitioning => new ShardPartitioning(h.expressions, plan, ShardPartitioning.NoReader)
     case c: PartitioningCollection =>
       PartitioningCollection(c.partitionings.collect { case h: HashPartitioning => byShard(h, plan) })
-    case p => throw new IllegalArgumentException(s"$p is not by hash")
+    case p => throw new IllegalArgumentException(s"partitioning $p is not a hash partitioning")
   }
 }

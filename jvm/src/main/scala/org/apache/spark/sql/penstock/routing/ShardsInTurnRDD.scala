@@ -11,12 +11,12 @@ import org.apache.spark.sql.penstock.lease.TaskLeases
 import org.apache.spark.{Dependency, NarrowDependency, Partition, TaskContext}
 
 /**
- * Task t computes the partitions of the shards that are bound to it, in ascending order.
+ * Each task computes the partitions of the shards that are bound to it, one after another in ascending order.
  *
  * @param tasks
- *   N
+ *   Number of tasks
  * @param binds
- *   whether it gives the task its lease; else something below does, shard by shard
+ *   Whether this RDD installs the lease for all shards of the task. Otherwise nodes below install it for each shard
  */
 final private class ShardsInTurnRDD(
     parent: RDD[InternalRow],
@@ -37,40 +37,41 @@ final private class ShardsInTurnRDD(
 
   override def compute(split: Partition, context: TaskContext): Iterator[InternalRow] = {
     val binding = shipped.forTask(split.index)
-    val left = mutable.Queue.from(split.asInstanceOf[TurnPartition].ofShards)
-    def next() = firstParent[InternalRow].iterator(left.dequeue(), context)
+    val remaining = mutable.Queue.from(split.asInstanceOf[TurnPartition].shardPartitions)
+    def next() = firstParent[InternalRow].iterator(remaining.dequeue(), context)
     if (binds) TaskLeases.install(context, shipped.lease, binding.shardsOf(split.index))
     else {
-      TaskCommits.together(context, left.size)
-      // A task that has a partition runs it, and be it for its first row only, as a limit does. So it is with all of these.
+      TaskCommits.together(context, remaining.size)
+      // A consumer such as a limit may stop early. Every partition is started nevertheless, as if it had a task of its
+      // own.
       context.addTaskCompletionListener[Unit] { ended =>
-        if (!ended.isFailed() && !ended.isInterrupted()) while (left.nonEmpty) next().hasNext: Unit
+        if (!ended.isFailed() && !ended.isInterrupted()) while (remaining.nonEmpty) next().hasNext: Unit
       }
     }
-    Iterator.continually(()).takeWhile(_ => left.nonEmpty).flatMap(_ => next())
+    Iterator.continually(()).takeWhile(_ => remaining.nonEmpty).flatMap(_ => next())
   }
 }
 
-/** Which partitions a task computes is known when the binding is: until then it may be all of them. */
+/** Narrow dependency on the partitions of a task's shards. Until the binding is decided, it covers all partitions. */
 final private class TurnDependency(parent: RDD[InternalRow], @transient private val routing: RegionRouting)
     extends NarrowDependency[InternalRow](parent) {
   override def getParents(task: Int): Seq[Int] =
     routing.barrier.decision.fold[Seq[Int]](parent.partitions.indices)(_.binding.shardsOf(task).toSeq)
 }
 
-/** A task, which is serialized when its stage has been, and so its binding been decided. */
+/** Partition of a task. It is serialized after its stage, so the binding has been decided by then. */
 final private class TurnPartition(
     override val index: Int,
     @transient private val parent: RDD[InternalRow],
     @transient private val routing: RegionRouting
 ) extends Partition {
 
-  /** The partitions of the task's shards, in a task. */
-  var ofShards: Array[Partition] = Array.empty
+  /** Partitions of the task's shards. Set only when the partition is serialized for a task. */
+  var shardPartitions: Array[Partition] = Array.empty
 
   private def writeObject(out: ObjectOutputStream): Unit = {
     if (routing != null) routing.barrier.decision.foreach { d =>
-      ofShards = d.binding.shardsOf(index).map(parent.partitions(_))
+      shardPartitions = d.binding.shardsOf(index).map(parent.partitions(_))
     }
     out.defaultWriteObject()
   }

@@ -8,10 +8,10 @@ import io.penstock.errors.PenstockException
 import io.penstock.routing.Binding
 
 /**
- * A region's binding on its way to the tasks, held by the RDDs that need it. It is decided as the scheduler serializes
- * them into the task binary of their stage, when all map stages are complete and their counts known; no task asks for
- * it. They may be serialized earlier as well, on other threads, by Spark's closure checks: nothing is decided there,
- * because the counts would be zero.
+ * Carries a region's binding to the tasks, as a field of the RDDs that need it. The binding is decided when the
+ * scheduler serializes these RDDs into the task binary of their stage: then all map stages are complete and their
+ * counts are known, and tasks need not request the binding. Spark's closure checks may serialize the RDDs earlier, on
+ * other threads. Nothing is decided then, because the counts would be zero.
  */
 final private[routing] class ShippedBinding(@transient private val routing: RegionRouting) extends Serializable {
   val lease: RegionLease = routing.lease
@@ -23,17 +23,17 @@ final private[routing] class ShippedBinding(@transient private val routing: Regi
   }
 
   /**
-   * The binding, in a task.
+   * Returns the binding in a task.
    *
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_NO_BINDING where the scheduler did not ship one
+   *   PENSTOCK_NO_BINDING if the scheduler did not ship a binding
    */
   def forTask(task: Int): Binding = {
     if (binding == null) {
       throw new PenstockException(
         "PENSTOCK_NO_BINDING",
-        s"task $task of region ${lease.spec.region}, batch ${lease.batchId}, was started without a binding: " +
-          "its stage was not submitted by Spark's scheduler. Run the batch through Spark's own scheduler."
+        s"task $task of region ${lease.spec.region}, batch ${lease.batchId}, was started without a binding, " +
+          "because its stage was not submitted by Spark's scheduler. Run the batch with Spark's own scheduler."
       )
     }
     binding

@@ -17,9 +17,9 @@ import net.jpountz.lz4.{LZ4BlockOutputStream, LZ4Factory}
 import net.jpountz.xxhash.XXHashFactory
 
 /**
- * Writes the output of a map task whose rows fit into memory: the same files as Spark's sort shuffle, made in one piece.
- * Spark's writer opens a compressor with 64 KiB of buffers for every block, which costs more than the rows where a batch
- * of 10,000 goes into 256 blocks.
+ * Writes the output of a map task whose rows fit into memory. The files are the same as those of Spark's sort shuffle.
+ * Spark's writer opens a compressor with 64 KiB of buffers for every block, which costs more than the rows themselves
+ * if a batch of 10,000 rows goes into 256 blocks.
  */
 final private[routing] class SmallMapOutput(
     dep: ShuffleDependency[Int, InternalRow, InternalRow],
@@ -31,12 +31,16 @@ final private[routing] class SmallMapOutput(
   private val blocks = dep.partitioner.numPartitions
 
   /**
+   * Writes the rows as the output of the map task.
+   *
+   * @param buffer
+   *   The rows
    * @param rowsOf
-   *   rows of each shard in `buffer`
+   *   Number of rows of each shard in `buffer`
    */
   def write(buffer: RowBuffer, rowsOf: Array[Long]): MapStatus = {
     val manager = Shuffles.manager(env).asInstanceOf[SortShuffleManager]
-    // The manager removes the files of those tasks that asked it for a writer. This kind is made without buffers.
+    // The manager removes only the files of tasks that requested a writer. This kind of writer allocates no buffers.
     manager.getWriter[Int, InternalRow](
       new BypassMergeSortShuffleHandle(dep.shuffleId, dep),
       mapId,
@@ -92,7 +96,7 @@ final private[routing] class SmallMapOutput(
 
 private[routing] object SmallMapOutput {
 
-  /** Whether map output of this shuffle may be written here; otherwise Spark writes it. */
+  /** Whether this class can write the map output of a shuffle. Otherwise Spark writes it. */
   def applies(dep: ShuffleDependency[_, _, _]): Boolean = {
     val env = SparkEnv.get
     Shuffles.manager(env).getClass == classOf[SortShuffleManager] &&
@@ -106,7 +110,10 @@ private[routing] object SmallMapOutput {
     override def close(): Unit = ()
   }
 
-  /** (block, bytes of its rows, where they go) to what compresses them as Spark's reader expects. */
+  /**
+   * Makes a stream that compresses as Spark's reader expects, from the block, the size of its rows in bytes, and the
+   * destination.
+   */
   private type Compressor = (ShuffleBlockId, Int, OutputStream) => OutputStream
 
   private lazy val lz4 = LZ4Factory.fastestInstance()
@@ -116,15 +123,15 @@ private[routing] object SmallMapOutput {
     val conf = env.conf
     val isLz4 = CompressionCodec.getShortName(conf.get(config.IO_COMPRESSION_CODEC)) == CompressionCodec.LZ4
     if (conf.get(config.SHUFFLE_COMPRESS) && isLz4) {
-      val most = conf.get(config.IO_COMPRESSION_LZ4_BLOCKSIZE).toInt
+      val maxBytes = conf.get(config.IO_COMPRESSION_LZ4_BLOCKSIZE).toInt
       val fast = lz4.fastCompressor()
-      // One for all blocks: the stream resets it.
+      // All blocks share one checksum, because the stream resets it.
       val checksum = xxHash.newStreamingHash32(Lz4Seed).asChecksum
-      // The stream's buffers are as large as its block size: no larger than these rows.
-      (_, size, out) => new LZ4BlockOutputStream(out, math.max(64, math.min(size, most)), fast, checksum, false)
+      // The stream's buffers are as large as its block size, so limit the block size to the size of the rows.
+      (_, size, out) => new LZ4BlockOutputStream(out, math.max(64, math.min(size, maxBytes)), fast, checksum, false)
     } else (block, _, out) => env.serializerManager.wrapForCompression(block, out)
   }
 
-  /** What LZ4BlockOutputStream takes by default, and Spark with it. */
+  /** The default seed of LZ4BlockOutputStream, which Spark uses too. */
   private val Lz4Seed = 0x9747b28c
 }

@@ -9,12 +9,13 @@ import org.apache.spark.sql.execution.streaming.runtime.{MicroBatchExecution, St
 import org.apache.spark.sql.streaming.StreamingQueryException
 
 /**
- * Of a query that has just started, in its own thread, what Spark keeps to itself: its options, and that it may fail before
- * it has done anything. Where a Spark keeps them otherwise, wrong options fail the query at its first batch (decision 023).
+ * Accesses private parts of Spark's query that has just started, in the query's own thread: reads its options, and lets
+ * it fail before it does anything. If a Spark version has other private parts, invalid options fail the query at its
+ * first batch instead (decision 023).
  */
 private object StartedQuery extends Logging {
 
-  /** Options of a query in micro-batches; None where they are not found. */
+  /** Options of a micro-batch query; None if they cannot be read. */
   def options(query: StreamExecution): Option[Map[String, String]] = query match {
     case _: MicroBatchExecution =>
       Try {
@@ -25,7 +26,7 @@ private object StartedQuery extends Logging {
     case _ => None
   }
 
-  /** Lets a query end with an error instead of running, as if it had been stopped by it. */
+  /** Makes a query end with an error instead of running, as if the error had stopped it. */
   def fail(query: StreamExecution, error: Throwable): Unit = {
     val failure = new StreamingQueryException(
       s"query ${query.id} was not started",
@@ -35,7 +36,7 @@ private object StartedQuery extends Logging {
       "STREAM_FAILED",
       Map("id" -> query.id.toString, "runId" -> query.runId.toString, "message" -> error.getMessage)
     )
-    // Protected in Scala, public to the JVM.
+    // These members are protected in Scala but public in the JVM.
     val failed = Try {
       classOf[StreamExecution].getMethod(
         "streamDeathCause_$eq",
@@ -44,7 +45,7 @@ private object StartedQuery extends Logging {
       val state = classOf[StreamExecution].getMethod("state").invoke(query).asInstanceOf[AtomicReference[State]]
       state.set(TERMINATED)
     }
-    if (failed.isSuccess) logError(s"Query ${query.id} was not started", error)
-    else logWarning(s"Query ${query.id} will fail at its first batch", error)
+    if (failed.isSuccess) logError(s"Penstock: query ${query.id} was not started", error)
+    else logWarning(s"Penstock: query ${query.id} will fail at its first batch", error)
   }
 }

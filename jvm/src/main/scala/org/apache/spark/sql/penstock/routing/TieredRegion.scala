@@ -4,24 +4,28 @@ import io.penstock.routing._
 import io.penstock.sharding.Layout
 
 /**
- * How the tasks and the shards of a region are divided among executors in one batch.
+ * Division of a region's tasks and shards among executors in one batch.
  *
+ * @param executors
+ *   The executors
+ * @param shares
+ *   Which tasks belong to which executor
  * @param choice
- *   where its shards are
+ *   Home executor of each shard
  * @param replica
- *   executor that has a second copy of each shard, [[ExecutorSet.Unknown]] where none has
+ *   Executor that has a replica of each shard, [[ExecutorSet.Unknown]] if there is none
  * @param orphaned
- *   whether its owner is gone, and the copy takes its place
+ *   Whether the owner of each shard is gone and its replica has taken over
  * @param before
- *   the binding of the batch before in terms of `shares`: task of each shard, -1 where that says nothing
+ *   Binding of the batch before in terms of `shares`: task of each shard, -1 where it does not apply
  * @param load
- *   of each shard in the batch before
+ *   Load of each shard in the batch before
  * @param msPerLoad
- *   what a unit of load took in the batch before; 0 where that is not known
+ *   Milliseconds per unit of load in the batch before; 0 if unknown
  * @param stateBytes
- *   of each shard
+ *   Size of each shard's state
  * @param move
- *   what it takes to bring one to another executor
+ *   Estimated cost to bring a shard to another executor
  */
 final private[routing] class TieredRegion private (
     val executors: ExecutorSet,
@@ -36,16 +40,16 @@ final private[routing] class TieredRegion private (
     move: MoveCost
 ) {
 
-  /** Executor that each task is meant for. */
+  /** Executor that each task is planned for, as a task location. */
   val executorOf: IndexedSeq[String] = (0 until shares.tasks).map(t => executors.locations(shares.executorOf(t)))
 
-  /** Shards that are to come before tasks want them, in the order in which they matter, each with its executor. */
+  /** Shards to send before tasks need them, the most important first, each with its destination executor. */
   def ahead: Seq[(Int, String)] = choice.ahead.map(s => s -> executors.locations(choice.home(s)))
 
-  /** How many of those that are to go stay for a batch. */
+  /** Number of planned moves that are deferred to later batches. */
   def waiting: Int = choice.waiting
 
-  /** Shards that are to have a second copy, in the order in which they matter, each with its executor. */
+  /** Shards to replicate, the most important first, each with the executor that gets the replica. */
   def copies(maxBytes: Long): Seq[(Int, String)] =
     ReplicaChoice.of(choice.home, replica, load, stateBytes, maxBytes, executors.size)
       .map { case (s, w) => s -> executors.locations(w) }
@@ -54,8 +58,9 @@ final private[routing] class TieredRegion private (
     new TieredBinder(theta, deadBand, shares, choice.home, choice.home.indices.map(moveCost).toArray, before)
 
   /**
-   * In units of load. Where it is not known what these take, nothing goes that has state. What has only a copy left is
-   * nowhere as the last batch left it, and gets there soonest where the copy is.
+   * Cost to move a shard, in units of load. If the time per unit of load is unknown, no shard that has state is moved.
+   * A shard whose owner is gone stays with its replica: no executor has its newest
+   * content, and it is restored fastest there.
    */
   private def moveCost(shard: Int): Double =
     if (stateBytes(shard) <= 0L) 0.0
@@ -66,20 +71,24 @@ final private[routing] class TieredRegion private (
 private[routing] object TieredRegion {
 
   /**
-   * None where executors do not matter: there is one; or there are more than tasks, and nothing says which are to be used.
+   * Returns None if executors do not matter: there is only one, or there are more executors than tasks and no plan says
+   * which ones to use.
    *
    * @param known
-   *   of the region by the end of the batch before, in the terms of that batch's layout
+   *   What the run knows about the region at the end of the batch before, for that batch's layout
    * @param owners
-   *   executor that has each of that layout's shards, as a task location; null, or no entry, where unknown
+   *   Executor that has each shard of that layout, as a task location; null or missing if unknown
    * @param replicas
-   *   executor that has a second copy, likewise: where the owner is gone it takes its place
+   *   Executor that has a replica of each shard of that layout, as a task location; null or missing if there is none.
+   *   The replica takes over if the owner is gone
    * @param policy
-   *   where tasks and shards are to be
+   *   Policy that places tasks and shards on executors
+   * @param stateBytes
+   *   Size of each shard's state
    * @param maxBytes
-   *   of state that goes by plan
+   *   Maximum size of the state that is moved by plan in one batch
    * @param move
-   *   what it takes to bring a shard to another executor
+   *   Estimated cost to bring a shard to another executor
    */
   def of(
       executors: ExecutorSet,
@@ -95,7 +104,7 @@ private[routing] object TieredRegion {
   ): Option[TieredRegion] =
     executors.shares(tasks, policy.tasks, known.fold(Seq.empty[String])(_.executorOf)).map { shares =>
       val from = known.fold((0 until layout.shards).toArray)(k => layout.inherited(k.layout))
-      // Asked for here: most applications run in one JVM, and need none of it.
+      // Evaluated only here, because most applications run in one JVM and do not need these values.
       val (owned, copied, bytes) = (owners, replicas, stateBytes)
       val replica = executors.of(from.map(s => copied.lift(s).orNull))
       val first = executors.of(from.map(s => owned.lift(s).orNull))

@@ -25,8 +25,8 @@ import org.apache.spark.sql.types.StructType
 import io.penstock.sharding.Layout
 
 /**
- * From a row to its shard: by the hash that Spark itself partitions state by, as a layout has it. An instance is for one
- * thread.
+ * Computes the shard of a row from the hash that Spark partitions state by, and a layout. An instance must be used by
+ * one thread only.
  */
 final class ShardHash private (hash: ToIntFunction[InternalRow], layout: Layout) {
   def of(row: InternalRow): Int = layout.shardOf(ofKey(row))
@@ -38,8 +38,13 @@ final class ShardHash private (hash: ToIntFunction[InternalRow], layout: Layout)
 object ShardHash extends Logging {
 
   /**
+   * Makes a hash for the rows of one task.
+   *
    * @param keys
-   *   bound expressions of the row, of this task alone: some have parsers and writers that they use again for each row
+   *   Bound expressions of the key. They must not be shared with other tasks, because some have parsers and writers
+   *   that they reuse for each row
+   * @param layout
+   *   Layout of the shards
    */
   def apply(keys: Seq[Expression], layout: Layout): ShardHash = new ShardHash(
     try compiled(keys)
@@ -47,7 +52,7 @@ object ShardHash extends Logging {
     layout
   )
 
-  /** Of the first `fields` fields of rows with the schema. */
+  /** Makes a hash over the first `fields` fields of rows with the given schema. */
   def ofFields(schema: StructType, fields: Int, layout: Layout): ShardHash =
     apply((0 until fields).map(i => BoundReference(i, schema(i).dataType, schema(i).nullable)), layout)
 
@@ -56,7 +61,7 @@ object ShardHash extends Logging {
     val known = withoutReferences.synchronized(Option(withoutReferences.get((keys, collations))))
     val (generated, references) = known.map(_ -> Array.empty[Any]).getOrElse {
       val (code, references) = generate(keys)
-      // Spark keeps the classes of equal code.
+      // Spark caches the classes of equal code.
       val generated = CodeGenerator.compile(code)._1
       if (references.isEmpty)
         withoutReferences.synchronized(withoutReferences.put((keys, collations), generated)): Unit
@@ -65,9 +70,12 @@ object ShardHash extends Logging {
     generated.generate(references).asInstanceOf[ToIntFunction[InternalRow]]
   }
 
-  /** There are expressions of which Spark generates code that does not compile; it then evaluates them one by one. */
+  /**
+   * Hash for expressions whose generated code does not compile. They are evaluated one by one, as Spark does in this
+   * case.
+   */
   private def ofValues(keys: Seq[Expression], why: Throwable): ToIntFunction[InternalRow] = {
-    logDebug(s"Penstock: keys are evaluated one by one, since their code does not compile: ${why.getMessage}")
+    logDebug(s"Penstock: keys are evaluated one by one, because their code does not compile: ${why.getMessage}")
     val hash = compiled(keys.zipWithIndex.map { case (key, i) => BoundReference(i, key.dataType, key.nullable) })
     val values = new GenericInternalRow(keys.size)
     row => {
@@ -79,8 +87,8 @@ object ShardHash extends Logging {
   private val MaxKnown = 256
 
   /**
-   * Classes whose code uses no object of the expressions that it was generated from, as it is where keys are columns: a task
-   * that is over in 10 ms does not generate it again.
+   * Cache of generated classes that use no object of their expressions, which is the case if all keys are columns.
+   * Without the cache every task would generate the code again, which matters for tasks of 10 ms.
    */
   private val withoutReferences =
     new java.util.LinkedHashMap[(Seq[Expression], Boolean), GeneratedClass](16, 0.75f, true) {
@@ -88,7 +96,7 @@ object ShardHash extends Logging {
         size > MaxKnown
     }
 
-  /** The code, and the objects of the expressions that it uses. */
+  /** Generates the code. Returns it with the objects of the expressions that it uses. */
   private def generate(keys: Seq[Expression]): (CodeAndComment, Array[Any]) = {
     val context = new CodegenContext
     val hash = new CollationAwareMurmur3Hash(keys).genCode(context)

@@ -4,7 +4,7 @@ import com.codahale.metrics.{Counter, Gauge, MetricRegistry}
 import io.penstock.metrics.{Metric, Metrics}
 import io.penstock.telemetry.StoreTimings
 
-/** What state does in this JVM, over all queries, for Spark's metrics system. */
+/** Metrics of the state in this JVM, over all queries, for Spark's metrics system. */
 object ExecutorMetrics {
 
   /** Counts nanoseconds and shows milliseconds, so that many short times add up. */
@@ -39,7 +39,7 @@ object ExecutorMetrics {
 
   def register(registry: MetricRegistry): Unit = all.foreach { case (m, value) => registry.register(m.name, value) }
 
-  /** A store was opened, or failed on the way. */
+  /** Counts the shards of a store that was opened, or whose opening failed halfway. */
   def opened(timings: StoreTimings): Unit = {
     shardsInMemory.inc(timings.inMemoryShards.toLong)
     shardsFolded.inc(timings.foldedShards.toLong)

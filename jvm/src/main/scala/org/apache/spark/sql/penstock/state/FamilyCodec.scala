@@ -8,7 +8,7 @@ import org.apache.spark.unsafe.Platform
 import io.penstock.state.engine.KeyBytes
 import io.penstock.state.format.Bytes
 
-/** Rows of a column family to stored bytes and back. Not thread safe. */
+/** Converts rows of a column family to stored bytes and back. Not thread safe. */
 trait FamilyCodec {
 
   /** Points `into` at the stored form of a key. */
@@ -16,10 +16,10 @@ trait FamilyCodec {
 
   def keyRow(page: Array[Byte], at: Long, length: Int): UnsafeRow
 
-  /** Stored form of a range bound. */
+  /** Stored form of a bound of a range scan. */
   def bound(row: UnsafeRow): Array[Byte]
 
-  /** Bytes that the stored form of every key with this prefix begins with. */
+  /** Bytes with which the stored form of every key with this prefix begins. */
   def prefix(row: UnsafeRow): Array[Byte]
 
   /** Points `into` at the stored form of a value. */
@@ -27,10 +27,10 @@ trait FamilyCodec {
 
   def valueRow(page: Array[Byte], at: Long, length: Int): UnsafeRow
 
-  /** Whether keys are to be kept in the order of their bytes. */
+  /** Whether keys must be kept in the order of their bytes. */
   def ordered: Boolean
 
-  /** Whether an order serves to find the keys of a prefix only: then it does not count over shards. */
+  /** Whether the order serves only to find the keys of a prefix. Entries of different shards then need no order. */
   def scansByPrefixOnly: Boolean = false
 
   def supportsPrefixScan: Boolean
@@ -41,8 +41,8 @@ trait FamilyCodec {
 object FamilyCodec {
 
   /**
-   * Codec for rows as Spark holds them: values, and keys without an order, are stored as they are in memory; ordered
-   * keys go through Spark's order-preserving encoders.
+   * Codec for rows as Spark holds them. Values and unordered keys are stored as they are in memory. Keys for range
+   * scans are encoded by Spark's order-preserving encoders, and keys for prefix scans in the format of Spark's encoder.
    */
   def unsafeRow(keySchema: StructType, valueSchema: StructType, spec: KeyStateEncoderSpec): FamilyCodec =
     spec match {
@@ -52,7 +52,7 @@ object FamilyCodec {
       case _ => new EncodedKeyCodec(new UnsafeRowDataEncoder(spec, valueSchema), spec, new UnsafeRowValues(valueSchema))
     }
 
-  /** Codec whose data encoder knows the schemas by number and evolves rows from older ones (Avro). */
+  /** Codec for a data encoder that numbers schemas and converts rows of older schemas (Avro). */
   def evolving(encoder: RocksDBDataEncoder, spec: KeyStateEncoderSpec): FamilyCodec =
     new EncodedKeyCodec(encoder, spec, new EncodedValues(encoder))
 
@@ -74,13 +74,15 @@ object FamilyCodec {
       encoder.decodeValue(copy(page, at, length)).copy()
   }
 
-  /** Keys without an order, as they are in memory. */
+  /** Unordered keys, stored as they are in memory. */
   final private class PlainCodec(keyFields: Int, valueFields: Int) extends FamilyCodec {
     override def key(row: UnsafeRow, into: KeyBytes): KeyBytes =
       into.set(row.getBaseObject, row.getBaseOffset, row.getSizeInBytes)
     override def keyRow(page: Array[Byte], at: Long, length: Int): UnsafeRow = pointTo(keyFields, page, at, length)
-    override def bound(row: UnsafeRow): Array[Byte] = throw new UnsupportedOperationException("keys have no order")
-    override def prefix(row: UnsafeRow): Array[Byte] = throw new UnsupportedOperationException("keys have no prefix")
+    override def bound(row: UnsafeRow): Array[Byte] =
+      throw new UnsupportedOperationException("unordered keys cannot be scanned by range")
+    override def prefix(row: UnsafeRow): Array[Byte] =
+      throw new UnsupportedOperationException("unordered keys cannot be scanned by prefix")
     override def value(row: UnsafeRow, into: KeyBytes): KeyBytes =
       into.set(row.getBaseObject, row.getBaseOffset, row.getSizeInBytes)
     override def valueRow(page: Array[Byte], at: Long, length: Int): UnsafeRow =
@@ -92,9 +94,9 @@ object FamilyCodec {
   }
 
   /**
-   * Keys that are scanned by their first fields, as Spark's encoder stores them: the length of what holds the prefix row,
-   * and then this row and that of the other fields, each behind a version byte. Spark makes seven arrays and rows for
-   * each key; here they are written to one array and read where they are.
+   * Keys that are scanned by their first fields, in the format of Spark's encoder: the length of the prefix row with
+   * its version byte, then the prefix row and the row of the other fields, each behind a version byte. Spark creates
+   * seven arrays and rows for each key. This codec writes to one array that is used again, and reads rows in place.
    */
   final private class PrefixedKeyCodec(schema: StructType, prefixFields: Int, values: Values) extends FamilyCodec {
     import PrefixedKeyCodec._
@@ -132,7 +134,8 @@ object FamilyCodec {
       bytes
     }
 
-    override def bound(row: UnsafeRow): Array[Byte] = throw new UnsupportedOperationException("keys have no range")
+    override def bound(row: UnsafeRow): Array[Byte] =
+      throw new UnsupportedOperationException("keys for prefix scans cannot be scanned by range")
     override def value(row: UnsafeRow, into: KeyBytes): KeyBytes = values.value(row, into)
     override def valueRow(page: Array[Byte], at: Long, length: Int): UnsafeRow = values.valueRow(page, at, length)
     override def ordered: Boolean = true

@@ -5,11 +5,11 @@ import scala.collection.mutable
 import io.penstock.state.engine._
 
 /**
- * Entries of an unordered family as they were when the iterator was opened: what the attempt changes while it walks is
- * not seen.
+ * Entries of an unordered family as they were when the iterator was opened. Changes that the attempt makes during the
+ * iteration are not visible.
  *
  * @param shards
- *   whose entries
+ *   shards whose entries are returned
  */
 final class HashedEntries(view: FamilyView, shards: Array[Int]) extends Iterator[Entry] {
   private val overlay = view.overlay
@@ -21,14 +21,14 @@ final class HashedEntries(view: FamilyView, shards: Array[Int]) extends Iterator
   private var base: RecordTable = _
   private var refs = Array.emptyLongArray
   private var position = 0
-  private var above = 0
-  private var ahead: Entry = advance()
+  private var changedPosition = 0
+  private var nextEntry: Entry = advance()
 
-  override def hasNext: Boolean = ahead != null
+  override def hasNext: Boolean = nextEntry != null
 
   override def next(): Entry = {
-    val e = ahead
-    ahead = advance()
+    val e = nextEntry
+    nextEntry = advance()
     e
   }
 
@@ -46,9 +46,9 @@ final class HashedEntries(view: FamilyView, shards: Array[Int]) extends Iterator
         refs = if (base == null) Array.emptyLongArray else base.hashedRefs.get
         position = 0
       } else {
-        while (above < changed.length) {
-          val ref = changed(above)
-          above += 1
+        while (changedPosition < changed.length) {
+          val ref = changed(changedPosition)
+          changedPosition += 1
           if (overlay.changeOf(ref) != Overlay.Removed) return new Entry(overlay.records, ref)
         }
         return null
@@ -57,7 +57,7 @@ final class HashedEntries(view: FamilyView, shards: Array[Int]) extends Iterator
     null
   }
 
-  /** Whether the attempt had changed the key before the iterator was opened: then its own record is the one to show. */
+  /** Whether the attempt had changed the key before the iterator was opened. If so, its own record is returned. */
   private def shadowed(hashedRef: Long): Boolean = {
     if (changed.length == 0) false
     else {
@@ -67,7 +67,7 @@ final class HashedEntries(view: FamilyView, shards: Array[Int]) extends Iterator
   }
 }
 
-/** How far a scan goes. */
+/** Upper end of a scan: whether it includes a record. */
 trait Reach {
   def includes(arena: Arena, ref: Int): Boolean
 }
@@ -77,32 +77,32 @@ object Reach {
 }
 
 /**
- * Entries of one shard of an ordered family in key order, from a lower bound on, as far as `reach` says, as they were
- * when the iterator was opened.
+ * Entries of one shard of an ordered family in key order, from a lower bound to the end of `reach`, as they were when
+ * the iterator was opened.
  *
  * @param from
- *   encoded bound; null for the first key
+ *   encoded lower bound; null to start with the first key
  */
 final class ShardEntries(view: FamilyView, shard: Int, from: Array[Byte], reach: Reach)
     extends scala.collection.BufferedIterator[Entry] {
   private val overlay = view.overlay
   private val base = view.baseOf(shard)
   private val cursor = if (base == null) null else startOf(base)
-  // Copied, because the attempt may change the index while it walks.
+  // Copied, because the attempt may change the index during the iteration.
   private val changed: Array[Int] = {
     val own = overlay.ofShard(shard)
     if (own == null) Array.emptyIntArray else inReach(own)
   }
   private var position = 0
-  private var ahead: Entry = advance()
+  private var nextEntry: Entry = advance()
 
-  override def hasNext: Boolean = ahead != null
+  override def hasNext: Boolean = nextEntry != null
 
-  override def head: Entry = ahead
+  override def head: Entry = nextEntry
 
   override def next(): Entry = {
-    val e = ahead
-    ahead = advance()
+    val e = nextEntry
+    nextEntry = advance()
     e
   }
 

@@ -9,16 +9,21 @@ import io.penstock.state.format.{ByteSink, FamilyTraits}
 import io.penstock.telemetry.StateInUse
 
 /**
- * One column family as a task attempt sees it: the content of its shards below, its own changes above.
+ * One column family as a task attempt sees it: the committed content of its shards below, and the attempt's own changes
+ * above.
  *
+ * @param shards
+ *   shards of the view, ascending
  * @param below
- *   content by shard id; null for shards that are not in the view
+ *   committed content by shard id; null for shards that are not in the view
  * @param moves
- *   what moves into a shard and out of it on the way from there
+ *   keys that move into and out of a shard between that content and this batch
+ * @param describe
+ *   the store and its task, for error messages
  * @param inUse
- *   is told of the keys that are used
+ *   is notified of the keys that are used
  * @param grew
- *   see [[io.penstock.state.engine.Overlay]]
+ *   is called with the heap bytes that were taken; see [[io.penstock.state.engine.Overlay]]
  */
 final class FamilyView(
     val name: String,
@@ -36,7 +41,7 @@ final class FamilyView(
   val traits: FamilyTraits = FamilyTraits(codec.ordered, multiValued)
   val overlay = new Overlay(codec.ordered, below.length, grew)
 
-  /** The attempt removed the family before it created this one: nothing below counts. */
+  /** Whether the attempt removed the family before it created this one, so that content below is ignored. */
   var hidesBelow: Boolean = false
 
   private val key = new KeyBytes
@@ -55,12 +60,12 @@ final class FamilyView(
     if (f != null && f.traits != traits) {
       throw new PenstockException(
         "PENSTOCK_FAMILY_CHANGED",
-        s"column family $name was written with ${f.traits} and is now used with $traits ($describe); start a new " +
-          "checkpoint, or go back to the query that wrote this one"
+        s"column family $name was written with ${f.traits} and is now opened with $traits ($describe). Start the " +
+          "query that wrote the checkpoint, or use a new checkpoint location"
       )
     }
 
-  /** Keys that moved into a shard or out of it; null where none could. */
+  /** The family's keys that move into or out of a shard; null if the layout moves none. */
   def movedOf(shard: Int): MovedFamily = if (hidesBelow) null else relocated(shard)
 
   /** Number of keys in the view. */
@@ -76,10 +81,10 @@ final class FamilyView(
     if (base == null) 0L else base.size.toLong
   }
 
-  /** Reads, writes and scans of a shard so far. */
+  /** Number of reads, writes and scans of a shard so far. */
   def operations(shard: Int): Long = counts(shard)
 
-  /** Value of the key, its first one in a multi-valued family; null where there is none. */
+  /** Value of the key, or its first value in a multi-valued family; null if the key does not exist. */
   def get(row: UnsafeRow): UnsafeRow = {
     val shard = shardOf(row)
     codec.key(row, key)
@@ -142,7 +147,7 @@ final class FamilyView(
     overlay.write(shard, Overlay.Removed, key, null, 0L, 0)(inBase(shard))
   }
 
-  /** Everything in the view: in key order where the codec says that it counts over shards. */
+  /** All entries of the view: in key order across shards, unless keys are unordered or scanned by prefix only. */
   def entries: Iterator[Entry] =
     if (!codec.ordered) new HashedEntries(this, shards.map(used))
     else if (codec.scansByPrefixOnly) scans(null, Reach.All).iterator.flatten
@@ -169,7 +174,7 @@ final class FamilyView(
   /** Entries from a prefix of the ordering fields on, over all shards, in key order. */
   def from(prefix: UnsafeRow): Iterator[Entry] = scan(-1, codec.prefix(prefix), Reach.All)
 
-  /** A scan of one shard, or of all where a shard is not known (-1). */
+  /** Scans one shard, or all shards if `shard` is -1. */
   private def scan(shard: Int, from: Array[Byte], reach: Reach): Iterator[Entry] =
     if (shard >= 0) new ShardEntries(this, used(shard), from, reach)
     else MergedEntries.of(scans(from, reach))
@@ -194,15 +199,15 @@ final class FamilyView(
       valuesIn(all.array, Platform.BYTE_ARRAY_OFFSET, all.size)
     } else valuesIn(e.records.page(e.ref), e.records.valueAt(e.ref), e.records.valueLength(e.ref))
 
-  /** Records of a shard below; null where it has none. */
+  /** Records of a shard below the attempt's changes; null if it has none. */
   def baseOf(shard: Int): RecordTable = {
     val base = if (hidesBelow) null else if (relocated(shard) == null) bases(shard) else relocated(shard).state
     if (base == null) null else base.table
   }
 
   /**
-   * All values of a key whose newest record is `ref`: its own, those before it, and those below where it only appended.
-   * Null where the key was removed.
+   * All values of a key whose newest record is `ref`: those of this record and of the attempt's records before it,
+   * behind the values below if the attempt only appended. Null if the key was removed.
    */
   def collectValues(ref: Int, shard: Int): ByteSink = {
     if (overlay.changeOf(ref) == Overlay.Removed) return null
@@ -257,13 +262,16 @@ final class FamilyView(
     used(extractor.ofKey(row))
   }
 
-  /** Counts. A key in a shard that the task does not hold is a fault of the routing: never answer, never write. */
+  /**
+   * Counts an operation on a shard. Fails for a shard that the task does not hold, which is an error of the routing.
+   */
   private def used(shard: Int): Int = {
     if (shard >= below.length || below(shard) == null) {
       throw new PenstockException(
         "PENSTOCK_MISROUTED_KEY",
-        s"a key of column family $name belongs to shard $shard, which is not leased to this task ($describe); state was " +
-          "not touched. The exchange below the operator and its state disagree about the key's hash: please report the plan"
+        s"a key of column family $name belongs to shard $shard, which is not leased to this task ($describe). The " +
+          "state was not changed. The exchange below the operator and the operator's state disagree about the key's " +
+          "hash. Please report this error with the query's plan"
       )
     }
     counts(shard) += 1

@@ -11,20 +11,20 @@ import io.penstock.sidecars.transfer.{ExecutorTransfer, Outcome}
 import io.penstock.state.format.ShardOffer
 
 /**
- * An executor that ends while the application goes on (decommissioned, given back, told to by its cluster) hands the shards in
- * its memory to others, so that the next batch need not read them from the checkpoint. What is not handed over costs time, and
- * nothing else.
+ * An executor that ends while the application goes on (decommissioned, released, or stopped by its cluster) hands the
+ * shards in its memory over to other executors, so that the next batch need not read them from the checkpoint. A shard
+ * that is not handed over only costs time.
  */
 object LeavingExecutor extends Logging {
 
-  /** In which the driver answers: where the application ends it may be gone. */
+  /** Time within which the driver must answer: if the application ends, the driver may be gone. */
   private val AskMs = 3000L
 
   /**
-   * Hands over what can be handed over in time.
+   * Hands over as many shards as can be handed over in time.
    *
    * @param limitMs
-   *   0: nothing
+   *   time limit; with 0, nothing is handed over
    */
   def handOver(limitMs: Int): Unit =
     if (limitMs > 0 && ExecutorTransfer.addresses.nonEmpty) {
@@ -36,10 +36,10 @@ object LeavingExecutor extends Logging {
         val handed = all.map(h => if (leftMs > 0) offer(h, executor, leftMs.toInt) else 0).sum
         if (all.nonEmpty) {
           val ms = NANOSECONDS.toMillis(System.nanoTime() - start)
-          logInfo(s"Penstock: $executor ends, and has handed $handed shards to others in $ms ms")
+          logInfo(s"Penstock: $executor ends and has handed $handed shards over to other executors in $ms ms")
         }
       } catch {
-        case NonFatal(e) => logInfo(s"Penstock: this executor hands no shards over: $e")
+        case NonFatal(e) => logInfo(s"Penstock: this executor could not hand its shards over: $e")
       }
     }
 
@@ -49,7 +49,10 @@ object LeavingExecutor extends Logging {
         StateCommits.tell(ShardsHandedOver(h.runId, h.region, executor, h.to.executor, shards.toArray))
         shards.size
       case other =>
-        logWarning(s"Penstock: ${h.to.executor} has not taken shards: $other. They come from the checkpoint")
+        logWarning(
+          s"Penstock: ${h.to.executor} did not take the shards that it was offered: $other. They are read from the " +
+            "checkpoint instead"
+        )
         0
     }
 }

@@ -4,21 +4,21 @@ import io.penstock.errors.PenstockException
 import io.penstock.state.format.{Container, Manifest, StoreKey}
 
 /**
- * The manifests that this JVM read last: all tasks of a batch on an executor start from the same one.
+ * The manifests that this JVM read last. All tasks of a batch on an executor start from the same one.
  *
- * A path, a batch and a generation do not name a manifest for good: a checkpoint may be deleted or restored while the
- * application runs, and its batches are counted anew. So what is here is used only where it is known to be what is asked
- * for, and is read again otherwise. Decision 071.
+ * A path, a batch and a generation do not identify a manifest forever: a checkpoint may be deleted or restored while
+ * the application runs, and its batch numbers are then used again. A cached manifest is therefore used only if it is
+ * known to be the requested one, and is read again otherwise. Decision 071.
  */
 object ManifestCache {
   private val Entries = 16
   private val IdentityBytes = 128
 
-  /** Locked while it is read: one task reads, the others that want the same wait for it. */
+  /** Locked while its manifest is read: one task reads it, and others that need it wait. */
   final private class Entry {
     var manifest: Manifest = _
 
-    /** First bytes of its file: checksum of the body, run and time are among them. */
+    /** First bytes of the file, which include the checksum of the body, the run and the time of writing. */
     var identity: Array[Byte] = _
   }
 
@@ -35,33 +35,34 @@ object ManifestCache {
    * The manifest that a batch starts from.
    *
    * @param lineages
-   *   that the shards of a store must have, as the lease of the batch names them
+   *   lineages that the shards of the store must have according to the batch's lease
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_CHECKPOINT_REPLACED where the file is of another history; else as of every reader of files
+   *   PENSTOCK_CHECKPOINT_REPLACED if the file belongs to another history, and the errors of every reader of files
    */
   def startingFrom(directory: StateDirectory, batchId: Long, generation: Long)(
       store: StoreKey,
       lineages: Array[Long]
   ): Manifest = {
-    // A lease has room for all shards of the layout, also where the operator has a single one.
-    def isRight(m: Manifest) = !m.stores.contains(store) ||
+    // A lease has an entry for every shard of the layout, even if the operator has a single one.
+    def hasLineages(m: Manifest) = !m.stores.contains(store) ||
       java.util.Arrays.equals(java.util.Arrays.copyOf(m.lineages(store), lineages.length), lineages)
     val e = entry(directory, batchId, generation)
     e.synchronized {
-      if (e.manifest == null || !isRight(e.manifest)) read(e, directory, batchId, generation)
-      if (!isRight(e.manifest)) {
+      if (e.manifest == null || !hasLineages(e.manifest)) read(e, directory, batchId, generation)
+      if (!hasLineages(e.manifest)) {
         throw new PenstockException(
           "PENSTOCK_CHECKPOINT_REPLACED",
-          s"${directory.name(Container.InManifest(batchId, generation).path)} is not what this run has started from: the " +
-            "checkpoint was deleted, restored or written by another query while the query ran. Nothing of this batch is " +
-            "kept. Stop the query, see that the checkpoint is the right one, and start the query again"
+          s"${directory.name(Container.InManifest(batchId, generation).path)} is not the manifest that this run " +
+            "started from: the checkpoint was deleted, restored, or written by another query while the query ran. No " +
+            "state of this batch is kept. Stop the query, make sure that the checkpoint is the right one, and start " +
+            "it again"
         )
       }
       e.manifest
     }
   }
 
-  /** A manifest as its file is now; None where there is no file. */
+  /** A manifest as its file is now; None if the file does not exist. */
   def current(directory: StateDirectory, batchId: Long, generation: Long): Option[Manifest] = {
     val e = entry(directory, batchId, generation)
     e.synchronized {

@@ -4,8 +4,8 @@ import org.apache.spark.SparkEnv
 import org.apache.spark.memory._
 
 /**
- * Tells Spark how much heap state holds. Spark asks every `spark.memory.unmanagedMemoryPollingInterval`, which is 0, that
- * is never, where it is not set, and then leaves that much less to execution and storage.
+ * Reports to Spark how much heap the state holds. Spark asks every `spark.memory.unmanagedMemoryPollingInterval` (0 by
+ * default, which means never), and reduces the memory for execution and storage by that amount.
  */
 object ReportedMemory extends UnmanagedMemoryConsumer {
   override val unmanagedMemoryConsumerId: UnmanagedMemoryConsumerId = UnmanagedMemoryConsumerId("Penstock", "state")
@@ -14,9 +14,9 @@ object ReportedMemory extends UnmanagedMemoryConsumer {
 
   override def getMemBytesUsed: Long = ShardStores.memory.bytes
 
-  /** Idempotent. */
+  /** Registers this object with Spark. Idempotent. */
   def register(): Unit = if (SparkEnv.get != null) UnifiedMemoryManager.registerUnmanagedMemoryConsumer(this)
 
-  /** There is no state in this JVM. */
+  /** Called when no state is left in this JVM. */
   def unregister(): Unit = UnifiedMemoryManager.unregisterUnmanagedMemoryConsumer(this)
 }

@@ -11,9 +11,9 @@ import io.penstock.state.engine.FamilyState
 import io.penstock.state.format.{ChangeSink, FamilyChangeSink, FamilyTraits}
 
 /**
- * The changes of one shard and column family, version by version: what Spark's reader of state shows as its change feed.
- * A batch that changed a key several times left one change of it. Values that were appended are told one by one, and of a
- * list that was written whole the first one as an update, the others as appended to it.
+ * The changes of one shard and column family, version by version, which Spark's state reader shows as its change feed.
+ * If a batch changed a key several times, there is one change. Appended values are returned one by one. For a list that
+ * was written as a whole, the first value is returned as an update and the others as appended to it.
  */
 final class ShardChangeReader(
     history: ShardHistory,
@@ -29,7 +29,7 @@ final class ShardChangeReader(
       id.storeCheckpointLocation(),
       fromVersion,
       toVersion,
-      // Spark's own files, which are not there, would be compressed.
+      // Compression codec of Spark's own changelog files, which do not exist here.
       null,
       conf
     ) {
@@ -57,10 +57,10 @@ final class ShardChangeReader(
 
 object ShardChangeReader {
 
-  /** Kind, key, value (null where the key was removed) and batch. */
+  /** Kind, key, value (null if the key was removed) and batch. */
   type Change = (RecordType.Value, UnsafeRow, UnsafeRow, Long)
 
-  /** Keeps the changes of one family. */
+  /** Collects the changes of one family. */
   final private class Decoded(family: StoreFamilies.Family, batchId: Long) extends ChangeSink with FamilyChangeSink {
     val changes = mutable.ArrayBuffer[Change]()
 

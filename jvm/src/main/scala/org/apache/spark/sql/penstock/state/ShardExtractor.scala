@@ -9,29 +9,29 @@ import org.apache.spark.sql.types.StructType
 import io.penstock.sharding.Layout
 
 /**
- * From a state key to its shard: the hash of the fields that the operator is partitioned by, as the exchange below it
- * computes it. Not thread safe.
+ * Computes the shard of a state key from the hash of the fields that the operator is partitioned by. The exchange below
+ * the operator computes the same hash. Not thread safe.
  */
 trait ShardExtractor {
   def ofKey(key: UnsafeRow): Int
 
-  /** The hash that tells a key's shard. */
+  /** The hash that determines the shard of a key. */
   def hashOf(key: UnsafeRow): Int
 
-  /** The shard that all keys with the prefix are in, or -1 where a prefix does not tell. */
+  /** The shard of all keys with the prefix, or -1 if a prefix does not determine the shard. */
   def ofPrefix(prefix: UnsafeRow): Int
 
-  /** The shard that a range lies in by one of its bounds, or -1 where a range goes over shards. */
+  /** The shard of a range, given one of its bounds, or -1 if a range may span several shards. */
   def ofBound(bound: UnsafeRow): Int
 }
 
 object ShardExtractor {
 
-  /** One shard holds everything: a partition read by itself, or an operator with a single partition. */
+  /** One shard holds all keys: a state partition that is read by itself, or an operator with a single partition. */
   final class Fixed(shard: Int) extends ShardExtractor {
     override def ofKey(key: UnsafeRow): Int = shard
     override def hashOf(key: UnsafeRow): Int =
-      throw new UnsupportedOperationException(s"shard $shard holds everything, whatever its hash")
+      throw new UnsupportedOperationException(s"shard $shard holds all keys, so no hashes are computed")
     override def ofPrefix(prefix: UnsafeRow): Int = shard
     override def ofBound(bound: UnsafeRow): Int = shard
   }
@@ -40,10 +40,10 @@ object ShardExtractor {
    * The extractor of one column family.
    *
    * @param name
-   *   of the family; of the store, where the operator does not use column families
+   *   name of the family, or of the store if the operator does not use column families
    * @param prefixedMain
-   *   of a TTL family: whether the keys of the state variable that it belongs to have a user key behind the grouping key;
-   *   asked when the family's first key is seen
+   *   for a TTL family, whether the keys of the state variable that it belongs to have a user key behind the grouping
+   *   key. Evaluated when the first key of the family is used
    */
   def of(
       kind: OperatorKind,
@@ -58,7 +58,7 @@ object ShardExtractor {
       case OperatorKind.WholeKey => new ByFields(layout, keySchema, n, prefixes = false)
       case OperatorKind.SessionWindow => new ByFields(layout, keySchema, n - 1, prefixes = true)
       case OperatorKind.Join(version) if version >= 4 =>
-        // The schema argument of these families lacks the event time that their rows end with; the spec has it.
+        // Keys of these families end with the event time, which only the schema of the spec has.
         val schema = spec.keySchema
         val postfix = spec.isInstanceOf[TimestampAsPostfixKeyStateEncoderSpec]
         new ByFields(layout, schema, schema.length - 1, prefixes = postfix, bounds = postfix)
@@ -80,7 +80,7 @@ object ShardExtractor {
     }
   }
 
-  /** Made when it is first needed. */
+  /** An extractor that is created when it is first needed. */
   final private class Deferred(make: => ShardExtractor) extends ShardExtractor {
     private lazy val made = make
     override def ofKey(key: UnsafeRow): Int = made.ofKey(key)
@@ -104,7 +104,7 @@ object ShardExtractor {
     override def ofBound(bound: UnsafeRow): Int = if (bounds) ofKey(bound) else -1
   }
 
-  /** Hash of the fields of a nested struct; `path` leads to it. */
+  /** Hash of the fields of a nested struct. `path` has the field numbers that lead to it. */
   final private class ByStruct(layout: Layout, schema: StructType, path: List[Int], prefixes: Boolean = false)
       extends ShardExtractor {
     private val steps = path

@@ -8,22 +8,21 @@ import io.penstock.state.engine.ShardState
 import io.penstock.state.format._
 
 /**
- * One state partition of one store in a checkpoint, version by version: every version that is retained can be had. It is
- * the base shard with that number and the shards of those pinned hashes that would be in it; that keys moved between them
- * is not to be seen.
+ * All retained versions of one state partition of one store in a checkpoint. The partition consists of the base shard
+ * with that number and the shards of the pinned hashes that belong to it. Moves of keys between them are not visible.
  *
  * @param end
- *   the newest version of interest; earlier ones are those that led to it
+ *   newest version of interest. Earlier versions are those that led to it
  */
 final class ShardHistory(directory: StateDirectory, store: StoreKey, partition: Int, end: Long) {
 
-  /** Of batch `end - 1`, and back from there. */
+  /** Manifests of batch `end - 1` and of batches before, newest first. */
   private val chain = mutable.ArrayBuffer.empty[Manifest]
   private lazy val generations = directory.newestGenerations()
 
-  /** Manifests of older batches are there for their payloads only. */
+  /** Oldest batch whose state can be read. Manifests of older batches exist only for their payloads. */
   private lazy val retainedFrom = generations.maxByOption(_._1).fold(0L) { case (batchId, generation) =>
-    // Whether the newest state can be read is not the question here.
+    // A newest manifest that cannot be read must not keep older versions from being read.
     try read(batchId, generation).retainedFrom
     catch { case _: PenstockException => 0L }
   }
@@ -32,7 +31,7 @@ final class ShardHistory(directory: StateDirectory, store: StoreKey, partition: 
    * The partition at a version.
    *
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_STATE_MISSING where the version is not there, PENSTOCK_CORRUPT_FILE and PENSTOCK_MISSING_FILE
+   *   PENSTOCK_STATE_MISSING if the version does not exist, PENSTOCK_CORRUPT_FILE and PENSTOCK_MISSING_FILE
    */
   def content(version: Long): ShardState =
     if (version == 0L) new ShardState
@@ -44,36 +43,40 @@ final class ShardHistory(directory: StateDirectory, store: StoreKey, partition: 
     }
 
   /**
-   * Refuses to read a part of the state for the whole, for all readers of it: they read as many partitions as have
-   * folders, and a copy of a checkpoint may have lost some.
+   * Fails if Spark's reader would not read exactly the partitions of the state: it reads as many as have folders, and a
+   * copy of a checkpoint may have lost some.
    *
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_PARTITION_FOLDERS
    */
   def verifyPartitions(): Unit = if (end > 0L) {
     val count = if (manifest(end).stores.get(store).exists(_.size == 1)) 1 else manifest(end).shardCount
-    // Each reads its own, and one of them looks for the others.
-    val there = if (partition == 0) directory.partitions(store.operatorId).count(_ < count) else count
+    // Each reader reads its own partition, and the reader of partition 0 also looks for the others.
+    val existing = if (partition == 0) directory.partitions(store.operatorId).count(_ < count) else count
     val folder = directory.operatorFolder(store.operatorId)
-    def refuse(what: String, remedy: String) = throw new PenstockException(
+    def refuse(problem: String, remedy: String) = throw new PenstockException(
       "PENSTOCK_PARTITION_FOLDERS",
-      s"$what: Spark's reader would not read the state as it is. None of it is lost. $remedy"
+      s"$problem. Spark's reader would not read the state correctly. No state is lost. $remedy"
     )
-    if (there < count) {
+    if (existing < count) {
       refuse(
-        s"$there of $count folders of state partitions are there, $folder/0 to ${count - 1}; copies of checkpoints may lack " +
-          "folders that were empty",
-        s"Start the query with this checkpoint, which makes them sure, or make them in $folder"
+        s"only $existing of $count folders of state partitions exist, $folder/0 to ${count - 1}. Copies of " +
+          "checkpoints may lack folders that were empty",
+        s"Start the query with this checkpoint, which creates the folders, or create them in $folder"
       )
     }
-    if (partition >= count)
-      refuse(s"$folder/$partition is no state partition: there are $count, from 0", "Remove the folder")
+    if (partition >= count) {
+      refuse(
+        s"$folder/$partition is not a folder of a state partition: there are $count, numbered from 0",
+        "Remove the folder"
+      )
+    }
   }
 
-  /** Hands over what happened to keys on the way to a version, nothing where a batch left them alone; throws as `content`. */
+  /** Passes the changes that led to a version to `sink`. Moves between shards are left out. Throws as `content`. */
   def changes(version: Long, sink: ChangeSink): Unit = {
     val sets = shards(version).flatMap(changeSet(version, _))
-    // A family that is removed is so in every shard, and may be made anew in the same batch.
+    // Removals come first: a removed family is removed in every shard, and may be created again in the same batch.
     Seq(new RemovalsOnly(sink), new ChangesOnly(sink)).foreach(pass => sets.foreach(_(pass)))
   }
 
@@ -91,26 +94,27 @@ final class ShardHistory(directory: StateDirectory, store: StoreKey, partition: 
         }
     }
 
-  /** The partition at version `to`, made of version `from` and every change since: no snapshot that is younger is used. */
+  /** The partition at version `to`, built from version `from` and all later changes, without newer snapshots. */
   def replay(from: Long, to: Long): ShardState = {
     val state = content(from)
     (from + 1 to to).foreach { version =>
-      shards(version).foreach(follows(version, _))
+      shards(version).foreach(verifyContinues(version, _))
       changes(version, state)
     }
     state
   }
 
-  private def follows(version: Long, shard: Int): Unit = {
-    val goesOn = version > 1L && layout(version).continues(shard, layout(version - 1))
-    val before = if (goesOn) refs(version - 1, shard) else ShardRefs.Empty
+  /** Fails if a shard at a version does not start from what the version before has of it. */
+  private def verifyContinues(version: Long, shard: Int): Unit = {
+    val continues = version > 1L && layout(version).continues(shard, layout(version - 1))
+    val before = if (continues) refs(version - 1, shard) else ShardRefs.Empty
     val now = refs(version, shard)
-    val begun = now.copy(deltas = now.deltas.filter(_.version < version))
-    if (begun.lineage != before.lineage) {
+    val start = now.copy(deltas = now.deltas.filter(_.version < version))
+    if (start.lineage != before.lineage) {
       throw FileFormat.corrupt(
         directory.name(Container.InManifest(version - 1, manifest(version).generation).path),
         FileFormat.HeaderBytes,
-        s"shard $shard of operator ${store.operatorId}, store ${store.storeName}, does not go on from the batch before"
+        s"shard $shard of operator ${store.operatorId}, store ${store.storeName}, does not continue the previous batch"
       )
     }
   }
@@ -120,7 +124,7 @@ final class ShardHistory(directory: StateDirectory, store: StoreKey, partition: 
 
   private def layout(version: Long): Layout = manifest(version).layout(store)
 
-  /** The shards that the partition is made of, the base shard first. */
+  /** The shards that the partition consists of, the base shard first. */
   private def shards(version: Long): Seq[Int] = layout(version).ofPartition(partition)
 
   /** The manifest of the batch that made the version. */
@@ -140,18 +144,18 @@ final class ShardHistory(directory: StateDirectory, store: StoreKey, partition: 
 
   private def missing(batchId: Long) = new PenstockException(
     "PENSTOCK_STATE_MISSING",
-    s"${directory.stateRoot} has no state of batch $batchId: it was never written, or is older than " +
-      "spark.sql.streaming.minBatchesToRetain batches"
+    s"${directory.stateRoot} has no state of batch $batchId: it was never written, or it is older than the batches " +
+      "that spark.sql.streaming.minBatchesToRetain retains"
   )
 }
 
-/** Lets the removals of families through. */
+/** Passes on only removals of families. */
 final private class RemovalsOnly(sink: ChangeSink) extends ChangeSink {
   override def removeFamily(name: String): Unit = sink.removeFamily(name)
   override def family(name: String, traits: FamilyTraits, moved: Boolean): FamilyChangeSink = NoChanges
 }
 
-/** Lets changes of keys through that are not moves from shard to shard. */
+/** Passes on only changes of keys that are not moves between shards. */
 final private class ChangesOnly(sink: ChangeSink) extends ChangeSink {
   override def removeFamily(name: String): Unit = ()
   override def family(name: String, traits: FamilyTraits, moved: Boolean): FamilyChangeSink =

@@ -10,14 +10,14 @@ import io.penstock.state.engine.{ShardImage, ShardState}
 import io.penstock.state.format._
 
 /**
- * Rebuilds shards from snapshots and changelogs as a manifest names them. A snapshot that cannot be read is gone around:
- * manifests of batches before name the changes that it stands for.
+ * Rebuilds shards from the snapshots and changelogs that a manifest names. If a snapshot cannot be read, the changes
+ * that it replaces are used instead, which manifests of earlier batches name.
  */
 final class ShardLoader(directory: StateDirectory) extends Logging {
 
   /**
-   * Loads shards and hands each over as soon as it is complete. Every container is opened once for a group of shards;
-   * groups are bounded in bytes.
+   * Loads shards, and passes each to `use` as soon as it is complete. Every container is opened once for a group of
+   * shards. The bytes of a group are bounded.
    *
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_MISSING_FILE, PENSTOCK_CORRUPT_FILE, PENSTOCK_NEWER_FORMAT, PENSTOCK_STATE_MISSING
@@ -25,15 +25,15 @@ final class ShardLoader(directory: StateDirectory) extends Logging {
   def load(manifest: Manifest, store: StoreKey, shards: Seq[Int])(use: (Int, Loaded) => Unit): Unit = {
     val refs = ShardLoader.refs(manifest, store, shards, directory)
     groups(shards, refs).foreach { group =>
-      def needing(of: Seq[Int]) = ShardLoader.needing(manifest, store, of)
+      def needing(needed: Seq[Int]) = ShardLoader.needing(manifest, store, needed)
       val parts =
         try Some(read(group.map(s => s -> refs(s)), needing))
-        // One by one, which shard is damaged is known, and the others are not.
+        // The shards are read one by one below, so that only those fail whose files are damaged.
         catch { case e: PenstockException if isDamage(e) => None }
       group.foreach { shard =>
         val loaded =
           try rebuild(refs(shard), parts.getOrElse(read(Seq(shard -> refs(shard)), needing)), needing(Seq(shard)))
-          catch { case e: PenstockException if isDamage(e) => aroundSnapshot(manifest, store, shard, refs(shard), e) }
+          catch { case e: PenstockException if isDamage(e) => withoutSnapshot(manifest, store, shard, refs(shard), e) }
         use(shard, loaded)
       }
     }
@@ -50,15 +50,15 @@ final class ShardLoader(directory: StateDirectory) extends Logging {
    * Reads change sets of shards.
    *
    * @param wanted
-   *   of each shard, in the order in which they apply
+   *   shards with the change sets to read, in the order in which they apply
    * @return
-   *   of the same shards; nothing where a file cannot be read, of which the shards themselves may be independent
+   *   change sets of the same shards; empty if a file cannot be read, which may not be needed to load the whole shards
    */
   def changes(manifest: Manifest, store: StoreKey, wanted: Seq[(Int, Vector[DeltaRef])]): Map[Int, Seq[Array[Byte]]] =
     try {
-      val of = wanted.map { case (shard, deltas) => shard -> ShardRefs(None, deltas) }
-      val parts = read(of, ShardLoader.needing(manifest, store, _))
-      of.map { case (shard, refs) => shard -> refs.deltas.map(d => parts.changes(d.section)) }.toMap
+      val refsOfShards = wanted.map { case (shard, deltas) => shard -> ShardRefs(None, deltas) }
+      val parts = read(refsOfShards, ShardLoader.needing(manifest, store, _))
+      refsOfShards.map { case (shard, refs) => shard -> refs.deltas.map(d => parts.changes(d.section)) }.toMap
     } catch { case e: PenstockException if isDamage(e) => Map.empty }
 
   private def read(shards: Seq[(Int, ShardRefs)], needing: Seq[Int] => String): ShardLoader.Parts = {
@@ -83,7 +83,10 @@ final class ShardLoader(directory: StateDirectory) extends Logging {
     Loaded(content, refs.deltas.size, refs.deltas.map(_.section.length.toLong).sum)
   }
 
-  private def aroundSnapshot(
+  /**
+   * Rebuilds a shard from the changes that its unreadable snapshot replaces. Throws `failure` if that is impossible.
+   */
+  private def withoutSnapshot(
       manifest: Manifest,
       store: StoreKey,
       shard: Int,
@@ -97,21 +100,21 @@ final class ShardLoader(directory: StateDirectory) extends Logging {
       if (m.baseGeneration < 0) None
       else attempt(directory.readManifest(m.batchId - 1, m.baseGeneration)).map(before => (before, before))
     }
-    val ways = for {
+    val alternatives = for {
       snapshot <- refs.snapshot.iterator
       before <- earlier
       shards <- before.stores.get(store).iterator
-      // A pin slot that has been added since has no shard there.
+      // A pin slot that was added since then has no shard in that manifest.
       refsThen <- shards.lift(shard).iterator
       same <- refsThen.upTo(snapshot.lineage).iterator
       if !same.snapshot.contains(snapshot)
     } yield ShardRefs(same.snapshot, same.deltas ++ refs.deltas)
     def neededBy = ShardLoader.needing(manifest, store, Seq(shard))
-    val loaded = ways
-      .map(way => attempt(rebuild(way, read(Seq(shard -> way), _ => neededBy), neededBy)))
+    val loaded = alternatives
+      .map(other => attempt(rebuild(other, read(Seq(shard -> other), _ => neededBy), neededBy)))
       .collectFirst { case Some(loaded) => loaded }
       .getOrElse(throw failure)
-    logWarning(s"Shard $shard was made of the changes that a snapshot stands for, which cannot be read", failure)
+    logWarning(s"A snapshot of shard $shard cannot be read. The changes that it replaces were read instead", failure)
     loaded
   }
 
@@ -137,29 +140,30 @@ final class ShardLoader(directory: StateDirectory) extends Logging {
 object ShardLoader {
   private val GroupBytes = 64L << 20
 
-  /** What shards are made of. An image becomes the content itself: it is good for one shard, once. */
+  /** What shards are rebuilt from. An image becomes the content of its shard, so it can be used only once. */
   final private case class Parts(images: Map[SectionRef, ShardState], changes: Map[SectionRef, Array[Byte]])
 
   /**
-   * A store's shards.
+   * The snapshot and deltas of every shard of a store.
    *
    * @param wanted
-   *   those of them that are asked for
+   *   shards that the store must have
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_STATE_MISSING where the manifest has no such store, or not these shards of it
+   *   PENSTOCK_STATE_MISSING if the manifest does not have the store, or one of the wanted shards
    */
   def refs(manifest: Manifest, store: StoreKey, wanted: Seq[Int], directory: StateDirectory): Vector[ShardRefs] = {
-    def missing(what: String) = throw new PenstockException(
+    def missing(item: String) = throw new PenstockException(
       "PENSTOCK_STATE_MISSING",
-      s"the state of batch ${manifest.batchId} in ${directory.stateRoot} has no $what of operator ${store.operatorId}; " +
-        "the query has changed since: restart the one that wrote the checkpoint, or start a new one"
+      s"the state of batch ${manifest.batchId} in ${directory.stateRoot} has no $item of operator " +
+        s"${store.operatorId}. The query has changed since the checkpoint was written. Start the query that wrote " +
+        "it, or use a new checkpoint location"
     )
     val refs = manifest.stores.getOrElse(store, missing(s"store ${store.storeName}"))
     wanted.find(!refs.indices.contains(_)).foreach(s => missing(s"shard $s of store ${store.storeName}"))
     refs
   }
 
-  /** Says who needs a file. */
+  /** Describes the shards that need a file, for error messages. */
   def needing(manifest: Manifest, store: StoreKey, shards: Seq[Int]): String = {
     val more = if (shards.size > 1) s" and ${shards.size - 1} more" else ""
     s"shard ${shards.head}$more of store ${store.storeName} of operator ${store.operatorId}, at version " +

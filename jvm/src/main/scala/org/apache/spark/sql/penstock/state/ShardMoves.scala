@@ -8,26 +8,27 @@ import io.penstock.state.engine.{FamilyState, RecordTable, ShardState}
 import io.penstock.state.format.{ChangeSet, FamilyTraits}
 
 /**
- * What moves into a shard and out of it between the version that a batch starts from and the batch, because hashes were
- * pinned or are so no more. Decision 046.
+ * Keys that move into and out of a shard between the version that a batch starts from and the batch, because hashes
+ * were pinned or unpinned. Decision 046.
  *
  * @param gained
- *   hashes, with the shard that has their keys
+ *   hashes whose keys move into the shard, each with the shard that has the keys
  * @param lost
- *   hashes whose keys leave for a shard that gains them
+ *   hashes whose keys move to another shard
  */
 final case class ShardMoves(gained: Seq[ShardMoves.Gain], lost: Set[Int]) {
   def isEmpty: Boolean = gained.isEmpty && lost.isEmpty
 
   /**
-   * Moves what the attempt has no view of: where a whole shard comes, its records need not be told apart.
+   * Writes the moves of families that the attempt has no view of. That is possible if a whole shard moves, because its
+   * records need not be told apart by their keys.
    *
    * @param own
-   *   the shard
+   *   content of this shard
    * @param known
-   *   whether the attempt opened a family, or removed it
+   *   whether the attempt opened or removed a family
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_UNMOVABLE_FAMILY where only some of the records of such a family would have to move
+   *   PENSTOCK_UNMOVABLE_FAMILY if only some of the records of such a family would have to move
    */
   def writeUnknown(out: ChangeSet.Writer, own: ShardState, known: String => Boolean, describe: => String): Unit = {
     def unknown(state: ShardState) =
@@ -39,13 +40,13 @@ final case class ShardMoves(gained: Seq[ShardMoves.Gain], lost: Set[Int]) {
         ShardMoves.putAll(family.table, out)
       }
     }
-    val parted = (if (lost.isEmpty) Nil else Seq(own)) ++ gained.filterNot(_.isWhole).map(_.from)
-    parted.foreach { state =>
+    val divided = (if (lost.isEmpty) Nil else Seq(own)) ++ gained.filterNot(_.isWhole).map(_.from)
+    divided.foreach { state =>
       unknown(state).headOption.foreach { name =>
         throw new PenstockException(
           "PENSTOCK_UNMOVABLE_FAMILY",
-          s"keys of column family $name are to move to another shard, but the query did not open the family ($describe); " +
-            "nothing was written. Go back to the query that wrote the checkpoint, or start this one with " +
+          s"keys of column family $name must move to another shard, but the query did not open the family " +
+            s"($describe). Nothing was written. Start the query that wrote the checkpoint, or start this one with " +
             "spark.penstock.pinned.max=0, so that no key has to move"
         )
       }
@@ -57,10 +58,10 @@ object ShardMoves {
   val None: ShardMoves = ShardMoves(Nil, Set.empty)
 
   /**
-   * What moves into a shard and out of it.
+   * The keys that move into and out of a shard.
    *
    * @param source
-   *   a shard as the batch before left it
+   *   returns the content of a shard after the previous batch
    */
   def of(shard: Int, layout: Layout, before: Layout)(source: Int => ShardState): ShardMoves = {
     val moves = layout.moves(before)
@@ -71,10 +72,12 @@ object ShardMoves {
   }
 
   /**
+   * A hash whose keys move into a shard.
+   *
    * @param from
-   *   the shard that has the keys of the hash
+   *   shard that has the keys of the hash
    * @param isWhole
-   *   whether it has no others
+   *   whether that shard has no other keys
    */
   final case class Gain(hash: Int, from: ShardState, isWhole: Boolean)
 
@@ -84,17 +87,18 @@ object ShardMoves {
 }
 
 /**
- * One column family of a shard that keys move into or out of: its content with the moves done, which is the attempt's own,
- * and what they were. Made when it is first asked for: then the families around it are known, which its keys may depend on.
+ * One column family of a shard that keys move into or out of: the moves, and a copy of the content with the moves
+ * applied, which belongs to the attempt. The copy is made on first use, because hashes of keys may depend on other
+ * families, which are known only then.
  *
  * @param own
- *   the family in the shard; null where it has none
+ *   the family in the shard; null if the shard does not have it
  * @param moves
- *   not empty
+ *   moves into and out of the shard; not empty
  * @param hashOf
- *   of a key
+ *   returns the hash of a key
  * @param grew
- *   is told of heap bytes that were taken
+ *   is called with the heap bytes that were taken
  */
 final class MovedFamily(
     name: String,
@@ -108,7 +112,7 @@ final class MovedFamily(
   private val gained = new FamilyState(traits)
   private val lost = new FamilyState(traits)
 
-  /** With the moves done; null where the shard has nothing of the family. */
+  /** The family with the moves applied; null if the shard did not have the family and gains no keys of it. */
   lazy val state: FamilyState = {
     val kept = new FamilyState(traits)
     if (own != null) split(own.table)(h => if (moves.lost(h)) Seq(lost) else Seq(kept))
@@ -124,10 +128,10 @@ final class MovedFamily(
   /** Writes the moves. */
   def writeTo(out: ChangeSet.Writer): Unit = {
     state
-    val away = lost.table
-    if (gained.table.size + away.size > 0) out.family(name, traits, moved = true)
+    val leaving = lost.table
+    if (gained.table.size + leaving.size > 0) out.family(name, traits, moved = true)
     ShardMoves.putAll(gained.table, out)
-    away.refs.foreach(r => out.remove(away.page(r), away.keyAt(r), away.keyLength(r)))
+    leaving.refs.foreach(r => out.remove(leaving.page(r), leaving.keyAt(r), leaving.keyLength(r)))
   }
 
   private def split(from: RecordTable)(to: Int => Seq[FamilyState]): Unit = from.refs.foreach { r =>

@@ -9,65 +9,68 @@ import io.penstock.state.format.{OfferedStore, ShardOffer, WantedShard}
 import io.penstock.state.memory.SharedBytes
 
 /**
- * Takes shards that another executor has in memory: it ends and hands them over, or they are to be here in the next batch.
- * Tasks that open them meanwhile wait for them.
+ * Takes shards that another executor holds in memory, either because that executor ends and hands them over, or because
+ * they are to be here in the next batch. Tasks that open such a shard meanwhile wait for it.
  */
 object ShardReceiver {
 
-  /** In place of a transport: it was here. */
+  /** Takes the place of a transport for a shard that was here already. */
   val Here = "here"
 
-  /** Gives those of which all that was offered is here now, each with the transport that brought it. */
+  /** Takes shards. Returns those that are here now in all offered stores, each with the transport that brought it. */
   def take(offer: ShardOffer): Seq[(Int, String)] = {
     val from = Holder(offer.executor, offer.addresses)
-    val ways = mutable.Map[Int, String]()
-    val slots = for (of <- offer.stores; slot <- slotsOf(offer, of)) yield slot
+    val transports = mutable.Map[Int, String]()
+    val slots = for (offered <- offer.stores; slot <- slotsOf(offer, offered)) yield slot
     slots.foreach(_.expect())
     try {
-      val missing = offer.stores.flatMap(of => takeWhileRoom(offer, of, from)(ways(_) = _)).toSet
-      offer.shards.filterNot(missing).map(shard => shard -> ways.getOrElse(shard, Here))
+      val missing = offer.stores.flatMap(offered => takeWhileRoom(offer, offered, from)(transports(_) = _)).toSet
+      offer.shards.filterNot(missing).map(shard => shard -> transports.getOrElse(shard, Here))
     } finally slots.foreach(_.expected())
   }
 
-  private def slotsOf(offer: ShardOffer, of: OfferedStore): Seq[ShardSlot] = {
-    val store = ShardStores.get(offer.stateRoot, of.store, offer.baseShards)
-    of.shards.map(_._1).filter(store.has).map(store.slot)
+  private def slotsOf(offer: ShardOffer, offered: OfferedStore): Seq[ShardSlot] = {
+    val store = ShardStores.get(offer.stateRoot, offered.store, offer.baseShards)
+    offered.shards.map(_._1).filter(store.has).map(store.slot)
   }
 
-  /** Where there is no room no more is taken; the checkpoint has it. */
+  /** Takes shards of a store until there is no room for more. Returns those that are not here, for the checkpoint. */
   private def takeWhileRoom(
       offer: ShardOffer,
-      of: OfferedStore,
+      offered: OfferedStore,
       from: Holder
-  )(came: (Int, String) => Unit): Seq[Int] = {
+  )(received: (Int, String) => Unit): Seq[Int] = {
     val taken = mutable.Set[Int]()
-    try take(offer, of, from) { (shard, by) =>
-        came(shard, by)
+    try take(offer, offered, from) { (shard, by) =>
+        received(shard, by)
         taken += shard
       }
     catch {
-      case e: PenstockException if e.errorClass == "PENSTOCK_STATE_TOO_LARGE" => of.shards.map(_._1).filterNot(taken)
+      case e: PenstockException if e.errorClass == "PENSTOCK_STATE_TOO_LARGE" =>
+        offered.shards.map(_._1).filterNot(taken)
     }
   }
 
-  /** Gives those that did not come. */
-  private def take(offer: ShardOffer, of: OfferedStore, from: Holder)(came: (Int, String) => Unit): Seq[Int] = {
-    val store = ShardStores.get(offer.stateRoot, of.store, offer.baseShards)
-    val lineages = of.shards.filter { case (shard, _) => store.has(shard) }.toMap
+  /** Takes shards of a store. Returns those that are not here afterwards. */
+  private def take(offer: ShardOffer, offered: OfferedStore, from: Holder)(
+      received: (Int, String) => Unit
+  ): Seq[Int] = {
+    val store = ShardStores.get(offer.stateRoot, offered.store, offer.baseShards)
+    val lineages = offered.shards.filter { case (shard, _) => store.has(shard) }.toMap
     val (here, elsewhere) = lineages.toSeq.partition { case (shard, lineage) => store.slot(shard).has(lineage) }
     here.foreach { case (shard, lineage) =>
-      store.slot(shard).adopt(lineage, of.version, throw new IllegalStateException("it is held"))
+      store.slot(shard).adopt(lineage, offered.version, throw new IllegalStateException("not in memory"))
     }
     val refused = mutable.Set[Int]()
     val wanted = elsewhere.map { case (shard, lineage) => WantedShard(shard, lineage, store.slot(shard).lineage) }
-    val left = new ShardTravel(offer.stateRoot, of.store).bring(wanted, _ => Seq(from)) { (shard, what, by) =>
+    val left = new ShardTravel(offer.stateRoot, offered.store).bring(wanted, _ => Seq(from)) { (shard, answer, by) =>
       val slot = store.slot(shard)
       val lineage = lineages(shard)
-      val here = what match {
-        case ShardTravel.Content(loaded) => slot.adopt(lineage, of.version, loaded)
+      val adopted = answer match {
+        case ShardTravel.Content(loaded) => slot.adopt(lineage, offered.version, loaded)
         case ShardTravel.Changes(base, bytes) =>
           slot.prepare(lineage, base, new SharedBytes(bytes, store.memory), 0, bytes.length)
-          slot.has(lineage) && slot.adopt(lineage, of.version, throw new IllegalStateException("it is held"))
+          slot.has(lineage) && slot.adopt(lineage, offered.version, throw new IllegalStateException("not in memory"))
       }
       try StateMemory.bound.verify()
       catch {
@@ -75,8 +78,8 @@ object ShardReceiver {
           slot.forget()
           throw e
       } finally slot.expected()
-      if (here) came(shard, by) else refused += shard
+      if (adopted) received(shard, by) else refused += shard
     }
-    left ++ refused ++ of.shards.map(_._1).filterNot(store.has)
+    left ++ refused ++ offered.shards.map(_._1).filterNot(store.has)
   }
 }

@@ -7,13 +7,16 @@ import scala.collection.mutable
 import io.penstock.sidecars.transfer.{AnswerSource, Message, MessageOut}
 import io.penstock.state.format._
 
-/** Gives other executors the shards that this one has in memory, and takes those of one that ends. */
+/** Sends shards that this executor holds in memory to other executors, and takes the shards of a leaving executor. */
 object ShardSender extends AnswerSource {
 
-  /** Images in one answer, which has to come within its limit of time: who wants more asks again. */
+  /**
+   * An answer with this many bytes gets no further shards, so that it arrives within its time limit. The executor that
+   * asks asks again for the others.
+   */
   private val AnswerBytes = 16 << 20
 
-  /** A message has a gibibyte. What is larger comes from the checkpoint. */
+  /** Largest shard that is sent: a message has at most 1 GiB. Larger shards are read from the checkpoint. */
   private val MaxShardBytes = 768L << 20
 
   override def give(question: Array[Byte]): Either[String, Message] =
@@ -29,8 +32,8 @@ object ShardSender extends AnswerSource {
       store.filter(_.has(wanted.shard)).map(_.slot(wanted.shard)) match {
         case Some(_) if bytes >= AnswerBytes => AnsweredShard.Later
         case Some(slot) if slot.countedBytes <= MaxShardBytes =>
-          slot.give(wanted.lineage, wanted.have).fold[AnsweredShard](AnsweredShard.NotHeld) { given =>
-            val part = partOf(index, given)
+          slot.give(wanted.lineage, wanted.have).fold[AnsweredShard](AnsweredShard.NotHeld) { held =>
+            val part = partOf(index, held)
             parts += part
             bytes += part.follows.length
             part.follows
@@ -41,10 +44,10 @@ object ShardSender extends AnswerSource {
     new Answer(asked.id, answered, parts.toSeq)
   }
 
-  /** What follows of a shard. */
+  /** Image or changes of a shard, which follow behind the head of the answer. */
   final private class Part(val index: Int, val follows: AnsweredShard.Follows, val writeTo: BytesOut => Unit)
 
-  private def partOf(index: Int, what: ShardSlot.Given): Part = what match {
+  private def partOf(index: Int, held: ShardSlot.Given): Part = held match {
     case ShardSlot.GivenImage(image, deltas, deltaBytes) =>
       new Part(index, AnsweredShard.Held(deltas, deltaBytes, image.bytes.toInt), image.writeTo(_): Unit)
     case ShardSlot.GivenChanges(array, offset, length) =>

@@ -13,14 +13,15 @@ import io.penstock.state.memory.{MemoryAccount, SharedBytes}
 import io.penstock.state.snapshot.SnapshotPlan
 
 /**
- * One shard of one store in this JVM: content at one lineage, and the deltas that attempts have prepared on top of it.
+ * One shard of one store in this JVM: its content at one lineage, and the deltas that attempts have prepared on top of
+ * it.
  *
- * A task holds the content that it opens until it ends, and content that is held does not change: who brings the shard to
- * another lineage meanwhile (the next batch beside an attempt that has lost, an executor that ends and hands over what the
- * open batch has committed so far) changes a copy.
+ * A task holds the content that it opens until it ends, and content that is held does not change. If the shard must be
+ * brought to another lineage meanwhile, a copy is changed. That happens when the next batch runs beside an attempt that
+ * does not count, and when a leaving executor hands over what the open batch has committed so far.
  *
  * @param account
- *   counts the heap bytes of the content, and of what tasks still hold of earlier content
+ *   counts the heap bytes of the content, and of earlier content that tasks still hold
  */
 final class ShardSlot(val shard: Int, account: MemoryAccount) {
   import ShardSlot._
@@ -33,17 +34,21 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
   @volatile private var counted = 0L
   private var retired = 0L
 
-  /** Changes in the content that no snapshot has, and the number of contents before this one, which were counted anew. */
+  /**
+   * Number and bytes of the deltas in the content that no snapshot has. `counting` grows whenever both are set anew.
+   */
   private var deltas = 0
   private var deltaBytes = 0L
   private var counting = 0L
   private var failedSnapshots = 0
 
-  /** What was folded last, and until which batch that is kept: an executor that has a replica wants no more than that. */
+  /**
+   * The delta that was folded last. It is kept until batch `keptUntil`, for executors whose replicas lack only that.
+   */
   private var last: Option[(UUID, Prepared)] = None
   private var keptUntil = -1L
 
-  /** Open while content is on its way here. */
+  /** Set while content is on its way to this executor. */
   @volatile private var arrival: CountDownLatch = _
 
   private def locked[A](body: => A): A = {
@@ -52,29 +57,30 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
     finally lock.unlock()
   }
 
-  /** Content is on its way here: `expected` is to be called when it has come, or does not. */
+  /** Announces content that is on its way here. `expected` must be called when it has arrived or has failed to. */
   def expect(): Unit = locked { if (arrival == null) arrival = new CountDownLatch(1) }
 
+  /** Ends the wait for content that was announced. */
   def expected(): Unit = locked {
     if (arrival != null) arrival.countDown()
     arrival = null
   }
 
-  /** Waits for content that is on its way here, if there is any, until a time of the JVM's clock. */
+  /** Waits for content that is on its way here, if there is any, at most until `System.nanoTime` reaches `untilNs`. */
   def awaitArrival(untilNs: Long): Unit = {
-    val coming = arrival
-    if (coming != null) coming.await(untilNs - System.nanoTime(), TimeUnit.NANOSECONDS): Unit
+    val announced = arrival
+    if (announced != null) announced.await(untilNs - System.nanoTime(), TimeUnit.NANOSECONDS): Unit
   }
 
   /**
-   * The shard's content at a lineage. It does not change until the caller closes what it gets.
+   * Opens the shard's content at a lineage. It does not change until the caller closes the result.
    *
    * @param wanted
    *   lineage that the batch starts from
    * @param batchId
    *   the batch
    * @param load
-   *   rebuilds the content from the checkpoint; called only when memory does not have it
+   *   rebuilds the content; called only if memory does not have it
    */
   def open(wanted: UUID, batchId: Long)(load: => Loaded): Opened = locked {
     openedFor = batchId
@@ -89,12 +95,12 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
     finally count()
   }
 
-  private def letGo(of: Content): Unit = locked {
-    of.readers -= 1
-    if (of.readers == 0) retire(of, 0L)
+  private def letGo(held: Content): Unit = locked {
+    held.readers -= 1
+    if (held.readers == 0) retire(held, 0L)
   }
 
-  /** Brings the content to a lineage that is not the empty one. */
+  /** Brings the content to a lineage, which must not be [[ShardRefs.NeverWritten]]. */
   private def bring(wanted: UUID, load: => Loaded): Source =
     if (at == wanted) InMemory
     else {
@@ -115,7 +121,7 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
       }
     }
 
-  /** The content has no lineage until all of it is applied. */
+  /** Applies a delta. The content has no lineage until it is applied completely. */
   private def fold(changes: Array[Byte], offset: Int, length: Int): Unit = {
     if (content.readers > 0) replace(content.state.copied)
     at = ShardSlot.Unknown
@@ -129,10 +135,10 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
     content = new Content(state)
   }
 
-  /** Counts what tasks hold of content that is not the slot's any more. */
-  private def retire(of: Content, bytes: Long): Unit = {
-    val more = bytes - of.retiredBytes
-    of.retiredBytes = bytes
+  /** Counts the bytes of earlier content that tasks still hold. */
+  private def retire(earlier: Content, bytes: Long): Unit = {
+    val more = bytes - earlier.retiredBytes
+    earlier.retiredBytes = bytes
     retired += more
     account.add(more)
   }
@@ -144,28 +150,32 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
   }
 
   /**
-   * What is empty is nobody else's: where a pin slot is for another hash than before, one task begins with nothing while
-   * another brings the content to what the batch before has prepared.
+   * Opens an empty shard, which is not shared with other tasks. If a pin slot now has another hash than before, one
+   * task begins with nothing while another one brings the content to what the previous batch has prepared.
    */
   private def begin(): Opened = {
     if (at != ShardRefs.NeverWritten) reset()
     new Opened(new ShardState, InMemory, () => ())
   }
 
-  /** As `open`, for the sake of another shard's task; None where memory does not have what leads to the lineage. */
+  /**
+   * Like `open`, for a task that takes keys of this shard into another one. None if memory does not have the lineage.
+   */
   def openIfHeld(wanted: UUID, batchId: Long): Option[Opened] = locked {
-    Option.when(has(wanted))(open(wanted, batchId)(throw new IllegalStateException("it is held")))
+    Option.when(has(wanted))(open(wanted, batchId)(throw new IllegalStateException("not in memory")))
   }
 
-  /** Whether memory has what leads to the lineage. */
+  /** Whether memory has content at the lineage, or the content and the delta that lead to it. */
   def has(wanted: UUID): Boolean = locked {
     at == wanted || wanted == ShardRefs.NeverWritten || prepared.get(wanted).exists(p => leadsOn(p.base))
   }
 
-  /** What began with nothing does so whatever another task has brought the content to; see `begin`. */
+  /**
+   * Whether a delta on `base` can be applied: always if it starts from an empty shard, whatever is here; see `begin`.
+   */
   private def leadsOn(base: UUID): Boolean = base == at || base == ShardRefs.NeverWritten
 
-  /** Keeps what an attempt that started from `base` committed under the name `lineage`, until it is known to count. */
+  /** Keeps the delta that an attempt which started from `base` committed as `lineage`, until it is known to count. */
   def prepare(lineage: UUID, base: UUID, changes: SharedBytes, offset: Int, length: Int): Unit = locked {
     if (leadsOn(base)) {
       changes.retain()
@@ -175,13 +185,16 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
   }
 
   /**
-   * Takes content that another executor hands over. What tasks of the open batch hold stays, and so does what they need to
-   * commit: where change sets lead to the lineage, they are applied when a batch opens it.
+   * Takes content that another executor sends. Tasks of the open batch keep what they hold and what they need to
+   * commit: while they hold the content, a prepared delta that leads to the lineage is applied only when a batch opens
+   * the shard.
    *
    * @param version
-   *   of the store that the content is of
+   *   version of the store that the content has
+   * @param loaded
+   *   the content; evaluated only if memory does not have the lineage
    * @return
-   *   whether memory has it now; not where a later batch has been here
+   *   whether memory has the lineage now; false if a later batch has opened the shard here
    */
   def adopt(lineage: UUID, version: Long, loaded: => Loaded): Boolean = locked {
     if (openedFor <= version && (content.readers == 0 || !has(lineage))) {
@@ -193,10 +206,10 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
   }
 
   /**
-   * Goes on to a lineage by change sets, oldest first.
+   * Brings the content from one lineage to a later one by change sets, oldest first.
    *
    * @return
-   *   whether the content is what they start from
+   *   whether the content was at lineage `from`; else nothing is done
    */
   def goOn(from: UUID, lineage: UUID, changes: Seq[Array[Byte]]): Boolean = locked {
     val starts = at == from
@@ -212,20 +225,20 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
   /** Lineage of the content. */
   def lineage: UUID = at
 
-  /** Lets go of everything; who opens the shard next loads it. */
+  /** Drops all content. The next task that opens the shard loads it. */
   def forget(): Unit = locked {
     reset()
     count()
   }
 
-  /** Lets go of a shard that no batch from `batchId` on has opened here, unless it is in use just now. Waits for nobody. */
+  /** Drops the content if no batch from `batchId` on has opened it here, unless it is in use now. Does not wait. */
   def forgetUnlessOpenedSince(batchId: Long): Unit =
     if (lock.tryLock()) {
       try if (openedFor < batchId) forget()
       finally lock.unlock()
     }
 
-  /** What has changed since the last snapshot; None where nothing has. */
+  /** The changes since the last snapshot; None if there are none. */
   def snapshotCandidate: Option[SnapshotPlan.Candidate] = locked {
     Option.when(deltas > 0)(
       SnapshotPlan.Candidate(shard, deltas, deltaBytes, counted, failedSnapshots)
@@ -233,8 +246,9 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
   }
 
   /**
-   * The content at a lineage, for another executor, or what leads to it from what the other has; None where memory does not
-   * have what leads to it, or where it is being loaded. What is given stays here as well.
+   * The content at a lineage for another executor, or the delta that leads to it from lineage `have`, which that
+   * executor has. None if memory does not have the lineage, or if the shard is being loaded. The content stays here as
+   * well.
    */
   def give(wanted: UUID, have: UUID): Option[Given] =
     if (!lock.tryLock(GiveLimitMs, TimeUnit.MILLISECONDS)) None
@@ -251,13 +265,13 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
       finally lock.unlock()
 
   private def giveFolded(wanted: UUID, have: UUID): Given = {
-    try bring(wanted, throw new IllegalStateException("it is held"))
+    try bring(wanted, throw new IllegalStateException("not in memory"))
     finally count()
     last.collect { case (lineage, p) if lineage == wanted && p.base == have => p }
       .fold[Given](GivenImage(content.state.image, deltas, deltaBytes))(changesOf)
   }
 
-  /** The tasks that hold the content may still commit on top of it. */
+  /** Image of a copy with the delta applied, because the tasks that hold the content may still commit on top of it. */
   private def imageOfCopy(p: Prepared): Given = {
     val (copy, changes, bytes) =
       if (p.base == at) (content.state.copied, deltas, deltaBytes) else (new ShardState, 0, 0L)
@@ -267,14 +281,14 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
 
   private def changesOf(p: Prepared): Given = GivenChanges(p.changes.array, p.offset, p.length)
 
-  /** The content for a snapshot; None where it is of no lineage. */
+  /** The content for a snapshot; None if it has no lineage or was never written. */
   def image: Option[SnapshotImage] = locked {
     Option.when(at != ShardSlot.Unknown && at != ShardRefs.NeverWritten) {
       new SnapshotImage(content.state.image, openedFor, at, counting, deltas, deltaBytes)
     }
   }
 
-  /** A snapshot is durable: its changes are to be counted no more, whatever has come since. */
+  /** Called when a snapshot is durable. Its changes are not counted any more; changes that came since are. */
   def snapshotted(image: SnapshotImage): Unit = locked {
     failedSnapshots = 0
     if (image.counting == counting) {
@@ -283,22 +297,22 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
     }
   }
 
-  /** A snapshot could not be made. */
+  /** Called when a snapshot could not be written. */
   def snapshotFailed(): Unit = locked(failedSnapshots += 1)
 
-  /** Heap bytes of the content, as counted last. Waits for nobody. */
+  /** Heap bytes of the content when they were counted last. Does not wait. */
   def countedBytes: Long = counted
 
-  /** Heap bytes of the content, added up. */
+  /** Heap bytes of the content, counted now. */
   def contentBytes: Long = locked(content.state.memoryBytes)
 
-  /** Heap bytes of earlier content that tasks hold. */
+  /** Heap bytes of earlier content that tasks still hold. */
   def retiredBytes: Long = locked(retired)
 
-  /** What attempts have prepared. */
+  /** Deltas that attempts have prepared. */
   def preparedChanges: Iterable[SharedBytes] = locked(prepared.values.map(_.changes).toVector)
 
-  /** Whether there is any content, be it empty. */
+  /** Whether there is content, even if it is empty. */
   def isHeld: Boolean = at != ShardRefs.NeverWritten
 
   private def reset(): Unit = {
@@ -328,35 +342,39 @@ final class ShardSlot(val shard: Int, account: MemoryAccount) {
 
 object ShardSlot {
 
-  /** Lineage of content that is half changed: no commit has this name. */
+  /** Lineage of content to which a delta is only partly applied. No commit has this UUID. */
   private val Unknown = new UUID(-1L, -1L)
 
-  /** Attempts of one batch whose deltas are kept: more than that have lost for certain. */
+  /** Number of attempts of one batch whose deltas are kept. Older attempts certainly do not count. */
   private val MaxPrepared = 4
 
-  /** The checkpoint has what is not given: who asks must not wait for as long as a file system that hangs. */
+  /**
+   * Longest wait for the slot's lock: an executor that asks can use the checkpoint, and must not wait while it hangs.
+   */
   private val GiveLimitMs = 1000L
 
-  /** Who asks in every batch may ask before this executor's tasks, or after them. */
+  /**
+   * Batches for which a folded delta is kept: an executor that asks in every batch may ask before or after tasks run.
+   */
   private val KeptBatches = 2
 
-  /** Content from the checkpoint, with the number and bytes of the deltas that were applied to its snapshot. */
+  /** Content that was loaded, with the number and bytes of the deltas that were applied to its snapshot. */
   final case class Loaded(content: ShardState, deltas: Int, deltaBytes: Long)
 
-  /** What is given of a shard. */
+  /** What another executor gets of a shard. */
   sealed trait Given
 
-  /** All of it, and what it has of change sets since the last snapshot, and their bytes. */
+  /** The whole content, with the number and bytes of its deltas since the last snapshot. */
   final case class GivenImage(image: ShardImage, deltas: Int, deltaBytes: Long) extends Given
 
-  /** A change set: a part of an array that does not change. */
+  /** A delta: a part of an array that does not change. */
   final case class GivenChanges(array: Array[Byte], offset: Int, length: Int) extends Given
 
   /**
    * Content that a task holds.
    *
    * @param content
-   *   does not change until this is closed
+   *   the content, which does not change until this object is closed
    */
   final class Opened private[ShardSlot] (val content: ShardState, val source: Source, letGo: () => Unit)
       extends AutoCloseable {
@@ -369,9 +387,9 @@ object ShardSlot {
    * A shard's content at a lineage, to be written as a snapshot.
    *
    * @param version
-   *   of the store
+   *   version of the store
    * @param deltas
-   *   how many change sets it has that no snapshot had before
+   *   number of deltas in the content that no earlier snapshot has
    */
   final class SnapshotImage private[ShardSlot] (
       val image: ShardImage,
@@ -383,10 +401,10 @@ object ShardSlot {
   )
 
   /**
-   * What a slot's readers see.
+   * The content that a slot's readers see.
    *
    * @param state
-   *   never changes while there are readers
+   *   the state, which never changes while there are readers
    */
   final private class Content(val state: ShardState) {
     var readers = 0

@@ -13,13 +13,13 @@ import io.penstock.state.memory.MemoryAccount
  * The shards of one store in this JVM.
  *
  * @param baseShards
- *   S, how many shards there are without those of pinned hashes
+ *   S, the number of shards without those of pinned hashes
  * @param total
  *   counts the heap bytes of all stores
  */
 final class ShardStore(val baseShards: Int, total: MemoryAccount) {
 
-  /** Counts the heap bytes of the shards, and of what attempts have prepared for the next batch. */
+  /** Counts the heap bytes of the shards, and of the deltas that attempts have prepared. */
   val memory = new MemoryAccount(Some(total))
 
   private val slots = new AtomicReferenceArray[ShardSlot](baseShards + Layout.MaxPinSlots)
@@ -34,19 +34,19 @@ final class ShardStore(val baseShards: Int, total: MemoryAccount) {
     }
   }
 
-  /** Whether there is a slot of that number, used or not. */
+  /** Whether there is a slot with that number, used or not. */
   def has(shard: Int): Boolean = shard >= 0 && shard < slots.length
 
   def loaded: Iterator[ShardSlot] = Iterator.range(0, slots.length()).map(slots.get).filter(_ != null)
 }
 
 /**
- * All shards that this JVM holds, by query, operator and store name. Content is identified by lineage, so that a query
- * that is started again may go on with what its last run left here.
+ * All shards that this JVM holds, by query, operator and store name. Content is identified by lineage, so a query that
+ * is started again can use what its last run left here.
  */
 object ShardStores {
 
-  /** Counts the heap bytes of all shards, and of what tasks are changing. */
+  /** Counts the heap bytes of all shards, and of uncommitted changes of tasks. */
   val memory = new MemoryAccount()
 
   private val stores = new ConcurrentHashMap[(String, StoreKey), ShardStore]()
@@ -68,13 +68,13 @@ object ShardStores {
     s
   }
 
-  /** A store that is there. */
+  /** The store, if this JVM has it. */
   def find(stateRoot: String, store: StoreKey): Option[ShardStore] = Option(stores.get((stateRoot, store)))
 
   /** Every store, by query and key. */
   def all: Map[(String, StoreKey), ShardStore] = stores.asScala.toMap
 
-  /** Queries with shards here that nobody has opened for this long. */
+  /** Queries whose shards here have not been used for this long. */
   def idle(olderThanNs: Long): Set[String] = {
     val now = System.nanoTime()
     val roots = scala.collection.mutable.Map[String, Boolean]()
@@ -84,25 +84,26 @@ object ShardStores {
     roots.collect { case (root, true) => root }.toSet
   }
 
+  /** Drops all shards of a query. */
   def drop(stateRoot: String): Unit = {
     stores.forEach((k, s) => if (k._1 == stateRoot && stores.remove(k, s)) s.memory.close())
     if (stores.isEmpty) ReportedMemory.unregister()
   }
 
-  /** Lets go of everything. Queries that go on load what they need. */
+  /** Drops all shards. Queries that go on load what they need. */
   def dropAll(): Unit = all.keySet.map(_._1).foreach(drop)
 
   /**
-   * Lets go of what no batch needs: shards of queries that have ended, and shards that others run now.
+   * Drops shards that no batch needs: those of queries that have ended, and those that other executors run now.
    *
    * @param asked
-   *   queries that are meant
+   *   queries whose shards may be dropped
    * @param live
-   *   those of them that run, with the batch that they are at
+   *   those of `asked` that are running, each with the batch that it is at
    */
   def dropUnneeded(asked: Set[String], live: Map[String, Long]): Unit = {
     (asked -- live.keySet).foreach(drop)
-    // Every batch opens every shard somewhere. One that was not opened here for the batch before was opened elsewhere.
+    // Every batch opens every shard on some executor: one not opened here for the previous batch was opened elsewhere.
     for (((root, _), store) <- all; batchId <- live.get(root))
       store.loaded.foreach(_.forgetUnlessOpenedSince(batchId - 1))
   }

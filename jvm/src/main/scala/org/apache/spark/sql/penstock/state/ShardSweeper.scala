@@ -10,10 +10,12 @@ import org.apache.spark.sql.penstock.commit.StateCommits
 import org.apache.spark.util.ThreadUtils
 
 /**
- * Drops shards of queries that have ended, now and then.
+ * Periodically drops shards of queries that have ended.
  *
+ * @param everyMs
+ *   time between two sweeps, and time for which shards must be unused before they are dropped
  * @param live
- *   of some queries those that a run works on
+ *   returns those of the given queries that a run works on
  */
 final class ShardSweeper(everyMs: Long, live: Set[String] => Set[String]) extends Logging {
   private lazy val thread: ScheduledExecutorService = {
@@ -22,7 +24,7 @@ final class ShardSweeper(everyMs: Long, live: Set[String] => Set[String]) extend
     t
   }
 
-  /** Starts it, once. */
+  /** Starts the sweeper. Idempotent. */
   def start(): Unit = thread: Unit
 
   def stop(): Unit = thread.shutdownNow(): Unit
@@ -34,12 +36,15 @@ final class ShardSweeper(everyMs: Long, live: Set[String] => Set[String]) extend
         ShardStores.drop(root)
         Snapshots.forget(root)
       }
-    } catch { case NonFatal(e) => logInfo(s"Penstock: shards of queries that have ended stay for now: $e") }
+    } catch {
+      case NonFatal(e) =>
+        logInfo(s"Penstock: shards of queries that have ended could not be dropped. This is tried again later: $e")
+    }
 }
 
 object ShardSweeper {
   private val EveryMs = 30000L
 
-  /** Of this JVM. */
+  /** The sweeper of this JVM. */
   val own = new ShardSweeper(EveryMs, idle => if (SparkEnv.get == null) idle else StateCommits.live(idle).keySet)
 }

@@ -14,8 +14,8 @@ import io.penstock.state.engine.ShardImage
 import io.penstock.state.format._
 
 /**
- * Brings shards from the memory of other executors, by the sidecars. What does not come that way, for whatever reason, is
- * left to the checkpoint: it costs time, and nothing else.
+ * Brings shards from the memory of other executors, through the transfer sidecars. A shard that does not arrive, for
+ * whatever reason, is read from the checkpoint, which only costs time.
  */
 final class ShardTravel(stateRoot: String, store: StoreKey, peers: PeerQuestions = ExecutorTransfer) extends Logging {
 
@@ -23,13 +23,13 @@ final class ShardTravel(stateRoot: String, store: StoreKey, peers: PeerQuestions
    * Asks for shards.
    *
    * @param wanted
-   *   each with the lineage that it must have
+   *   shards, each with the lineage that it must have
    * @param holdersOf
-   *   who may have a shard, in the order in which they are asked
+   *   executors that may hold a shard, in the order in which they are asked
    * @param use
-   *   gets each that came, and the transport by which it did
+   *   receives each shard that arrived, and the transport that brought it
    * @return
-   *   those that did not come
+   *   shards that did not arrive
    */
   def bring(wanted: Seq[WantedShard], holdersOf: Int => Seq[Holder])(
       use: (Int, ShardTravel.Came, String) => Unit
@@ -45,23 +45,23 @@ final class ShardTravel(stateRoot: String, store: StoreKey, peers: PeerQuestions
   private def bringFrom(wanted: Seq[WantedShard], holderOf: Int => Option[Holder])(
       use: (Int, ShardTravel.Came, String) => Unit
   ): Seq[Int] = {
-    val came = mutable.Set[Int]()
+    val received = mutable.Set[Int]()
     val byHolder = wanted.flatMap(w => holderOf(w.shard).map(_ -> w)).groupMap(_._1)(_._2)
     byHolder.foreach { case (holder, shards) =>
       try
         shards.grouped(ShardTravel.AtOnce).foreach(fromOne(holder, _) { (shard, loaded, by) =>
           try use(shard, loaded, by)
           catch { case NonFatal(e) => throw new ShardTravel.NotUsed(e) }
-          came += shard
+          received += shard
         })
       catch {
         case e: ShardTravel.NotUsed => throw e.getCause
-        case e: MalformedData => ShardTravel.tell(s"what ${holder.executor} answered is no answer: ${e.getMessage}")
-        // What else goes wrong here, the checkpoint shows again or does not have.
-        case NonFatal(e) => ShardTravel.tell(s"shards of ${holder.executor} could not be taken: $e")
+        case e: MalformedData => ShardTravel.warn(s"${holder.executor} sent a malformed answer: ${e.getMessage}")
+        // An error that is not due to the transfer occurs again when the shards are read from the checkpoint.
+        case NonFatal(e) => ShardTravel.warn(s"shards of ${holder.executor} could not be received: $e")
       }
     }
-    wanted.map(_.shard).filterNot(came)
+    wanted.map(_.shard).filterNot(received)
   }
 
   private def fromOne(holder: Holder, wanted: Seq[WantedShard])(
@@ -83,16 +83,16 @@ final class ShardTravel(stateRoot: String, store: StoreKey, peers: PeerQuestions
           case _ => ()
         }
       } match {
-        // One at least comes with each answer, or there is no end.
+        // An answer without any shard ends the loop, which might not end otherwise.
         case Outcome.Here(_) => if (later.size < asked.size) left = later.toSeq
-        case Outcome.Refused(why) => ShardTravel.tell(s"${holder.executor} gives no shards: $why")
-        case Outcome.Lost(why) => ShardTravel.tell(s"${holder.executor} could not be asked for shards: $why")
+        case Outcome.Refused(why) => ShardTravel.warn(s"${holder.executor} refused to send shards: $why")
+        case Outcome.Lost(why) => ShardTravel.warn(s"${holder.executor} could not be asked for shards: $why")
       }
     }
   }
 }
 
-/** An answer of another executor, as it comes. */
+/** The bytes of another executor's answer, read while they arrive. */
 final private[penstock] class AnswerBytes(in: MessageIn) extends SectionBytes {
   private val all = in.remaining
 
@@ -108,23 +108,23 @@ final private[penstock] class AnswerBytes(in: MessageIn) extends SectionBytes {
 
 object ShardTravel extends Logging {
 
-  /** Shards that are asked for at once: a question has 512 KiB, and a shard up to 36 bytes of it. */
+  /** Most shards in one question: a question has at most 512 KiB, and a shard takes up to 36 bytes of it. */
   private val AtOnce = 8192
 
-  /** Who was given a shard has thrown. */
+  /** Wraps an error of the code that uses a received shard, to tell it from an error of the transfer. */
   final private class NotUsed(cause: Throwable) extends RuntimeException(cause)
 
-  /** What came of a shard. */
+  /** What arrived for a shard. */
   sealed trait Came
 
-  /** All of it. */
+  /** The whole content. */
   final case class Content(loaded: ShardSlot.Loaded) extends Came
 
   /**
-   * What leads to it from what was here.
+   * The delta that leads to the wanted content from the content that was here.
    *
    * @param base
-   *   lineage of what was here when it was asked for
+   *   lineage of the content that was here when the shard was asked for
    */
   final case class Changes(base: UUID, bytes: Array[Byte]) extends Came
 
@@ -133,16 +133,16 @@ object ShardTravel extends Logging {
     case _: AnsweredShard.Changed => Right(in.takeAll())
   }
 
-  /** In which an executor has to answer. */
+  /** Time within which an executor must answer. */
   val LimitMs = 10000
-  private val TellEveryNs = 60000000000L
-  private val toldNs = new AtomicLong(System.nanoTime() - TellEveryNs)
+  private val WarnEveryNs = 60000000000L
+  private val warnedNs = new AtomicLong(System.nanoTime() - WarnEveryNs)
 
-  /** Now and then: with an executor that is gone, every task has the same to say. */
-  private def tell(what: String): Unit = {
-    val (before, now) = (toldNs.get, System.nanoTime())
-    if (now - before >= TellEveryNs && toldNs.compareAndSet(before, now)) {
-      logWarning(s"Penstock: $what. They come from the checkpoint")
+  /** Logs a warning at most once a minute: if an executor is gone, every task has the same problem. */
+  private def warn(problem: String): Unit = {
+    val (before, now) = (warnedNs.get, System.nanoTime())
+    if (now - before >= WarnEveryNs && warnedNs.compareAndSet(before, now)) {
+      logWarning(s"Penstock: $problem. The shards are read from the checkpoint instead")
     }
   }
 }

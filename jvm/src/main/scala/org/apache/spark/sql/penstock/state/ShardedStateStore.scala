@@ -18,8 +18,8 @@ import io.penstock.state.memory.ChangesMemory
 import io.penstock.telemetry.{StateInUse, StoreActivity, StoreTimings}
 
 /**
- * What a stateful operator reads and writes: a view of the shards of its task at one version. Changes stay in the view
- * until `commit`; content below is never touched.
+ * The store that a stateful operator reads and writes: a view of the shards of its task at one version. Changes stay in
+ * the view until `commit`. The committed content below is never changed.
  */
 final class ShardedStateStore(
     override val id: StateStoreId,
@@ -32,7 +32,7 @@ final class ShardedStateStore(
   import ShardedStateStore._
 
   private val task = Option(TaskContext.get())
-  // Before it opens anything: listeners that come last are called first, and whoever reads state may still read it then.
+  // Registered before anything is opened: listeners are called in reverse order, and later ones may still read state.
   task.foreach(_.addTaskCompletionListener[Unit](_ => scope.close()))
   private val timings = new StoreTimings
   private val below: Array[ShardState] = scope.open(timings)
@@ -42,7 +42,7 @@ final class ShardedStateStore(
   private val removed = mutable.LinkedHashSet[String]()
   private var last: FamilyView = _
   private var state: State = Open
-  // Rows of this run are as its plan has them; those of the checkpoint may be of another query or of an old Spark.
+  // Only rows from the checkpoint are validated: another query or an older Spark may have written them.
   private var validated = !conf.formatValidationEnabled || timings.loadedShards == 0
   private var commitNs = 0L
   private var committedBytes = 0
@@ -55,7 +55,7 @@ final class ShardedStateStore(
     changesMemory.release()
   })
 
-  /** Lets a store that was opened to be read also be written: the same task goes on to its save operator. */
+  /** Allows writing to a store that was opened for reading, when the task goes on to its save operator. */
   def makeWritable(): Unit = readOnly = false
 
   // ---- reading
@@ -122,7 +122,7 @@ final class ShardedStateStore(
     allPairs(v, v.ranged(start, end))
   }
 
-  /** Entries of an ordered family from a prefix of the key on; Spark 4.3's reusable iterators seek so. */
+  /** Entries of an ordered family from a prefix of the key on. Spark 4.3's reusable iterators seek with it. */
   def pairsFrom(prefix: UnsafeRow, family: String): Iterator[UnsafeRowPair] = {
     val v = known("reusableIterator", family)
     require(v.codec.supportsRangeScan, "A reusable iterator requires an encoder that supports range scanning!")
@@ -203,18 +203,18 @@ final class ShardedStateStore(
     try {
       changesMemory.verifyComplete()
       val start = System.nanoTime()
-      // No larger than what the attempt has written, so that it need not grow.
-      val most = views.valuesIterator.map(_.overlay.records.arena.capacityBytes).sum
-      val changes = new ByteSink(math.max(1L << 10, math.min(most, 64L << 20)).toInt)
+      // As large as what the attempt has written, up to 64 MiB, so that it rarely has to grow.
+      val maxBytes = views.valuesIterator.map(_.overlay.records.arena.capacityBytes).sum
+      val changes = new ByteSink(math.max(1L << 10, math.min(maxBytes, 64L << 20)).toInt)
       val sections = writeChanges(changes)
       committedBytes = changes.size
-      val told = views.valuesIterator.filterNot(_.isInternal).toSeq
-      val keys = scope.shards.map(shard => told.iterator.map(_.sizeBelow(shard)).sum)
+      val external = views.valuesIterator.filterNot(_.isInternal).toSeq
+      val keys = scope.shards.map(shard => external.iterator.map(_.sizeBelow(shard)).sum)
       val operations = scope.shards.map(shard => views.valuesIterator.map(_.operations(shard)).sum)
       scope.commit(changes, sections, keys, operations)
       overlayBytes = views.valuesIterator.map(_.overlay.memoryBytes).sum
       state = Committed
-      // The rest of a task may still read what it wrote.
+      // A task may still read what it has written, so its store is closed only when it ends.
       if (task.isEmpty) {
         changesMemory.release()
         scope.close()
@@ -230,8 +230,9 @@ final class ShardedStateStore(
 
   private def tooManyChanges(e: ByteSink.Full) = new PenstockException(
     "PENSTOCK_CHANGES_TOO_LARGE",
-    s"the changes of one task are more than ${FileFormat.MaxBytes} bytes in one batch (${scope.describe}). Nothing of the " +
-      "batch is kept. Take more tasks (spark.penstock.tasks) or smaller batches (such as maxOffsetsPerTrigger)",
+    s"the changes of one task in one batch exceed ${FileFormat.MaxBytes} bytes (${scope.describe}). No state of the " +
+      "batch is kept. Use more tasks (spark.penstock.tasks), or smaller batches (for example with " +
+      "maxOffsetsPerTrigger)",
     e
   )
 
@@ -264,7 +265,7 @@ final class ShardedStateStore(
 
   override def toString: String = s"ShardedStateStore[${scope.describe}]"
 
-  // ---- inside
+  // ---- internals
 
   /** One change set per changed shard, shards ascending. */
   private def writeChanges(out: ByteSink): Seq[Section] = {
@@ -273,7 +274,7 @@ final class ShardedStateStore(
     val sections = mutable.ArrayBuffer[Section]()
     scope.shards.foreach { shard =>
       removed.foreach(name => if (below(shard).familyOrNull(name) != null) writer.removeFamily(name))
-      // Before all changes: a key may have moved and changed in the same batch.
+      // Moves come before changes: a key may have moved and changed in the same batch.
       moves.get(shard).foreach {
         _.writeUnknown(writer, below(shard), f => views.contains(f) || removed.contains(f), scope.describe)
       }
@@ -312,7 +313,7 @@ final class ShardedStateStore(
     )
   }
 
-  /** Whether a family is in a shard, or keys of it move there. */
+  /** Whether a shard has a family, or keys of the family move into the shard. */
   private def holds(shard: Int, name: String): Boolean =
     (below(shard) +: moves.get(shard).toSeq.flatMap(_.gained.map(_.from))).exists(_.familyOrNull(name) != null)
 
@@ -375,7 +376,7 @@ object ShardedStateStore {
   private case object Committed extends State
   private case object Aborted extends State
 
-  /** The attempt's changes of one family. */
+  /** The attempt's changes of one family, grouped by shard. */
   final private class ChangesByShard(view: FamilyView) {
     private val overlay = view.overlay
     private val grouped = overlay.byShard
@@ -409,7 +410,7 @@ object ShardedStateStore {
       }
     }
 
-    /** Values that only go behind those below are written alone; else all of them. */
+    /** Writes only the appended values if the values below stay; else all values of the key. */
     private def writeAppended(ref: Int, out: ChangeSet.Writer): Unit = {
       val t = overlay.records
       val chain = overlay.chain(ref)

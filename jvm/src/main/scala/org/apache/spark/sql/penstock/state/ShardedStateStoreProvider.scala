@@ -10,10 +10,10 @@ import org.apache.spark.sql.penstock.shims.VersionedStateStoreProvider
 import org.apache.spark.sql.types.StructType
 
 /**
- * Penstock's state store provider. An instance holds no state: it opens views of the shards that live in the JVM.
+ * Penstock's state store provider. An instance holds no state: it opens views of the shards that the JVM holds.
  *
- * It is a RocksDB provider by type only, because Spark offers the newer join state formats to such classes alone; nothing
- * of that class is used.
+ * It is a RocksDB provider by type only, because Spark offers the newer join state formats only to such classes.
+ * Nothing of that class is used.
  */
 class ShardedStateStoreProvider extends VersionedStateStoreProvider {
   private var id: StateStoreId = _
@@ -21,7 +21,10 @@ class ShardedStateStoreProvider extends VersionedStateStoreProvider {
   private var hadoopConf: Configuration = _
   private var makeFamilies: () => StoreFamilies = _
 
-  /** Spark's reader of state creates a column family in one store, which it aborts, and reads it in the next. */
+  /**
+   * Shared by all stores of a reader: Spark's state reader creates a column family in one store and reads it in
+   * another.
+   */
   private lazy val familiesOfReader = makeFamilies()
 
   override def init(
@@ -72,8 +75,8 @@ class ShardedStateStoreProvider extends VersionedStateStoreProvider {
     open(version, readOnly = true)
 
   /**
-   * The restore operator's store goes on as the save operator's, if it is the same one: below a union the thread may
-   * offer the store of another branch.
+   * Uses the restore operator's store as that of the save operator, if it is the same store: below a union, the thread
+   * may offer the store of another branch.
    */
   override def upgradeReadStoreToWriteStore(
       readStore: ReadStateStore,
@@ -114,7 +117,7 @@ class ShardedStateStoreProvider extends VersionedStateStoreProvider {
     new ShardChangeReader(history, family, id, startVersion, endVersion, conf, hadoopConf)
   }
 
-  /** What the store may see. */
+  /** The scope of a store that is opened now. */
   protected def scope(version: Long): StoreScope =
     StoreScope.current(id, version, runId, hadoopConf, conf.minDeltasForSnapshot)
 

@@ -14,12 +14,13 @@ import io.penstock.errors.PenstockException
 import io.penstock.state.format._
 
 /**
- * Writes snapshots of one query's shards, one file after the other. A shard whose snapshot fails keeps no other waiting.
+ * Writes snapshots of one query's shards, one file after another. A shard whose snapshot fails does not block the
+ * others.
  *
  * @param threads
- *   one of them at a time writes
+ *   threads that write; one of them at a time
  * @param tell
- *   tells the driver of a file; throws where the driver does not take it
+ *   reports a file to the driver; throws if the driver rejects it
  */
 final class SnapshotWriter(threads: ExecutorService, tell: SnapshotsWritten => Unit = StateCommits.tell)
     extends Logging {
@@ -29,7 +30,9 @@ final class SnapshotWriter(threads: ExecutorService, tell: SnapshotsWritten => U
   private val waiting = ConcurrentHashMap.newKeySet[ShardSlot]()
   private val running = new AtomicBoolean(false)
 
-  /** Asks for a snapshot of a shard as it is when its turn comes; nothing where one is on its way. */
+  /**
+   * Requests a snapshot of a shard as it is when it is written. Ignored if a request for the shard is waiting already.
+   */
   def request(r: Request): Unit =
     if (waiting.add(r.slot)) {
       queue.add(r)
@@ -45,19 +48,19 @@ final class SnapshotWriter(threads: ExecutorService, tell: SnapshotsWritten => U
   }
 
   private def write(requests: Seq[Request]): Unit =
-    try requests.groupBy(_.runId).values.foreach(of => new Files(of).write())
+    try requests.groupBy(_.runId).values.foreach(ofRun => new Files(ofRun).write())
     catch {
       case e: Throwable =>
-        failed("Snapshots failed", e)
+        failed("Snapshots could not be written", e)
         if (!NonFatal(e)) throw e
     } finally requests.foreach(r => waiting.remove(r.slot))
 
-  private def failed(what: String, e: Throwable): Unit = {
+  private def failed(problem: String, e: Throwable): Unit = {
     ExecutorMetrics.snapshotsFailed()
-    logWarning(s"$what. The chain of changes is longer for now, and nothing else", e)
+    logWarning(s"$problem. No state is lost. Until the next snapshot, loading the shard has to read more changes", e)
   }
 
-  /** The files of some shards of one run. */
+  /** The snapshot files of shards of one run. */
   final private class Files(requests: Seq[Request]) {
     private val directory = requests.head.directory
     private val payload = new ByteSink(1 << 16)
@@ -71,7 +74,7 @@ final class SnapshotWriter(threads: ExecutorService, tell: SnapshotsWritten => U
       flush()
     }
 
-    /** What a shard has written when it fails is taken back. */
+    /** Adds a shard to the file. If that fails, the bytes that it has written are removed again. */
     private def add(r: Request): Unit = {
       val at = payload.size
       try r.slot.image.foreach { image =>
@@ -96,19 +99,20 @@ final class SnapshotWriter(threads: ExecutorService, tell: SnapshotsWritten => U
     }
 
     private def flush(): Unit = if (entries.nonEmpty) {
-      val of = entries.toSeq
+      val written = entries.toSeq
       try {
-        // A file is kept for as long as the newest version in it would be.
-        val file = Container.Snapshots(of.map(_._1.version).max, UUID.randomUUID())
-        val body = SectionTable.encode(of.map(_._1.section))
+        // A file is retained for as long as its newest version.
+        val file = Container.Snapshots(written.map(_._1.version).max, UUID.randomUUID())
+        val body = SectionTable.encode(written.map(_._1.section))
         directory.write(file.path, FileFormat.Kind.Snapshots, body, payload.array, payload.size)
-        tell(SnapshotsWritten(requests.head.runId, file, FileFormat.HeaderBytes.toLong + body.length, of.map(_._1)))
-        of.foreach { case (_, slot, image) => slot.snapshotted(image) }
-        ExecutorMetrics.snapshotsWritten(of.size, payload.size.toLong)
+        val payloadAt = FileFormat.HeaderBytes.toLong + body.length
+        tell(SnapshotsWritten(requests.head.runId, file, payloadAt, written.map(_._1)))
+        written.foreach { case (_, slot, image) => slot.snapshotted(image) }
+        ExecutorMetrics.snapshotsWritten(written.size, payload.size.toLong)
       } catch {
         case NonFatal(e) =>
-          of.foreach(_._2.snapshotFailed())
-          failed(s"A file of ${of.size} snapshots failed", e)
+          written.foreach(_._2.snapshotFailed())
+          failed(s"A file of ${written.size} snapshots was not written, or the driver rejected it", e)
       } finally {
         entries.clear()
         payload.clear()
@@ -119,27 +123,27 @@ final class SnapshotWriter(threads: ExecutorService, tell: SnapshotsWritten => U
 
 object SnapshotWriter {
 
-  /** A file is written when it has more than this. */
+  /** A file is written when it has more bytes than this. */
   private val FileBytes = 16 << 20
 
-  /** Requests that share files. */
+  /** Most requests that share files. */
   private val MaxRequests = 256
 
-  /** No file is larger: a section, and an array of the JVM, has less than 2 GiB. */
+  /** Size limit of a file: a section, like an array of the JVM, has less than 2 GiB. */
   private val MaxFileBytes = FileFormat.MaxBytes.toLong - (1L << 20)
 
   /**
-   * A shard to be written.
+   * A shard that is to be written.
    *
    * @param directory
-   *   of its query
+   *   state directory of the shard's query
    */
   final class Request(val runId: UUID, val directory: StateDirectory, val store: StoreKey, val slot: ShardSlot)
 
   private def tooLarge(r: Request, bytes: Long) = new PenstockException(
     "PENSTOCK_SHARD_TOO_LARGE",
-    s"shard ${r.slot.shard} of store ${r.store.storeName} of operator ${r.store.operatorId} has $bytes bytes, and a " +
-      s"snapshot at most $MaxFileBytes: a start has to read all changes of the shard. Start a new checkpoint with a larger " +
-      "spark.penstock.shards"
+    s"shard ${r.slot.shard} of store ${r.store.storeName} of operator ${r.store.operatorId} has $bytes bytes, but a " +
+      s"snapshot can have at most $MaxFileBytes. Without a snapshot, a start of the query has to read all changes of " +
+      "the shard. Use a new checkpoint location with a larger spark.penstock.shards"
   )
 }

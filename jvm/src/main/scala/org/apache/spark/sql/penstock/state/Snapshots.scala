@@ -5,17 +5,17 @@ import java.util.concurrent.ConcurrentHashMap
 import org.apache.spark.util.ThreadUtils
 
 /**
- * Snapshots are written in the background, of each query by a thread of its own: where the file system of one hangs, the
- * others go on. A snapshot that fails or comes too late costs a longer chain of changes and nothing else.
+ * Writes snapshots in the background. Each query uses at most one thread, so a file system that hangs for one does not
+ * stop the others. If a snapshot fails or is late, loading the shard has to read more changes, but no state is lost.
  */
 object Snapshots {
   private val writers = new ConcurrentHashMap[String, SnapshotWriter]()
   private lazy val threads = ThreadUtils.newDaemonCachedThreadPool("penstock-snapshots")
 
-  /** Asks for a snapshot of a shard. */
+  /** Requests a snapshot of a shard. */
   def request(r: SnapshotWriter.Request): Unit =
     writers.computeIfAbsent(r.directory.stateRoot, _ => new SnapshotWriter(threads)).request(r)
 
-  /** Forgets a query that has ended. */
+  /** Removes the writer of a query that has ended. */
   def forget(stateRoot: String): Unit = writers.remove(stateRoot): Unit
 }

@@ -18,8 +18,8 @@ import io.penstock.errors.PenstockException
 import io.penstock.state.format._
 
 /**
- * The files of one query's state below `<checkpoint>/state/_penstock`, through Spark's checkpoint file manager. Knows
- * names and frames, not what they mean.
+ * The files of one query's state below `<checkpoint>/state/_penstock`, accessed through Spark's checkpoint file
+ * manager. Handles file names and frames; the callers interpret the contents.
  */
 final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
   val root = new Path(stateRoot, StateDirectory.Name)
@@ -31,18 +31,19 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
    * @param path
    *   relative to the directory
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_CONCURRENT_RUN where the file exists: names are given by one run of a query; PENSTOCK_CANNOT_WRITE
+   *   PENSTOCK_CONCURRENT_RUN if the file exists, which means that another run of the query has written it;
+   *   PENSTOCK_CANNOT_WRITE
    */
   def write(path: String, kind: Int, body: Array[Byte], payload: Array[Byte], payloadLength: Int): Unit =
     begin(path).finish(kind, body, payload, payloadLength)
 
   /**
-   * Creates a file that must not exist yet. Nobody sees it before it is finished.
+   * Creates a file that must not exist yet. It is not visible before it is finished.
    *
    * @param path
    *   relative to the directory
    * @throws io.penstock.errors.PenstockException
-   *   as of `write`
+   *   the same as for `write`
    */
   def begin(path: String): NewFile = writing(path) {
     val target = new Path(root, path)
@@ -50,10 +51,10 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
     new NewFile(path, files.createAtomic(target, overwriteIfPossible = false))
   }
 
-  /** A file that is to be finished or cancelled. */
+  /** A file that must be finished or cancelled. */
   final class NewFile private[StateDirectory] (path: String, out: CancellableFSDataOutputStream) {
 
-    /** Writes all that the file has. Arguments and errors as of `write`. */
+    /** Writes the content of the file. Arguments and errors are those of `write`. */
     def finish(kind: Int, body: Array[Byte], payload: Array[Byte], payloadLength: Int): Unit = writing(path) {
       fill(out) {
         out.write(FileFormat.frame(kind, body))
@@ -64,7 +65,7 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
     def cancel(): Unit = out.cancel()
   }
 
-  /** Writes a file that was created, and gives it its name; else it is gone. */
+  /** Writes a file that was created and renames it to its final name. Cancels it if that fails. */
   private def fill(out: CancellableFSDataOutputStream)(write: => Unit): Unit =
     try {
       write
@@ -81,17 +82,17 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
       case e: FileAlreadyExistsException =>
         throw new PenstockException(
           "PENSTOCK_CONCURRENT_RUN",
-          s"${name(path)} exists already: another run of this query, with the same checkpoint, has written it. Stop the " +
-            "other run, then start the query again.",
+          s"${name(path)} already exists: another run of this query with the same checkpoint has written it. Stop " +
+            "the other run, then start the query again.",
           e
         )
       case e: IOException => throw cannotWrite(name(path), e)
     }
 
-  private def cannotWrite(what: String, e: Throwable) = new PenstockException(
+  private def cannotWrite(file: String, e: Throwable) = new PenstockException(
     "PENSTOCK_CANNOT_WRITE",
-    s"$what could not be written: $e. No batch that was committed is lost. Make room on that file system, or " +
-      "give back the right to write there, then start the query again.",
+    s"$file could not be written: $e. No batch that was committed is lost. Free space on that file system, or " +
+      "restore the permission to write there, then start the query again.",
     e
   )
 
@@ -103,7 +104,8 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
       throw FileFormat.corrupt(
         name(path),
         FileFormat.HeaderBytes,
-        s"it is the manifest of batch ${manifest.batchId}, generation ${manifest.generation}, not of those that name it"
+        s"it is the manifest of batch ${manifest.batchId}, generation ${manifest.generation}, but its name says " +
+          s"batch $batchId, generation $generation"
       )
     }
     manifest
@@ -119,7 +121,7 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
       case _ => None
     }
 
-  /** File names in a folder; none where the folder does not exist. */
+  /** File names in a folder; empty if the folder does not exist. */
   def list(folder: String): Seq[String] =
     listed(new Path(root, folder)).map(_.getPath.getName).filterNot(_.startsWith("."))
 
@@ -127,7 +129,7 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
     try files.list(folder).toSeq
     catch { case _: FileNotFoundException => Nil }
 
-  /** The first bytes of a file, fewer where it is shorter; None where it does not exist. */
+  /** The first bytes of a file, fewer if it is shorter; None if it does not exist. */
   def head(path: String, most: Int): Option[Array[Byte]] =
     if (!exists(path)) None
     else open(path, StateDirectory.WholeState)(in => Some(in.head(most)))
@@ -137,10 +139,10 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
   def delete(path: String): Unit = files.delete(new Path(root, path))
 
   /**
-   * Reads what the body of a file says; the payload is not read.
+   * Reads and decodes the body of a file, without its payload.
    *
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_MISSING_FILE, PENSTOCK_CORRUPT_FILE, PENSTOCK_NEWER_FORMAT, as of every reader here
+   *   PENSTOCK_MISSING_FILE, PENSTOCK_CORRUPT_FILE, PENSTOCK_NEWER_FORMAT, like every reader of this class
    */
   def read[A](path: String, kind: Int)(decode: FileFormat.Body => A): A = {
     val body = open(path, StateDirectory.WholeState)(_.body(kind))
@@ -148,21 +150,21 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
   }
 
   /**
-   * Reads sections of one container, in the order given, and checks each.
+   * Reads sections of one container in the given order, and checks each.
    *
    * @param neededBy
-   *   who needs them, for messages
+   *   describes what needs the sections, for error messages
    */
   def readSections[A](container: Container, sections: Seq[SectionRef], neededBy: => String)(
       read: SectionBytes => A
   ): Seq[A] = open(container.path, neededBy)(in => sections.map(in.section(_)(read)))
 
-  /** The query's own description, if the query has written state before. */
+  /** The description of the query, if the query has written state before. */
   def readDescription(): Option[QueryDescription] =
     if (!exists(StateDirectory.Description)) None
     else Some(read(StateDirectory.Description, FileFormat.Kind.Format)(body => QueryDescription.decode(body.bytes)))
 
-  /** Spark's id of the query whose checkpoint this is; empty where the state is in no query's checkpoint. */
+  /** Spark's id of the query that the checkpoint belongs to; empty if the state is not in a query's checkpoint. */
   def queryId: String =
     StreamMetadata.read(new Path(new Path(stateRoot).getParent, "metadata"), hadoopConf).fold("")(_.id)
 
@@ -170,8 +172,8 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
     write(StateDirectory.Description, FileFormat.Kind.Format, d.encode, Array.emptyByteArray, 0)
 
   /**
-   * Makes sure of the folders `state/<operator>/<partition>`, from which Spark's reader of state takes the number of
-   * partitions. Each holds a file: tools that copy checkpoints leave out folders without one.
+   * Creates the folders `state/<operator>/<partition>` that are missing. Spark's state reader takes the number of
+   * partitions from them. Each folder gets a file, because tools that copy checkpoints leave out empty folders.
    *
    * @throws io.penstock.errors.PenstockException
    *   PENSTOCK_CANNOT_WRITE
@@ -179,10 +181,10 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
   def ensurePartitions(operatorId: Long, count: Int): Unit = {
     val operator = operatorFolder(operatorId)
     try {
-      val there = partitions(operatorId)
-      // They are made in order: where the last has its file, so had all when they were made.
-      val isWhole = files.exists(partitionFile(operator, count - 1))
-      val missing = (0 until count).filterNot(p => isWhole && there(p))
+      val existing = partitions(operatorId)
+      // The last file is created last: if it exists, all folders were complete once.
+      val wasComplete = files.exists(partitionFile(operator, count - 1))
+      val missing = (0 until count).filterNot(p => wasComplete && existing(p))
       if (files.isLocal) missing.foreach(p => createLocally(partitionFile(operator, p)))
       else if (missing.nonEmpty) {
         val (last, others) = missing.partition(_ == count - 1)
@@ -199,7 +201,7 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
   def partitions(operatorId: Long): Set[Int] =
     listed(operatorFolder(operatorId)).filter(_.isDirectory).flatMap(_.getPath.getName.toIntOption).toSet
 
-  /** Where Spark keeps what there is of an operator. */
+  /** Folder of an operator in Spark's layout of the state directory. */
   def operatorFolder(operatorId: Long): Path = new Path(stateRoot, operatorId.toString)
 
   private def partitionFile(operator: Path, partition: Int) =
@@ -212,14 +214,14 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
     fill(out)(out.write(StateDirectory.PartitionContent))
   }
 
-  /** Hundreds of them at a time, and nobody reads what is in them. */
+  /** Creates the file without the file manager, which is faster for hundreds of files. Nothing reads their content. */
   private def createLocally(file: Path): Unit = {
     val at = java.nio.file.Paths.get(file.toUri.getPath)
     java.nio.file.Files.createDirectories(at.getParent)
     java.nio.file.Files.write(at, StateDirectory.PartitionContent)
   }
 
-  /** Full name for messages. */
+  /** Full name of a file, for error messages. */
   def name(path: String): String = new Path(root, path).toString
 
   @volatile private var parents = Set.empty[Path]
@@ -234,24 +236,24 @@ final class StateDirectory(val stateRoot: String, hadoopConf: Configuration) {
         FileFormat.needed(neededBy)(use(new FileReader(name(path), new Opened(path, in))))
       }
     catch {
-      // Local file systems say the same of a file that may not be read.
+      // Local file systems throw this error also for a file that must not be read.
       case e: FileNotFoundException if !exists(path) =>
         throw new PenstockException(
           "PENSTOCK_MISSING_FILE",
-          s"${name(path)} does not exist, but $neededBy needs it; restore the file, or start the query with a new " +
+          s"${name(path)} does not exist, but $neededBy needs it. Restore the file, or start the query with a new " +
             "checkpoint location",
           e
         )
       case e: IOException =>
         throw new PenstockException(
           "PENSTOCK_CANNOT_READ",
-          s"${name(path)} could not be read, and $neededBy needs it: $e. Nothing is lost as long as the file is there: give " +
-            "back the right to read it, or wait until its file system answers, then start the query again.",
+          s"${name(path)} could not be read, but $neededBy needs it: $e. Nothing is lost as long as the file exists. " +
+            "Restore the permission to read it, or wait until its file system responds, then start the query again.",
           e
         )
     }
 
-  /** File systems differ in how they tell the end of a file, and some keep checksums of their own. */
+  /** Hides two differences between file systems: how they report the end of a file, and checksums of their own. */
   final private class Opened(path: String, in: FSDataInputStream) extends FileReader.Source {
     private var behindTheEnd = false
 
@@ -282,21 +284,21 @@ object StateDirectory {
   val Name = "_penstock"
   private val Description = "FORMAT"
 
-  /** Of the file of a state partition; any will do, but there are tools that leave out empty files. */
+  /** Content of a state partition's file. It is not empty because some tools leave out empty files. */
   private val PartitionContent = "penstock\n".getBytes(UTF_8)
 
-  /** Partitions that are made at a time where a file system is far away. */
+  /** Partition folders that are created at the same time on a remote file system. */
   private val AtOnce = 16
 
-  /** Who needs what is not of some shards only, for messages. */
+  /** Names what needs a file that is not specific to some shards, for error messages. */
   private val WholeState = "the state of the query"
 }
 
 /**
- * What is fixed for a query's life, in the file FORMAT.
+ * Properties that are fixed for the lifetime of a query, in the file FORMAT.
  *
  * @param queryId
- *   Spark's id of the query, empty where there was none
+ *   Spark's id of the query, empty if there was none
  */
 final case class QueryDescription(shardCount: Int, writtenBy: String, queryId: String) {
   def encode: Array[Byte] = {
@@ -310,7 +312,7 @@ final case class QueryDescription(shardCount: Int, writtenBy: String, queryId: S
 
 object QueryDescription {
 
-  /** @throws io.penstock.state.format.MalformedData where the bytes do not follow the format */
+  /** @throws io.penstock.state.format.MalformedData if the bytes do not follow the format */
   def decode(body: Array[Byte]): QueryDescription = {
     val in = new ByteSource(body)
     val shardCount = in.getNumber("number of shards", 1L, FileFormat.MaxShards).toInt

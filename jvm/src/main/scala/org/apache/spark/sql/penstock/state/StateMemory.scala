@@ -9,7 +9,7 @@ import org.apache.spark.sql.penstock.commit.StateCommits
 import io.penstock.conf.Settings
 import io.penstock.state.memory.MemoryBound
 
-/** The bound on the heap that state holds in this JVM: that of the application which runs in it. */
+/** The bound on the heap that state may hold in this JVM, as set by the application that runs in it. */
 object StateMemory extends Logging {
   final private class Known(val env: SparkEnv, val limit: MemoryBound.Limit)
 
@@ -38,11 +38,16 @@ object StateMemory extends Logging {
     val before = ShardStores.memory.bytes
     val roots = ShardStores.all.keySet.map(_._1)
     try if (roots.nonEmpty) ShardStores.dropUnneeded(roots, StateCommits.live(roots))
-    catch { case NonFatal(e) => logWarning("The driver did not tell which state is needed: nothing is dropped", e) }
-    logInfo(s"State held $before bytes of heap, more than ${limit.bytes}; dropped ${before - ShardStores.memory.bytes}")
+    catch {
+      case NonFatal(e) => logWarning("The driver did not answer which queries are running, so no state is dropped", e)
+    }
+    logInfo(
+      s"State held $before bytes of heap, more than the limit of ${limit.bytes}. Dropped " +
+        s"${before - ShardStores.memory.bytes} bytes that no batch needs"
+    )
   }
 
-  /** Who holds how much, the largest first. */
+  /** Describes the largest stores and their sizes, for error messages. */
   private def describe: String = {
     val stores = ShardStores.all.toSeq.sortBy(-_._2.memory.bytes)
     val shards = stores.map(_._2.loaded.count(_.isHeld)).sum

@@ -12,8 +12,9 @@ import org.apache.spark.sql.execution.{CoalesceExec, SparkPlan}
 import io.penstock.conf.{Mode, Settings}
 
 /**
- * Lets Spark's reader of state, `spark.read.format("statestore")`, read several shards in one task: it plans a task for each,
- * however small they are. What a task has read stays in memory until it ends, so there is a task for so many bytes.
+ * Lets Spark's state reader, `spark.read.format("statestore")`, read several state partitions in one task. Spark plans
+ * one task for each partition, however small it is. What a task has read stays in memory until it ends, so the number
+ * of tasks grows with the bytes to read.
  */
 final class StateReadRule(session: SparkSession) extends Rule[SparkPlan] {
   import StateReadRule._
@@ -24,7 +25,7 @@ final class StateReadRule(session: SparkSession) extends Rule[SparkPlan] {
     case node => node.mapChildren(apply)
   }
 
-  /** How many tasks are enough; None where the state is not Penstock's, or cannot be read: the reader says why. */
+  /** Number of tasks for a scan. None if the state is not Penstock's or cannot be read; the reader reports why. */
   private def tasks(scan: BatchScanExec): Option[Int] = scan.scan match {
     case state: StateScan if Settings.application(Settings.Mode, session.conf.getAll) == Mode.On =>
       Described.findFirstMatchIn(state.description()).flatMap { found =>
@@ -45,9 +46,9 @@ final class StateReadRule(session: SparkSession) extends Rule[SparkPlan] {
 
 private object StateReadRule {
 
-  /** As Spark describes a read. */
+  /** Matches Spark's description of a read. */
   private val Described = """\[stateCkptLocation=(.*?)\]\[batchId=(\d+)\]\[operatorId=(\d+)\]""".r
 
-  /** As they are in files: a task has about twice as many in memory. */
+  /** Bytes of files for one task, which needs about twice as many bytes of memory. */
   private val BytesOfTask = 32L << 20
 }

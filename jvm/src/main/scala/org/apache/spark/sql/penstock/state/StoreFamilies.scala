@@ -5,7 +5,7 @@ import scala.collection.mutable
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
-/** The column families of one store: their schemas, codecs and the rules for their names. Not thread safe. */
+/** The column families of one store: their schemas and codecs, and the rules for their names. Not thread safe. */
 final class StoreFamilies(
     val keySchema: StructType,
     val valueSchema: StructType,
@@ -36,7 +36,8 @@ final class StoreFamilies(
     }
     val codec =
       if (encoding == "avro") {
-        // Spark's own are shared by all attempts of a partition in the JVM, which it lets in one by one. Here they run side by side.
+        // Spark's own encoders are shared by all attempts of a partition in a JVM, which it runs one by one. Here they
+        // may run at the same time.
         FamilyCodec.evolving(new AvroStateEncoder(spec, valueSchema, schemas, name), spec)
       } else FamilyCodec.unsafeRow(keySchema, valueSchema, spec)
     val family = new Family(name, keySchema, spec, multiValued, isInternal, codec)
@@ -44,7 +45,7 @@ final class StoreFamilies(
     family
   }
 
-  /** Every family that was made here, the default one first. */
+  /** Every family that was created here, the default one first. */
   def all: Iterable[Family] = made.values
 
   /** Rules for creating and removing families, as in Spark's RocksDB provider. */

@@ -20,13 +20,13 @@ import io.penstock.state.memory.SharedBytes
 import io.penstock.state.snapshot.SnapshotPlan
 import io.penstock.telemetry.{MovedState, StateLoad, StoreTimings}
 
-/** What an open store may see and where its changes go. */
+/** The shards that an open store may see, and the place where its changes go. */
 trait StoreScope {
 
   /** Shards of the view, ascending. */
   def shards: Array[Int]
 
-  /** One more than the largest shard id there can be. */
+  /** One more than the largest possible shard id. */
   def shardCount: Int
 
   def extractor(
@@ -37,27 +37,28 @@ trait StoreScope {
   ): ShardExtractor
 
   /**
-   * Brings the shards to the version of the store; index of the result is the shard id. None of them changes until `close`.
+   * Brings the shards to the version of the store. The result is indexed by shard id. Its contents do not change until
+   * `close`.
    */
   def open(timings: StoreTimings): Array[ShardState]
 
-  /** Lets go of the shards. */
+  /** Releases the shards. */
   def close(): Unit = ()
 
-  /** What moves into a shard and out of it on the way from that version to the batch. To be called after `open`. */
+  /** Keys that move into and out of a shard between that version and the batch. To be called after `open`. */
   def moves(shard: Int): ShardMoves = ShardMoves.None
 
   /**
-   * Makes the changes durable, as far as this store is concerned.
+   * Commits the changes of this store.
    *
    * @param keys
-   *   of each of `shards`
+   *   number of keys of each of `shards`
    * @param operations
-   *   of each of `shards`
+   *   number of operations on each of `shards`
    */
   def commit(changes: ByteSink, sections: Seq[Section], keys: Array[Long], operations: Array[Long]): Unit
 
-  /** For messages. */
+  /** The store and its task, for error messages. */
   def describe: String
 }
 
@@ -74,7 +75,8 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
     key,
     throw new PenstockException(
       "PENSTOCK_UNPLANNED_STORE",
-      s"operator ${id.operatorId} opens store ${id.storeName}, which the plan of batch ${region.batchId} does not have"
+      s"operator ${id.operatorId} opens store ${id.storeName}, but the plan of batch ${region.batchId} does not " +
+        "contain that store"
     )
   )
 
@@ -104,7 +106,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
   override def moves(shard: Int): ShardMoves =
     if (layout == before.layout) ShardMoves.None else ShardMoves.of(shard, layout, before.layout)(source)
 
-  /** A shard as the batch before left it; it may be another task's by now. */
+  /** Content of a shard after the previous batch. In this batch, the shard may be leased to another task. */
   private def source(shard: Int): ShardState = sources.getOrElseUpdate(
     shard, {
       val lineage = before.lineage(shard)
@@ -134,9 +136,9 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
         throw e
     } finally {
       loadNs += timings.loadNs
-      val ways = timings.travelled.toSeq :+
+      val bySource = timings.travelled.toSeq :+
         (MovedState.Checkpoint -> timings.loadedShards) :+ (MovedState.Changes -> timings.caughtUpShards)
-      brought = ways.filter(_._2 > 0).toMap
+      brought = bySource.filter(_._2 > 0).toMap
       ExecutorMetrics.opened(timings)
     }
     requestSnapshots()
@@ -162,7 +164,8 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
       if (opened.source == ShardSlot.Brought) brought += slot
       try StateMemory.bound.verify()
       catch {
-        // Refused, or killed while it waited: what it brought in must not fail the tasks of other queries as well.
+        // There was no memory, or the task was killed while it waited. What it has loaded is dropped, so that tasks of
+        // other queries do not fail for it.
         case e: Throwable =>
           close()
           brought.foreach(_.forget())
@@ -182,32 +185,32 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
         awaitArrivals(missing)
         val (arrived, elsewhere) = missing.partition(s => store.slot(s).has(base(s)))
         arrived.foreach(takeHere)
-        val left = travel(elsewhere) { (shard, came, by) =>
-          came match {
+        val left = travel(elsewhere) { (shard, answer, by) =>
+          answer match {
             case ShardTravel.Content(loaded) => take(shard, loaded)(_ => timings.travelled(by) += 1)
             case ShardTravel.Changes(from, bytes) =>
               store.slot(shard).prepare(base(shard), from, new SharedBytes(bytes, store.memory), 0, bytes.length)
               take(shard, loadOne(shard))(_ => timings.travelled(by) += 1)
           }
         }
-        val (caughtUp, gone) = left.partition(catchUp(left))
+        val (caughtUp, toLoad) = left.partition(catchUp(left))
         caughtUp.foreach(s => take(s, loadOne(s))(_ => timings.caughtUpShards += 1))
-        if (gone.nonEmpty)
-          new ShardLoader(directory).load(manifest, key, gone)((s, l) => take(s, l)(_ => timings.loadedShards += 1))
+        if (toLoad.nonEmpty)
+          new ShardLoader(directory).load(manifest, key, toLoad)((s, l) => take(s, l)(_ => timings.loadedShards += 1))
       } finally timings.loadNs = System.nanoTime() - start - timings.foldNs
     }
   }
 
-  /** What is on its way here already is not asked for again. */
+  /** Waits for shards that are on their way here, so that they are not asked for again. */
   private def awaitArrivals(shards: Array[Int]): Unit = {
     val untilNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(ShardTravel.LimitMs.toLong)
     shards.foreach(store.slot(_).awaitArrival(untilNs))
   }
 
-  /** Asks the executors that have shards in memory; gives those that did not come. */
+  /** Asks the executors that hold the shards in memory. Returns the shards that did not arrive. */
   private def travel(shards: Array[Int])(use: (Int, ShardTravel.Came, String) => Unit): Seq[Int] = {
     lazy val here = TaskCommits.here
-    // A pin slot may be for another hash by now.
+    // A pin slot may have another hash than in the previous batch.
     def holdersOf(shard: Int) =
       if (layout.continues(shard, before.layout)) region.holders.of(shard).filter(_.executor != here) else Nil
     val wanted = shards.toSeq.map(s => WantedShard(s, base(s), store.slot(s).lineage))
@@ -215,8 +218,8 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
   }
 
   /**
-   * Goes on with shards that are here as some batch before left them: no more than the changes since is read of the
-   * checkpoint. Gives those that could.
+   * Brings shards that are here at an older version up to date, by reading only the later changes from the checkpoint.
+   * Returns the shards for which that was possible.
    */
   private def catchUp(shards: Seq[Int]): Set[Int] = {
     val held = shards.filter(store.slot(_).isHeld)
@@ -226,16 +229,16 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
       val since = for (s <- held; lineage = store.slot(s).lineage; deltas <- refs(s).since(lineage))
         yield (s, lineage, deltas)
       val changes = new ShardLoader(directory).changes(manifest, key, since.map { case (s, _, deltas) => s -> deltas })
-      val could =
+      val caughtUp =
         for ((s, lineage, _) <- since; sets <- changes.get(s) if store.slot(s).goOn(lineage, base(s), sets)) yield s
-      could.toSet
+      caughtUp.toSet
     }
   }
 
-  /** Between `has` and `open` another attempt may have moved the shard on: then it is loaded by itself. */
+  /** Loads one shard. Needed if another attempt has brought the shard to another lineage between `has` and `open`. */
   private def loadOne(shard: Int): ShardSlot.Loaded = new ShardLoader(directory).loadOne(manifest, key, shard)
 
-  /** The manifest that the batch starts from, which a cache may have of an earlier life of the checkpoint. */
+  /** The manifest that the batch starts from. The cache checks it: the checkpoint may have been replaced. */
   private lazy val manifest: Manifest =
     ManifestCache.startingFrom(directory, region.batchId - 1, region.base.generation)(key, before.lineages)
 
@@ -255,11 +258,11 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
 }
 
 /**
- * One state partition of a checkpoint, for reading outside of the query: Spark's reader of state. Keys whose hash is pinned
- * are in it as if they were not.
+ * The scope of Spark's state reader: one state partition of a checkpoint, read outside of the query. Pinned keys appear
+ * in the partition that they belong to by hash.
  *
  * @param from
- *   version to begin with and to apply all later changes to; None for the shortest way to `version`
+ *   version to start from and to apply all later changes to; None to start from the newest usable snapshot
  */
 final class ReadOnlyScope(id: StateStoreId, version: Long, from: Option[Long], hadoopConf: Configuration)
     extends StoreScope {
@@ -294,10 +297,10 @@ final class ReadOnlyScope(id: StateStoreId, version: Long, from: Option[Long], h
 object ReadOnlyScope {
 
   /**
-   * The versions of a store's shard up to one.
+   * The versions of a state partition up to version `end`.
    *
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_PARTITION_FOLDERS where readers do not see all partitions
+   *   PENSTOCK_PARTITION_FOLDERS if readers would not read exactly the partitions of the state
    */
   def history(id: StateStoreId, end: Long, hadoopConf: Configuration): ShardHistory = {
     val history = new ShardHistory(
@@ -314,10 +317,10 @@ object ReadOnlyScope {
 object StoreScope {
 
   /**
-   * The scope of a store that is opened now, by this thread.
+   * The scope of a store that this thread opens now.
    *
    * @throws io.penstock.errors.PenstockException
-   *   PENSTOCK_NOT_ENABLED where a streaming query opens its own state without a lease
+   *   PENSTOCK_NOT_ENABLED if a streaming query opens its own state without a lease
    */
   def current(
       id: StateStoreId,
@@ -333,13 +336,13 @@ object StoreScope {
       case _ =>
         throw new PenstockException(
           "PENSTOCK_NOT_ENABLED",
-          s"the checkpoint of ${id.checkpointRootLocation} was written by Penstock and needs it: operator " +
-            s"${id.operatorId} opens its state, but nothing has told it which shards are its own. Start the application " +
+          s"the state in ${id.checkpointRootLocation} was written by Penstock and cannot be used without it: " +
+            s"operator ${id.operatorId} opens its state, but no shards are leased to its task. Start the application " +
             "with spark.plugins=io.penstock.PenstockPlugin, on the driver and on every executor"
         )
     }
 
-  /** Spark runs the tasks of a streaming query in a job group that is named by the run. */
+  /** Whether this task is one of the run's own. Spark runs them in a job group that is named after the run. */
   private def isOwnQuery(runId: Option[UUID]): Boolean = {
     val context = TaskContext.get()
     context != null && runId.exists(r => context.getLocalProperty("spark.jobGroup.id") == r.toString)

@@ -10,7 +10,7 @@ import org.apache.spark.{SparkConf, SparkEnv}
 import io.penstock.conf.Settings
 import io.penstock.sidecars.transfer.TransferSettings
 
-/** How the sidecars of an application's executors are to work. */
+/** Settings of the transfer sidecars of an application's executors. */
 object TravelSettings {
   private val Algorithm = "HmacSHA256"
   private val Channels = 4
@@ -21,20 +21,20 @@ object TravelSettings {
     "spark.ssl.rpc.enabled"
   )
 
-  /** Under this name the driver gives executors a secret; Spark shows nothing that is named so. */
+  /** Name under which the driver passes a secret to executors. Spark redacts values whose name contains "secret". */
   val SecretKey = "sidecar.secret"
 
-  /** Whether shards are to travel at all. */
+  /** Whether executors transfer shards to each other. */
   def isOn(conf: SparkConf): Boolean = Settings.application(Settings.Transport, conf.getAll.toMap) != "off"
 
   /**
-   * What an executor's sidecar is told.
+   * The settings of an executor's transfer sidecar.
    *
    * @param secret
-   *   the driver's secret
+   *   secret that the driver has created
    */
   def of(conf: SparkConf, secret: String): TransferSettings = {
-    // Where Spark has a secret, who does not know it must not get in.
+    // If Spark authenticates with a secret, a process that does not know it must not be able to connect.
     val authenticated = conf.getBoolean("spark.authenticate", false)
     val known = if (authenticated) SparkEnv.get.securityManager.getSecretKey() else ""
     val mac = Mac.getInstance(Algorithm)

@@ -6,17 +6,17 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.util.Utils
 
 /**
- * What people are told of a row's key: what `show` would print, with what `spark.sql.redaction.string.regex` matches left out.
+ * Text of a row's key in reports: what `show` prints, with matches of `spark.sql.redaction.string.regex` redacted.
  *
  * @param keys
- *   bound expressions
+ *   Bound expressions of the key
  * @param shown
- *   whether it may be told; else its hash is
+ *   Whether the key may be shown; otherwise its hash is shown
  */
 final private class KeyText(keys: Seq[Expression], shown: Boolean) {
   private val pretty = keys.map(ToPrettyString(_, Some(SQLConf.get.sessionLocalTimeZone)))
 
-  /** What Spark leaves out of the plans that it shows. */
+  /** The pattern that Spark redacts in the plans that it shows. */
   private val redaction = SQLConf.get.stringRedactionPattern
 
   def of(row: InternalRow, hash: Int): String =
@@ -29,9 +29,9 @@ final private class KeyText(keys: Seq[Expression], shown: Boolean) {
 private[penstock] object KeyText {
   private val MaxChars = 200
 
-  /** What is told of one row's key, where it may be. */
+  /** Text of the key of a row, for keys that may be shown. */
   def of(keys: Seq[Expression], row: InternalRow): String = new KeyText(keys, shown = true).print(row)
 
-  /** What is told of a key that may not be told, or is not known. */
+  /** Text of a key that may not be shown or is unknown. */
   def ofHash(hash: Int): String = f"hash $hash%08x"
 }

@@ -7,12 +7,13 @@ import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 
 /**
- * Stands below a stateful operator and times what it, and all above it in the same task, do with each row.
+ * Placed below a stateful operator. Times how long this operator, and all nodes above it in the same task, work on each
+ * row.
  *
  * @param keys
- *   whose hash is the row's shard
+ *   Expressions whose hash determines the shard of a row
  * @param reader
- *   the operator
+ *   Operator that receives the rows
  */
 final case class MeterExec(keys: Seq[Expression], reader: MeteredReader, child: SparkPlan)(
     @transient val load: RegionLoad
@@ -26,8 +27,8 @@ final case class MeterExec(keys: Seq[Expression], reader: MeteredReader, child: 
 
   override protected def doExecute(): RDD[InternalRow] = {
     val bound = BindReferences.bindReferences(keys, child.output)
-    val (region, by) = (load, reader)
-    child.execute().mapPartitionsInternal(MeteredRows.within(_, bound, by, region))
+    val (regionLoad, meteredReader) = (load, reader)
+    child.execute().mapPartitionsInternal(MeteredRows.within(_, bound, meteredReader, regionLoad))
   }
 
   override protected def withNewChildInternal(newChild: SparkPlan): MeterExec = copy(child = newChild)(load)

@@ -8,15 +8,29 @@ import org.apache.spark.sql.penstock.sharding.ShardHash
 import io.penstock.telemetry.{SampleSpacing, SampledTimes}
 
 /**
- * Passes rows on, and times what happens between a row and the question for the next.
+ * Passes rows on, and times what happens from the moment a row is handed over until the next row is requested.
  *
- * With the first row operators open what they need, and often the same key is the first of every batch, because rows were
- * sorted: so the first one is booked with no more than the mean of those after it, and what is done after its group's last
- * row with no more than the mean for a row of the other groups.
+ * Operators open resources at the first row. Because rows are often sorted, the first row of every batch may have the
+ * same key. So that this key is not charged for the opening, at most the mean time of the later rows is booked to the
+ * first row. Likewise, at most the mean time for a row of the later groups is booked to the end of the first group.
  *
+ * @param rows
+ *   The rows to pass on
+ * @param keys
+ *   Bound expressions of the key
+ * @param isInput
+ *   Whether these rows are the input of the task, so that they are counted
  * @param grouped
- *   whether all rows of a key come together: then what is done between the first row of a key and the first use of its state
- *   is booked to the key before
+ *   Whether all rows of a key come together. Then the time between the first row of a key and the first use of its
+ *   state is booked to the key before
+ * @param hash
+ *   Hash of a row's key
+ * @param meter
+ *   Meter of the task
+ * @param part
+ *   Part of the operator that receives the rows
+ * @param reportKeys
+ *   Whether keys may be shown in reports
  */
 final private class MeteredRows(
     rows: Iterator[InternalRow],
@@ -30,15 +44,15 @@ final private class MeteredRows(
 ) extends Iterator[InternalRow] {
   private val spacing = meter.spacing()
   private val groupSpacing = meter.spacing()
-  private lazy val audible = meter.isOfThisThread
+  private lazy val onTaskThread = meter.isOfThisThread
   private lazy val text = new KeyText(keys, reportKeys)
-  private val ofRows = new FirstAsOthers(book(meter.step()))
-  private val ofGroups = if (grouped) new FirstAsOthers(book(meter.step())) else ofRows
+  private val rowTimes = new FirstAsOthers(book(meter.step()))
+  private val groupTimes = if (grouped) new FirstAsOthers(book(meter.step())) else rowTimes
   private var owns = false
   private var timed: InternalRow = _
   private var timedHash = 0
   private var sinceNs = 0L
-  // The group of the newest row, and its first row where the group's end will be timed.
+  // The group of the newest row, and its first row if the end of the group will be timed.
   private var inGroup = false
   private var groupHash = 0
   private var groupRows = 0L
@@ -48,23 +62,23 @@ final private class MeteredRows(
   private var endedHash = 0
   private var endedRows = 0L
 
-  meter.onEnd { () => ofRows.settle(); if (grouped) ofGroups.settle() }
+  meter.onEnd { () => rowTimes.settle(); if (grouped) groupTimes.settle() }
 
   override def hasNext: Boolean = {
-    asked()
+    finishRow()
     val more = rows.hasNext
     if (!more && inGroup) endLastGroup()
     more
   }
 
   override def next(): InternalRow = {
-    asked()
+    finishRow()
     val row = rows.next()
-    owns = audible && meter.enter()
+    owns = onTaskThread && meter.enter()
     if (owns) {
-      if (grouped) ofGroup(row) else if (spacing.takes()) time(row, hash.ofKey(row))
+      if (grouped) timeInGroup(row) else if (spacing.takes()) time(row, hash.ofKey(row))
       if (isInput && meter.countsAll) countAll(row)
-    } else if (audible) part.goesOn()
+    } else if (onTaskThread) part.goesOn()
     if (part.counts) part.counted(hash.ofKey(row))
     row
   }
@@ -74,7 +88,7 @@ final private class MeteredRows(
     meter.count(key)(text.of(row, key))
   }
 
-  private def asked(): Unit = if (owns) close() else part.ends()
+  private def finishRow(): Unit = if (owns) close() else part.ends()
 
   private def time(row: InternalRow, key: Int): Unit = {
     timed = row
@@ -88,7 +102,7 @@ final private class MeteredRows(
     part.begins(sinceNs)
   }
 
-  private def ofGroup(row: InternalRow): Unit = {
+  private def timeInGroup(row: InternalRow): Unit = {
     val key = hash.ofKey(row)
     if (inGroup && key == groupHash) {
       groupRows += 1
@@ -99,14 +113,14 @@ final private class MeteredRows(
       groupHash = key
       groupRows = 1
       if (isTimed) time(row, key)
-      // Else the spacing tells when the row has been timed.
+      // Otherwise the row may be kept when the end of the previous group has been timed: the spacing is known then.
       if (ended == null) keep(row)
     }
   }
 
   private def keep(row: InternalRow): Unit = groupRow = if (row != null && groupSpacing.isDue) row.copy() else null
 
-  /** Whether the end of the newest row's group is timed. */
+  /** Ends the group of the newest row. Returns whether its end is timed. */
   private def endGroup(): Boolean = {
     val isTimed = groupSpacing.takes()
     if (isTimed) {
@@ -118,10 +132,12 @@ final private class MeteredRows(
     isTimed
   }
 
-  /** Operators ask once more when they have done with the last group. */
+  /**
+   * Called when the input ends. Operators ask once more when they have finished the last group, which ends its timing.
+   */
   private def endLastGroup(): Unit = {
     inGroup = false
-    owns = audible && meter.enter()
+    owns = onTaskThread && meter.enter()
     if (owns && endGroup()) begin()
   }
 
@@ -131,7 +147,7 @@ final private class MeteredRows(
     else if (timed != null) {
       val weight = spacing.weight.toLong
       part.timed(timedHash, spacing.weight)
-      ofRows.add(
+      rowTimes.add(
         timedHash,
         Reading(spacing.timed(undisturbed(spacing, now)), weight, weight)
       )(text.of(timed, timedHash))
@@ -147,25 +163,28 @@ final private class MeteredRows(
     part.timed(endedHash, groupSpacing.weight)
     val ns = math.max(1L, now - sinceNs)
     val booked = groupSpacing.timed(undisturbed(groupSpacing, now)).toDouble / ns
-    val ofGroup = Reading(((doneAt - sinceNs) * booked).toLong, weight * endedRows, weight)
-    ofGroups.add(endedHash, ofGroup)(text.of(ended, endedHash))
+    val groupReading = Reading(((doneAt - sinceNs) * booked).toLong, weight * endedRows, weight)
+    groupTimes.add(endedHash, groupReading)(text.of(ended, endedHash))
     if (timed != null)
-      ofRows.add(timedHash, Reading(((now - doneAt) * booked).toLong, weight, weight))(text.of(timed, timedHash))
+      rowTimes.add(timedHash, Reading(((now - doneAt) * booked).toLong, weight, weight))(text.of(timed, timedHash))
     ended = null
     keep(timed)
   }
 
-  /** The time since a row or a group is timed, less what interrupted the thread meanwhile. */
-  private def undisturbed(by: SampleSpacing, nowNs: Long): Long = {
+  /** Time since the timing of a row or a group began, without interruptions of the thread. */
+  private def undisturbed(sampler: SampleSpacing, nowNs: Long): Long = {
     val ns = math.max(1L, nowNs - sinceNs)
-    if (by.isUnusual(ns)) meter.undisturbed(ns, nowNs) else ns
+    if (sampler.isUnusual(ns)) meter.undisturbed(ns, nowNs) else ns
   }
 
   private def book(step: SampledTimes)(key: Int, reading: Reading)(text: => String): Unit =
     meter.book(step, key, reading, isInput)(text)
 }
 
-/** Books times as they come, but the first with no more than the mean of the others for a row, when all are known. */
+/**
+ * Books readings as they come, except the first: it is booked at the end, with at most the mean time per row of the
+ * others.
+ */
 final private class FirstAsOthers(book: (Int, Reading) => (=> String) => Unit) {
   private var first: Option[FirstAsOthers.First] = None
   private var otherNs = 0.0
@@ -191,19 +210,21 @@ private object FirstAsOthers {
 
 object MeteredRows {
 
-  /** The input of the running task, timed and counted. Arguments as for [[within]]. */
+  /** Times and counts the input rows of the running task. For the arguments see [[within]]. */
   def input(rows: Iterator[InternalRow], keys: Seq[Expression], reader: Long, load: RegionLoad): Iterator[InternalRow] =
     metered(rows, keys, isInput = true, MeteredReader(reader, grouped = false, fromOthers = true), load)
 
   /**
-   * Rows within the running task, timed.
+   * Times rows within the running task.
    *
+   * @param rows
+   *   The rows
    * @param keys
-   *   bound expressions whose hash is a row's shard
+   *   Bound expressions whose hash determines the shard of a row
    * @param reader
-   *   the operator that gets them
+   *   Operator that receives the rows
    * @param load
-   *   of the task's region, which gets what is measured
+   *   Receives the measurements of the task's region
    */
   def within(
       rows: Iterator[InternalRow],
@@ -235,13 +256,13 @@ object MeteredRows {
 }
 
 /**
- * The operator that gets rows that are timed.
+ * An operator that receives timed rows.
  *
  * @param operator
- *   its id
+ *   Id of the operator
  * @param grouped
- *   whether it takes all rows of a key together
+ *   Whether the operator takes all rows of a key together
  * @param fromOthers
- *   whether they come into it, not from another of its own nodes
+ *   Whether the rows come from outside the operator, and not from another of its own nodes
  */
 final case class MeteredReader(operator: Long, grouped: Boolean, fromOthers: Boolean)

@@ -2,29 +2,35 @@ package org.apache.spark.sql.penstock.telemetry
 
 import io.penstock.sharding.Layout
 
-/** What an iterator that hands rows to an operator tells of that operator's part in them. */
+/**
+ * Receives events of an iterator that hands rows to one operator, to measure that operator's part in the time of the
+ * rows.
+ */
 private[telemetry] trait OperatorPart {
 
-  /** It is asked for a row: the operator's turn ends, if it had one. */
+  /** The operator requests the next row: its turn ends, if it had one. */
   def ends(): Unit
 
-  /** It handed a row over that is part of another one, which may be timed. On the task's own thread only. */
+  /**
+   * The iterator handed over a row that belongs to the processing of another row, which may be timed. Only on the
+   * task's own thread.
+   */
   def goesOn(): Unit
 
-  /** It handed a row over, which is timed from now on. */
+  /** The iterator handed over a row that is timed from now on. */
   def begins(nowNs: Long): Unit
 
-  /** That has been timed; it had a key and a weight. */
+  /** The timing of a row has ended. The row has the hash of its key and a weight. */
   def timed(hash: Int, weight: Double): Unit
 
-  /** Whether its rows come into the operator and are counted: not those that the operator hands on within itself. */
+  /** Whether the iterator's rows are counted. Rows that pass between nodes of the same operator are not. */
   def counts: Boolean
 
-  /** It handed a row over that is to be counted. */
+  /** The iterator handed over a row that is to be counted. */
   def counted(hash: Int): Unit
 }
 
-/** Where nothing is divided: of the only operator of a region, or of none. */
+/** Ignores all events. Used if the region has only one operator, or the operator does not belong to the region. */
 private[telemetry] object Undivided extends OperatorPart {
   override def ends(): Unit = ()
   override def goesOn(): Unit = ()
@@ -34,16 +40,16 @@ private[telemetry] object Undivided extends OperatorPart {
   override def counted(hash: Int): Unit = ()
 }
 
-/** Of one of several. */
+/** Part of one of several operators of a region. */
 final private[telemetry] class TimedPart(
     times: OperatorTimes,
     operator: Int,
     override val counts: Boolean,
     layout: Layout
 ) extends OperatorPart {
-  private var below = OperatorTimes.Nobody
+  private var below = OperatorTimes.NoOperator
 
-  override def ends(): Unit = if (below != OperatorTimes.Nobody) times.turnTo(below): Unit
+  override def ends(): Unit = if (below != OperatorTimes.NoOperator) times.turnTo(below): Unit
   override def goesOn(): Unit = below = times.turnTo(operator)
   override def begins(nowNs: Long): Unit = times.begin(operator, nowNs)
   override def timed(hash: Int, weight: Double): Unit = times.end(layout.shardOf(hash), weight)

@@ -3,59 +3,62 @@ package org.apache.spark.sql.penstock.telemetry
 import io.penstock.telemetry.TaskOperatorLoad
 
 /**
- * Divides the time of one task's rows among the operators of its region, of which one calls another: whose turn it is
- * changes when a row is handed up, and when the next is asked for. Only while a row is timed; rows are all counted.
+ * Divides the time of one task's rows among the operators of its region. Operators call each other, so the turn changes
+ * when a row is handed up and when the next row is requested. Turns are timed only while a row is timed; all rows are
+ * counted.
  *
  * @param operators
- *   ids
+ *   Ids of the operators
+ * @param shards
+ *   Number of shards
  */
 final private class OperatorTimes(operators: Seq[Long], shards: Int) {
-  import OperatorTimes.Nobody
+  import OperatorTimes.NoOperator
 
   private val rows = Array.fill(operators.size)(new Array[Long](shards))
   private val shares = Array.fill(operators.size)(new Array[Double](shards))
-  private val ofRow = new Array[Long](operators.size)
-  private var turn = Nobody
+  private val rowNs = new Array[Long](operators.size)
+  private var turn = NoOperator
   private var sinceNs = 0L
 
-  /** Index of an operator; None for another region's. */
+  /** Index of an operator; None if it belongs to another region. */
   def indexOf(operator: Long): Option[Int] = Some(operators.indexOf(operator)).filter(_ >= 0)
 
   def count(operator: Int, shard: Int): Unit = rows(operator)(shard) += 1
 
-  /** An operator has got a row that is timed. */
+  /** An operator has received a row that is timed. */
   def begin(operator: Int, nowNs: Long): Unit = {
     turn = operator
     sinceNs = nowNs
   }
 
-  /** It is an operator's turn; gives whose it was, or nobody's where nothing is timed. */
+  /** Starts the turn of an operator. Returns the operator whose turn it was, or `NoOperator` if no row is timed. */
   def turnTo(operator: Int): Int = {
     val before = turn
-    if (before != Nobody) {
+    if (before != NoOperator) {
       val now = System.nanoTime()
-      ofRow(before) += now - sinceNs
+      rowNs(before) += now - sinceNs
       begin(operator, now)
     }
     before
   }
 
-  /** A row of a shard has been timed, and stands for as many as its weight. */
+  /** Ends the timing of a row of a shard. The row stands for `weight` rows. */
   def end(shard: Int, weight: Double): Unit = {
-    turnTo(Nobody)
+    turnTo(NoOperator)
     var o = 0
-    while (o < ofRow.length) {
-      shares(o)(shard) += ofRow(o) * weight
-      ofRow(o) = 0L
+    while (o < rowNs.length) {
+      shares(o)(shard) += rowNs(o) * weight
+      rowNs(o) = 0L
       o += 1
     }
   }
 
   /**
-   * What came of it.
+   * Returns the load of each operator.
    *
    * @param busyNs
-   *   of each shard, over all operators
+   *   Busy time of each shard, over all operators
    */
   def loads(busyNs: Array[Long]): Seq[TaskOperatorLoad] = {
     val shards = busyNs.indices.filter(s => busyNs(s) > 0L || rows.exists(_(s) > 0L)).toArray
@@ -66,14 +69,14 @@ final private class OperatorTimes(operators: Seq[Long], shards: Int) {
   }
 
   private def shareOf(operator: Int, shard: Int): Double = {
-    val all = shares.map(_(shard)).sum
-    if (all > 0.0) shares(operator)(shard) / all
-    // No row of it was timed, but ends of others' groups were.
+    val total = shares.map(_(shard)).sum
+    if (total > 0.0) shares(operator)(shard) / total
+    // No time of the shard was divided: charge all of it to the first operator that had rows of the shard.
     else if (operator == rows.indexWhere(_(shard) > 0L)) 1.0
     else 0.0
   }
 }
 
 private object OperatorTimes {
-  val Nobody: Int = -1
+  val NoOperator: Int = -1
 }

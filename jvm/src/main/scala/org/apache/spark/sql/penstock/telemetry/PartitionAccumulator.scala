@@ -4,7 +4,7 @@ import java.util.concurrent.ConcurrentHashMap
 
 import org.apache.spark.util.AccumulatorV2
 
-/** One value per partition of a stage: a task that runs again overwrites its value, it never adds to it. */
+/** Holds one value per partition of a stage. A task that runs again overwrites the value of its partition. */
 abstract class PartitionAccumulator[T] extends AccumulatorV2[(Int, T), java.util.Map[Int, T]] {
   private val byPartition = new ConcurrentHashMap[Int, T]()
 
@@ -21,6 +21,6 @@ abstract class PartitionAccumulator[T] extends AccumulatorV2[(Int, T), java.util
   override def merge(other: AccumulatorV2[(Int, T), java.util.Map[Int, T]]): Unit = byPartition.putAll(other.value)
   override def value: java.util.Map[Int, T] = byPartition
 
-  /** How many partitions have reported. */
+  /** Number of partitions that have reported. */
   def reported: Int = byPartition.size
 }

@@ -16,14 +16,15 @@ import org.apache.spark.sql.types.{NumericType, StructType}
 import com.codahale.metrics.{Gauge, MetricRegistry}
 
 /**
- * What a query's newest batch reports of its regions, operators and stores, for Spark's metrics system: a source for each
- * run while it runs, `penstock.<name or id>`, and behind that the run's id where another one has the name, with a gauge for
- * each number, `region<id>.<field>`, `operator<id>.<field>` and `store<operator>.<name>.<field>`. Docs: `docs/progress.md`.
+ * Publishes the report of a query's newest batch on regions, operators and stores to Spark's metrics system. Each
+ * active run has a source `penstock.<name or id>`. If another run has the same name, the run's id is appended. The
+ * source has a gauge for each number: `region<id>.<field>`, `operator<id>.<field>` and
+ * `store<operator>.<name>.<field>`. Docs: `docs/progress.md`.
  */
 final class QueryMetrics(sc: SparkContext) extends SparkListener {
   private val running = mutable.Map.empty[UUID, QueryMetrics.RunSource]
 
-  /** Spark calls it from one thread. */
+  /** Spark calls this method from one thread only. */
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case e: QueryProgressEvent => QueryMetrics.parts(e.progress).foreach(show(e.progress, _))
     case e: QueryTerminatedEvent => running.remove(e.runId).foreach(forget)
@@ -42,14 +43,17 @@ final class QueryMetrics(sc: SparkContext) extends SparkListener {
   private def forget(ended: QueryMetrics.RunSource): Unit = {
     val system = sc.env.metricsSystem
     system.removeSource(ended)
-    // Spark has removed all whose names begin like that.
+    // Spark removes all gauges whose names begin with the source's name. Register the affected sources again.
     running.values.filter(_.sourceName.startsWith(ended.sourceName)).toSeq.sortBy(_.sourceName).foreach { source =>
       system.removeSource(source)
       system.registerSource(source)
     }
   }
 
-  /** Queries of several sessions may have the same name: all but the first that runs have their run's id behind it. */
+  /**
+   * Name of a run's source. Queries of several sessions may have the same name, so all but the first get their run's id
+   * appended.
+   */
   private def nameOf(progress: StreamingQueryProgress): String = {
     val name = s"penstock.${Option(progress.name).getOrElse(progress.id.toString)}"
     if (running.values.exists(_.sourceName == name)) s"$name.${progress.runId}" else name
@@ -66,7 +70,7 @@ object QueryMetrics {
     for ((part, row) <- first.toSeq.sortBy(_._1); field <- numbers(row.schema))
       metricRegistry.register(MetricRegistry.name(part, field), gauge(part, field))
 
-    // Not null where there is nothing to tell: Spark would write that word to Prometheus.
+    // NaN and not null for a missing value, because Spark would write the word `null` to Prometheus.
     private def gauge(part: String, field: String): Gauge[Double] = () =>
       newest.get(part).flatMap(row => Option(row.getAs[Number](field))).fold(Double.NaN)(_.doubleValue)
   }
@@ -74,7 +78,10 @@ object QueryMetrics {
   private def numbers(schema: StructType): Seq[String] =
     schema.filter(f => f.dataType.isInstanceOf[NumericType] && !idOf(f.name)).map(_.name)
 
-  /** Of a batch with regions, these, their operators and stores, each by its name. */
+  /**
+   * Rows of the report for the regions, operators and stores of a batch, by the names of their gauges; None without
+   * regions.
+   */
   private def parts(progress: StreamingQueryProgress): Option[Map[String, Row]] =
     RoutingReportExec.of(progress).filter(RoutingReportExec.regions(_).nonEmpty).map { report =>
       RoutingReportExec.regions(report).map(r => s"region${r.getAs[Long]("region")}" -> r).toMap ++

@@ -9,18 +9,20 @@ import io.penstock.sharding.Layout
 import io.penstock.telemetry.{HeavyKeys, KeyShare, OperatorLoad, ShardSamples, TaskLoad}
 
 /**
- * What the tasks of a region measured in one batch, by task. Only attempts that succeeded count.
+ * Measurements of a region's tasks in one batch, by task. Only successful attempts count.
  *
+ * @param layout
+ *   Layout of the region's shards
  * @param operators
- *   ids of the stateful operators of the region
+ *   Ids of the stateful operators of the region
  * @param taskCount
- *   N
+ *   Number of tasks
  * @param reportKeys
- *   whether heavy keys may be told by their values
+ *   Whether reports may show the values of heavy keys
  * @param countsAll
- *   whether every row of the input is counted for its key, since times are known to tell little
+ *   Whether every input row is counted for its key, because times were found not to reflect the cost of rows
  * @param whenComplete
- *   called once on the driver, on the scheduler's thread, when all tasks have reported
+ *   Called once on the driver, on the scheduler's thread, when all tasks have reported
  */
 final class RegionLoad(
     val layout: Layout,
@@ -42,59 +44,62 @@ final class RegionLoad(
     }
   }
 
-  /** What each task measured, in the order of tasks. */
+  /** Measurements of each task, in the order of tasks. */
   def tasks: Seq[TaskLoad] = value.asScala.toSeq.sortBy(_._1).map(_._2)
 
   /**
-   * The keys that had much of the batch's time or, where times tell little, of its rows.
+   * Keys with a large share of the batch's time, or of its rows if times do not reflect the cost of rows.
    *
    * @param rows
-   *   of the batch
+   *   Number of rows of the batch
    */
   def heavyKeys(rows: Long): Seq[KeyShare] =
     HeavyKeys.of(tasks.flatMap(_.heavyKeys), Option.when(!timesTellLittle)(bookedNs), rows)
 
-  /** Hashes of the keys that tasks have sampled most of, heavy or not. */
+  /** Hashes of the keys that tasks sampled most, whether they are heavy or not. */
   def sampledHashes: Seq[Int] = tasks.flatMap(_.heavyKeys).map(_.hash).distinct
 
   /**
-   * Time of the task that took longest over the mean; None where tasks are so short that what the machine does besides counts
-   * for more than their work.
+   * Longest task time over the mean task time; None if tasks are so short that other activity of the machine affects
+   * their time more than their work does.
    */
   def achievedImbalance: Option[Double] = {
     val work = tasks.map(_.workNs).toArray
     Option.when(work.nonEmpty && work.sum / work.length >= RegionLoad.ShortTaskNs)(Load.imbalance(work))
   }
 
-  /** Time of all tasks that was booked to rows. */
+  /** Sum over all tasks of the time that was booked to rows. */
   def bookedNs: Long = tasks.map(_.busyNs.sum).sum
 
-  /** Time of all tasks in which they did more than every task does: what was booked to rows, or what is beyond the start. */
+  /**
+   * Sum over all tasks of the time beyond a task's fixed overhead: the time booked to rows, or the task time without
+   * the overhead.
+   */
   def workMs: Double = tasks.map(t => math.max(t.busyNs.sum / 1e6, t.workNs / 1e6 - RegionLoad.TaskMs)).sum
 
   /**
-   * Whether most of what tasks did was booked to no row: it was done by other threads, or after all rows were taken. What
-   * was booked is not in proportion to what rows cost then.
+   * Whether most of the tasks' time was not booked to rows, because the work was done by other threads or after all
+   * rows were read. Then the booked times are not proportional to the cost of rows.
    */
   def timesTellLittle: Boolean = workMs > RegionLoad.LittleMs && bookedNs / 1e6 < workMs / 2
 
-  /** What rows of each shard took, over all tasks so far. */
+  /** Time of the sampled rows of each shard, over all tasks that have reported. */
   def samples: ShardSamples = ShardSamples.of(tasks, layout.shards)
 
-  /** Standard deviation of the time of rows of one shard, over the mean; None where that cannot be told. */
+  /** Standard deviation of the time of rows of one shard, over the mean; None if it is unknown. */
   def rowDeviation: Option[Double] = {
     val known = tasks.filter(t => t.timed.deviationNs > 0.0 && t.timed.meanNs > 0.0)
     Option.when(known.nonEmpty)(known.map(t => t.timed.deviationNs / t.timed.meanNs).sum / known.size)
   }
 
-  /** Time of each shard, over all tasks so far. */
+  /** Busy time of each shard, over all tasks that have reported. */
   def busyOfShardsNs: Array[Long] = TaskLoad.busyOfShards(tasks, layout.shards)
 
   /**
-   * What each operator did, over all tasks so far.
+   * Load of each operator, over all tasks that have reported.
    *
    * @param rows
-   *   that came into the region, of each shard
+   *   Number of rows of each shard that the region received
    */
   def ofOperators(rows: Array[Long]): Map[Long, OperatorLoad] = operators match {
     case Seq(one) => Map(one -> OperatorLoad(rows, busyOfShardsNs))
@@ -104,12 +109,12 @@ final class RegionLoad(
 
 object RegionLoad {
 
-  /** In less than this, what rows cost is hardly told from what a task takes. */
+  /** With less work than this, the cost of rows can hardly be distinguished from the overhead of tasks. */
   private[penstock] val LittleMs = 50.0
 
-  /** Tasks of less are too short to be compared. */
+  /** Shorter tasks are not compared. */
   private[penstock] val ShortTaskNs = 10000000L
 
-  /** What a task takes besides its rows, at most. */
+  /** Upper bound of a task's fixed overhead. */
   private val TaskMs = 30.0
 }

@@ -9,14 +9,14 @@ import org.apache.spark.TaskContext
 import io.penstock.telemetry._
 
 /**
- * Books the time of one task's rows to their shards. Several iterators of a task share it, from the read of its input
- * upwards: while a row that one of them handed over is processed, the others above it are silent, so that no time is
- * booked twice.
+ * Books the time of one task's rows to their shards. Several iterators of a task share the meter, from the one that
+ * reads the input upwards. While a row that one of them handed over is processed, the iterators above it do not time
+ * rows, so that no time is booked twice.
  */
 final class TaskMeter private (region: RegionLoad, attempt: Long, val stateInUse: StateInUse) {
   import region.layout
 
-  /** Whether every row of the input is counted for its key, since times do not tell. */
+  /** Whether every input row is counted for its key, because times do not reflect the cost of rows. */
   val countsAll: Boolean = region.countsAll
   private val startedNs = System.nanoTime()
   private val thread = Thread.currentThread
@@ -31,10 +31,13 @@ final class TaskMeter private (region: RegionLoad, attempt: Long, val stateInUse
   private var inRow = false
   private var waitedNs = 0L
 
-  /** Whether the caller runs on the task's own thread: what happens on another is not timed. */
+  /** Whether the caller runs on the task's own thread. Rows on other threads are not timed. */
   def isOfThisThread: Boolean = Thread.currentThread eq thread
 
-  /** Whether the caller may hand over a row in its own name: then it must call [[leave]] when it is asked for the next. */
+  /**
+   * Claims the row that the caller is about to hand over. If this returns true, the caller must call [[leave]] when the
+   * next row is requested.
+   */
   def enter(): Boolean = !inRow && {
     inRow = true
     true
@@ -42,23 +45,31 @@ final class TaskMeter private (region: RegionLoad, attempt: Long, val stateInUse
 
   def leave(): Unit = inRow = false
 
-  /** Times of rows in one of the steps that each row takes. */
+  /** Returns a new holder for the times of one of the steps that each row takes. */
   def step(): SampledTimes = {
-    val of = new SampledTimes(layout.shards)
-    steps += of
-    of
+    val stepTimes = new SampledTimes(layout.shards)
+    steps += stepTimes
+    stepTimes
   }
 
   /**
    * Books the time of rows to a key and its shard.
    *
+   * @param stepTimes
+   *   Holder of the times of the step, from [[step]]
+   * @param hash
+   *   Hash of the key
+   * @param reading
+   *   The time
    * @param isInput
-   *   whether rows are counted here, unless all are
+   *   Whether the reading's rows are input rows, and are counted here unless every input row is counted
+   * @param text
+   *   Text of the key; evaluated only if needed
    */
-  def book(of: SampledTimes, hash: Int, reading: Reading, isInput: Boolean)(text: => String): Unit = {
+  def book(stepTimes: SampledTimes, hash: Int, reading: Reading, isInput: Boolean)(text: => String): Unit = {
     val shard = layout.shardOf(hash)
     busyNs(shard) += reading.ns
-    of.add(shard, reading.ns, reading.rows)
+    stepTimes.add(shard, reading.ns, reading.rows)
     keys.add(
       hash,
       reading.ns,
@@ -67,29 +78,30 @@ final class TaskMeter private (region: RegionLoad, attempt: Long, val stateInUse
     )(text)
   }
 
-  /** Counts a row of the input, where all are counted. */
+  /** Counts an input row. Used if every input row is counted. */
   def count(hash: Int)(text: => String): Unit = keys.add(hash, 0L, 1L, 1L)(text)
 
-  /** A row is timed from now on: what interrupts the thread from here is told by [[undisturbed]]. */
+  /** Called when the timing of a row begins. [[undisturbed]] excludes interruptions of the thread from here on. */
   def watch(nowNs: Long): Unit = if (nowNs - readNs > TaskMeter.FreshNs) readInterruptions(nowNs): Unit
 
-  /** What is left of a time that ends now, and is longer than can be without a look, less what interrupted the thread. */
+  /** A time that ends now, without the interruptions of the thread. Called for times that are unusually long. */
   def undisturbed(ns: Long, nowNs: Long): Long = math.max(1L, ns - readInterruptions(nowNs))
 
-  private def waiting[T](what: => T): T = {
+  private def waiting[T](body: => T): T = {
     val startNs = System.nanoTime()
     readInterruptions(startNs)
     val interruptedBeforeNs = interruptedNs
-    try what
+    try body
     finally {
       val nowNs = System.nanoTime()
       readInterruptions(nowNs)
-      // Once it could go on, it may have had to wait for a core: that is told as well, and counts once.
+      // After the wait the thread may also have waited for a core. That is counted as an interruption, so do not count
+      // it twice.
       waitedNs += math.max(0L, nowNs - startNs - (interruptedNs - interruptedBeforeNs))
     }
   }
 
-  /** What has come since the last reading. */
+  /** Time of interruptions since the last reading. */
   private def readInterruptions(nowNs: Long): Long = {
     val since = interruptions.sinceLast(nowNs)
     interruptedNs += since
@@ -97,22 +109,25 @@ final class TaskMeter private (region: RegionLoad, attempt: Long, val stateInUse
     since
   }
 
-  /** One operator's part in the time of rows: nothing where it is the only one, or none of the region. */
+  /**
+   * Part of an operator in the time of rows. It ignores all events if the operator is the region's only one or belongs
+   * to another region.
+   */
   private[telemetry] def partOf(operator: Long, counts: Boolean): OperatorPart =
-    (for (all <- times; index <- all.indexOf(operator)) yield new TimedPart(all, index, counts, layout))
+    (for (t <- times; index <- t.indexOf(operator)) yield new TimedPart(t, index, counts, layout))
       .getOrElse(Undivided)
 
-  /** What is to be done when the task has ended, before what was measured is told. */
+  /** Registers an action to run when the task has ended, before its measurements are reported. */
   def onEnd(settle: () => Unit): Unit = atEnd += settle
 
-  /** Which rows one of the iterators times. */
+  /** Decides which rows one of the iterators times. */
   def spacing(): SampleSpacing = new SampleSpacing(attempt, TaskMeter.Budget, TaskMeter.TimingNs)
 
   private def load(inputWaitNs: Long): TaskLoad = {
     atEnd.foreach(_.apply())
     val shards = busyNs.indices.filter(busyNs(_) > 0L).toArray
     val nowNs = System.nanoTime()
-    // Another thread may end the task.
+    // The task may end on another thread, where interruptions cannot be read.
     if (isOfThisThread) readInterruptions(nowNs)
     interruptions.close()
     TaskLoad(
@@ -133,14 +148,14 @@ final class TaskMeter private (region: RegionLoad, attempt: Long, val stateInUse
 }
 
 /**
- * A reading of the clock.
+ * A time reading.
  *
  * @param ns
- *   time of all that it stands for
+ *   Time of all rows that the reading stands for
  * @param rows
- *   that it stands for
+ *   Number of rows that the reading stands for
  * @param weight
- *   readings that it stands for
+ *   Number of readings that the reading stands for
  */
 final private[telemetry] case class Reading(ns: Long, rows: Long, weight: Long)
 
@@ -149,24 +164,24 @@ object TaskMeter {
   /** Share of a task's time that timing its rows may take. */
   private val Budget = 0.01
 
-  /** Two readings of the clock, and the row's shard. */
+  /** Time to read the clock twice and to compute the shard of the row. */
   private val TimingNs = 200L
 
-  /** For so long the last reading of interruptions serves. */
+  /** Maximum age of a reading of interruptions that is still used. */
   private val FreshNs = 1000000L
 
-  // By context: attempts of two applications in one JVM may have the same numbers.
+  // Keyed by context, because attempts of two applications in one JVM may have the same ids.
   private val meters = new ConcurrentHashMap[TaskContext, TaskMeter]()
   private val inUse = new ConcurrentHashMap[TaskContext, StateInUse]()
 
-  /** The meter of the running task; what it measured is in `region` when the task has ended. */
+  /** The meter of the running task. Its measurements are added to `region` when the task ends. */
   def of(context: TaskContext, region: RegionLoad): TaskMeter = {
     Option(meters.get(context)).getOrElse {
       val meter = new TaskMeter(region, context.taskAttemptId(), stateInUse(context))
       meters.put(context, meter)
       context.addTaskCompletionListener[Unit] { ended =>
         meters.remove(context)
-        // Else the task's metrics hear of its reads only after this.
+        // Otherwise the task's read metrics are merged only after this listener.
         ended.taskMetrics().mergeShuffleReadMetrics()
         val waitMs = ended.taskMetrics().shuffleReadMetrics.fetchWaitTime
         region.add((ended.partitionId(), meter.load(waitMs * 1000000L)))
@@ -176,15 +191,17 @@ object TaskMeter {
   }
 
   /**
-   * Waits for the driver on behalf of a task: the last of a batch's tasks to commit waits until all of the batch is on record,
-   * which is no work of its rows.
+   * Runs a wait for the driver on behalf of a task, and does not count it as work on rows. The last task of a batch to
+   * commit waits until the complete batch is recorded.
    */
-  def waiting[T](context: TaskContext)(what: => T): T = {
+  def waiting[T](context: TaskContext)(body: => T): T = {
     val meter = Option(context).flatMap(c => Option(meters.get(c))).filter(_.isOfThisThread)
-    meter.fold(what)(_.waiting(what))
+    meter.fold(body)(_.waiting(body))
   }
 
-  /** Which keys' state a task uses: of its stores, which come first, and of its meter. */
+  /**
+   * Records which keys' state a task uses. It is shared by the task's stores, which are opened first, and its meter.
+   */
   def stateInUse(context: TaskContext): StateInUse = {
     Option(inUse.get(context)).getOrElse {
       val ofTask = new StateInUse
@@ -194,6 +211,6 @@ object TaskMeter {
     }
   }
 
-  /** What is kept of running tasks, over all of this JVM. */
+  /** Number of entries that are kept for running tasks of this JVM. */
   def size: Int = meters.size() + inUse.size()
 }

@@ -6,7 +6,7 @@ import org.apache.spark.ui.{SparkUI, SparkUITab}
 import io.penstock.conf.{Mode, SparkVersions}
 import io.penstock.status.{StatusDocument, StatusListener}
 
-/** The tab of Spark's UI that shows what is decided for the application's queries, and tells it as JSON. */
+/** Tab of Spark's UI that shows Penstock's decisions for the application's queries, also as JSON. */
 final class PenstockTab private (ui: SparkUI, document: => StatusDocument, listener: StatusListener)
     extends SparkUITab(ui, "penstock") {
   override val name: String = "Penstock"
@@ -16,17 +16,17 @@ final class PenstockTab private (ui: SparkUI, document: => StatusDocument, liste
 object PenstockTab {
 
   /**
-   * Starts to listen and to show.
+   * Adds the tab and its listener to an application.
    *
    * @param mode
-   *   of the application
+   *   Mode of the application
    * @return
-   *   where the JSON is; None where the application has no UI
+   *   URL of the JSON; None if the application has no UI
    */
   def attach(sc: SparkContext, mode: Mode): Option[String] = sc.ui.map { ui =>
     val listener = new StatusListener
     sc.addSparkListener(listener)
-    // An application gets its id after its plugins.
+    // A `def`, because the application gets its id only after its plugins have started.
     def document = StatusDocument(SparkVersions.penstock, sc.version, sc.applicationId, sc.appName, mode.name)
     ui.attachTab(new PenstockTab(ui, document, listener))
     s"${ui.webUrl}/penstock/json"

@@ -12,14 +12,14 @@ import io.penstock.status.{RunHistory, StatusDocument, StatusListener, StatusQue
 import jakarta.servlet.http.HttpServletRequest
 import org.json4s.JValue
 
-/** What was decided for each query, newest batches first; its JSON is PROTOCOL.md, section 10. */
+/** Page with the decisions for each query, newest batches first. PROTOCOL.md, section 10, specifies its JSON. */
 final private[ui] class StatusPage(tab: PenstockTab, document: => StatusDocument, listener: StatusListener)
     extends WebUIPage("") {
   import StatusPage._
 
   // Spark answers with 400 and the message where this throws an IllegalArgumentException.
   override def renderJson(request: HttpServletRequest): JValue = {
-    // A parameter that is given twice counts as its first value.
+    // Only the first value of a repeated parameter counts.
     val parameters = request.getParameterMap.asScala.map { case (key, values) => key -> values.head }.toMap
     document.json(listener.runs, StatusQuestion.of(parameters), System.currentTimeMillis())
   }
@@ -29,7 +29,7 @@ final private[ui] class StatusPage(tab: PenstockTab, document: => StatusDocument
     val content =
       <div>
         <p>
-          Mode <strong>{document.mode}</strong>. The same as JSON:
+          Mode <strong>{document.mode}</strong>. This page as JSON:
           <a href={UIUtils.prependBaseUri(request, "/penstock/json/")}>/penstock/json</a>; in a terminal:
           <code>penstock top</code>.
         </p>
@@ -55,26 +55,26 @@ final private[ui] class StatusPage(tab: PenstockTab, document: => StatusDocument
       val start = Seq(progress.batchId.toString, progress.durationMs.get("triggerExecution").toString)
       val regions = RoutingReportExec.regions(report)
       if (regions.isEmpty) Seq(start ++ Seq.fill(Headers.size - start.size - 1)("") :+ text(report, "reason"))
-      else regions.map(region => start ++ of(region))
+      else regions.map(region => start ++ lineOf(region))
     }
 
-  private def of(region: Row): Line = {
+  private def lineOf(region: Row): Line = {
     val key = region.getAs[scala.collection.Seq[Row]]("heavyKeys").headOption
       .fold("") { k =>
         val share = Option(k.getAs[java.lang.Double]("busyShare")).getOrElse(k.getAs[java.lang.Double]("rowsShare"))
         f"${k.getAs[String]("key")} (${100 * share}%.0f %%)"
       }
-    val told = if (region.getAs[Boolean]("routed")) Seq(text(region, "decision"), text(region, "inTurn"))
+    val reasons = if (region.getAs[Boolean]("routed")) Seq(text(region, "decision"), text(region, "inTurn"))
     else Seq(text(region, "reason"))
-    val decision = told.filter(_.nonEmpty).mkString("; ")
+    val decision = reasons.filter(_.nonEmpty).mkString("; ")
     Seq(text(region, "operators"), text(region, "tasks"), text(region, "rows")) ++
       Seq("imbalanceBefore", "expectedImbalance").map(ratio(region, _)) ++ Seq(achieved(region)) ++
       Seq(text(region, "shardsMoved"), key, pinned(region), decision)
   }
 
   private def achieved(region: Row): String = {
-    val told = ratio(region, "achievedImbalance")
-    if (told.isEmpty && text(region, "busyMs").nonEmpty) "too short" else told
+    val imbalance = ratio(region, "achievedImbalance")
+    if (imbalance.isEmpty && text(region, "busyMs").nonEmpty) "too short" else imbalance
   }
 
   private def pinned(region: Row): String =

@@ -12,7 +12,7 @@ import io.penstock.{SameOnEverySpark, Seed}
 import org.scalatest.funsuite.AnyFunSuite
 
 /**
- * What is left of very many batches: files and bytes that depend on what is retained, and not on what has been.
+ * Checks that after many batches the number and size of files depend on the retained batches, not on the past ones.
  *
  * `-Dpenstock.test.batches=1000000` makes the history longer.
  */
@@ -23,24 +23,24 @@ class LongHistorySuite extends AnyFunSuite with QueryRuns {
   private val minChanges = 5
   private val keys = 50L
 
-  /** Keys come again, so that the state itself does not grow. */
+  /** Keys recur, so that the state itself does not grow. */
   override protected def keyOf(batch: Long): String = s"k${batch % keys}"
 
-  /** Sizes of all files; some are deleted while they are listed. */
+  /** Sizes of all files. Some may be deleted while they are listed. */
   private def sizes(folder: File): Seq[Long] =
     Option(folder.listFiles).toSeq.flatten.flatMap(f => if (f.isDirectory) sizes(f) else Seq(f.length))
 
-  /** One batch: some shards change, inline or in files; snapshots are written as the plan says. */
+  /** Runs one batch. Some shards change, inline or in files, and snapshots are written as planned. */
   private def step(c: QueryCommits, d: StateDirectory, batch: Long, r: Random): Unit = {
     open(c, batch)
     if (batch > 0) snapshotsBefore(c, d, batch)
     val shards = 0 until shardCount
     if (r.nextInt(4) == 0) commit(c, batch, shards, "all", inline = r.nextBoolean())
     else {
-      // Two tasks; in rare batches one of them runs twice.
-      val (some, others) = shards.partition(_ => r.nextBoolean())
+      // Two tasks. In rare batches both of them run twice.
+      val (ones, others) = shards.partition(_ => r.nextBoolean())
       (0 until (if (r.nextInt(50) == 0) 2 else 1)).foreach { attempt =>
-        if (some.nonEmpty) commit(c, batch, some, s"a$attempt", inline = r.nextBoolean())
+        if (ones.nonEmpty) commit(c, batch, ones, s"a$attempt", inline = r.nextBoolean())
         if (others.nonEmpty) commit(c, batch, others, s"b$attempt", inline = r.nextBoolean())
       }
     }
@@ -79,7 +79,8 @@ class LongHistorySuite extends AnyFunSuite with QueryRuns {
     val newest = d.readManifest(batches - 1, d.newestGenerations()(batches - 1))
     val chains = newest.stores(store).map(_.deltas.size)
     info(s"$batches batches: at most $most files of $bytes bytes; to open the newest ${newest.containers.size} of them")
-    // Retained are 12 batches with up to five files each, and what their chains of up to 17 * minChanges need.
+    // Retained are 12 batches with up to five files each, and the files that their chains of up to 17 * minChanges
+    // need.
     assert(most < 12 * 5 + 17 * minChanges * 3 + 10 * 5)
     assert(bytes < 2000000L)
     assert(chains.forall(_ <= 18 * minChanges))

@@ -8,13 +8,13 @@ import org.scalatest.funsuite.AnyFunSuite
 /** The file of a manifest is created while its batch runs. */
 class ManifestAheadSuite extends AnyFunSuite with QueryRuns {
 
-  /** Files that are not under their names yet. */
+  /** Files that do not have their final name yet. */
   private def unfinished(root: String): Seq[String] = {
     val folder = Path.of(root, "_penstock", "manifests")
     if (Files.exists(folder)) folder.toFile.list.toSeq.filter(_.endsWith(".tmp")) else Nil
   }
 
-  test("the file is there before a task has committed, and becomes the manifest") {
+  test("the file exists before any task has committed, and becomes the manifest") {
     val c = commits(root())
     open(c, 0)
     val created = unfinished(c.stateRoot)
@@ -23,13 +23,13 @@ class ManifestAheadSuite extends AnyFunSuite with QueryRuns {
     assert(unfinished(c.stateRoot) == created)
     commit(c, 0, 0 until 4, "a")
     assert(unfinished(c.stateRoot).isEmpty && manifests(c.stateRoot) == Seq("0.0"))
-    // A second action on the batch has another manifest.
+    // A second action on the batch gets another manifest.
     commit(c, 0, 0 until 4, "b")
     assert(unfinished(c.stateRoot).isEmpty && manifests(c.stateRoot) == Seq("0.0", "0.1"))
     assert(content(c.stateRoot, 0)(1) == Map("k0" -> "b-1"))
   }
 
-  test("a batch that is not committed leaves no file, whatever ends it") {
+  test("a batch that is not committed leaves no file, however it ends") {
     val at = root()
     val first = commits(at)
     open(first, 0)
@@ -44,7 +44,7 @@ class ManifestAheadSuite extends AnyFunSuite with QueryRuns {
     assert(unfinished(at).isEmpty && manifests(at) == Seq("0.0"))
   }
 
-  test("where the file cannot be created, or not be filled, the manifest is written to another") {
+  test("if the file cannot be created or filled, the manifest is written to another file") {
     val at = root()
     val faults = Seq("create manifests/0 fail", "publish manifests/1 fail", "published manifests/2 fail")
     val c = commits(at, faults = faults)
@@ -56,7 +56,7 @@ class ManifestAheadSuite extends AnyFunSuite with QueryRuns {
     assert(content(at, 3)(2) == (0 to 3).map(b => s"k$b" -> s"v$b-2").toMap)
   }
 
-  test("tasks wait for the file only with the manifest, and who writes it creates the file where nobody has begun to") {
+  test("only the manifest's writer waits for the file, and creates it if creation has not begun") {
     val queued = new LinkedBlockingQueue[Runnable]()
     val c = commits(root(), writers = queued.put(_))
     open(c, 0)

@@ -17,7 +17,7 @@ import org.scalatest.concurrent.Eventually.{eventually, timeout}
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.SpanSugar._
 
-/** The commit protocol on real files: which attempts count, what is durable when, and what is refused. */
+/** The commit protocol on real files: which attempts count, when a batch is durable, and what is rejected. */
 class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
 
   test("a batch is durable with its last commit, not before") {
@@ -30,7 +30,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(content(c.stateRoot, 0) === Seq("a-0", "a-1", "b-2", "b-3").map(v => Map("k0" -> v)))
   }
 
-  test("a later attempt takes the place of an earlier one, before and after the manifest") {
+  test("a later attempt replaces an earlier one, before and after the manifest") {
     val c = commits(root())
     open(c, 0)
     commit(c, 0, Seq(0, 1), "first")
@@ -48,7 +48,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
   private def attempt(id: Long, stageId: Int = 3, stageAttempt: Int = 0): TaskAttempt =
     TaskAttempt(stageId, stageAttempt, 0, id.toInt, id)
 
-  test("of two attempts of one task that run the first to commit counts; another where it has failed") {
+  test("the first of two running attempts of a task counts, and the other one if the first fails") {
     val states = new Commits.States
     val c = commits(root(), attempts = states)
     open(c, 0)
@@ -59,14 +59,14 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     c.committed(waiting)(outcome => answered = Some(outcome))
     commit(c, 0, Seq(2, 3), "other", attempt = attempt(9).copy(partition = 1))
     assert(content(c.stateRoot, 0).map(_("k0")).head == "first-0" && answered.isEmpty)
-    // The executor of the first is lost before Spark has its result.
+    // The first attempt's executor is lost before Spark has its result.
     states(first) = AttemptState.Failed
     eventually(timeout(10.seconds))(assert(answered.exists(_.isSuccess)))
     assert(content(c.stateRoot, 0).map(_("k0")) == Seq("copy-0", "copy-1", "other-2", "other-3"))
     assert(open(c, 1).base.stores(store).lineage(0) == waiting.lineage)
   }
 
-  test("the loser of a speculation is denied, whenever it commits") {
+  test("the commit of a losing speculative attempt is denied whenever it arrives") {
     val states = new Commits.States
     val c = commits(root(), attempts = states)
     open(c, 0)
@@ -77,7 +77,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(content(c.stateRoot, 0).map(_("k0")).head == "winner-0" && manifests(c.stateRoot) == Seq("0.0"))
   }
 
-  test("an attempt of an older stage attempt, whose input may be another, is denied; a newer one takes its place") {
+  test("an attempt of an older stage attempt is denied, and one of a newer stage attempt counts") {
     val c = commits(root())
     open(c, 0)
     commit(c, 0, 0 until 4, "old", attempt = attempt(3))
@@ -94,7 +94,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(manifests(c.stateRoot) == Seq("0.0"))
     (0 until 3).foreach(s => commit(c, 0, Seq(s), "second", attempt = attempt(10L + s, stageId = 4)))
     assert(manifests(c.stateRoot) == Seq("0.0"))
-    // A task of the first action that was slow to end changes nothing.
+    // A late commit of the first action changes nothing.
     commit(c, 0, Seq(1), "slow", attempt = attempt(1))
     val last = commit(c, 0, Seq(3), "second", attempt = attempt(13, stageId = 4))
     assert(manifests(c.stateRoot).last == s"0.${manifests(c.stateRoot).size - 1}")
@@ -104,7 +104,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(base.stores(store).lineage(3) == last && content(c.stateRoot, 0).map(_("k0")).head == "second-0")
   }
 
-  test("what a lease of an operator with a single partition names is found in the manifest") {
+  test("the base named in a lease of a single-partition operator is found in the manifest") {
     val c = commits(root())
     val single = region.copy(single = true)
     def begin(batch: Long) =
@@ -118,11 +118,11 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(m.stores(store).map(_.lineage) == Vector(lineage))
   }
 
-  test("commits that come while a manifest is written share the next one") {
+  test("commits that arrive while a manifest is written share the next one") {
     val queued = new java.util.concurrent.LinkedBlockingQueue[Runnable]()
     val c = commits(root(), writers = queued.put(_))
     open(c, 0)
-    // Creates the file.
+    // Creates the manifest's file.
     queued.take().run()
     var answered = 0
     def send(shards: Seq[Int], id: Long): Unit =
@@ -136,7 +136,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(answered == 5 && manifests(c.stateRoot) == Seq("0.0"))
   }
 
-  test("who waits for a manifest is answered, and the next is written, whatever error its writer meets") {
+  test("after any error of the manifest's writer, waiting commits are answered and the next write works") {
     val at = root()
     var memory = false
     val c = new QueryCommits(
@@ -162,7 +162,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     open(c, 1)
   }
 
-  test("what the state of each shard amounts to is known, as told last") {
+  test("the state load of each shard is the one that was reported last") {
     val c = commits(root())
     assert(c.stateLoadsOf(0L).isEmpty)
     open(c, 0)
@@ -172,12 +172,12 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     open(c, 1)
     commit(c, 1, Seq(1, 3), "three")
     commit(c, 1, Seq(1), "two")
-    val told = c.stateLoadsOf(0L)(store)
-    assert(told.bytes.toSeq == Seq(5L, 3L, 5L, 5L) && c.stateLoadsOf(7L).isEmpty)
-    assert(told.keys.toSeq == told.bytes.toSeq.map(_ * 10) && told.operations.toSeq == told.bytes.toSeq.map(_ * 100))
+    val load = c.stateLoadsOf(0L)(store)
+    assert(load.bytes.toSeq == Seq(5L, 3L, 5L, 5L) && c.stateLoadsOf(7L).isEmpty)
+    assert(load.keys.toSeq == load.bytes.toSeq.map(_ * 10) && load.operations.toSeq == load.bytes.toSeq.map(_ * 100))
   }
 
-  test("executors that have shards can be asked, where they have told how") {
+  test("the holders of a shard are the executors that reported their addresses") {
     val c = commits(root())
     assert(open(c, 0).holders.of(0).isEmpty)
     commit(c, 0, Seq(0, 1), "first")
@@ -186,25 +186,25 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     val (first, other) =
       (Holder("executor_h_first", Map("tcp" -> "first")), Holder("executor_h_other", Map("tcp" -> "other")))
     assert((0 until 5).map(holders.of) == Seq(Seq(first), Seq(first), Seq(other), Seq(other), Nil))
-    val some = Holders.of(Array("a", null, "b"), Array("b", "b"), Map("b" -> Map.empty[String, String]))
-    assert(some.byShard.toSeq == Seq(-1, -1, 0) && some.replicas.toSeq == Seq(0, 0))
-    // A copy is asked after the owner.
+    val holding = Holders.of(Array("a", null, "b"), Array("b", "b"), Map("b" -> Map.empty[String, String]))
+    assert(holding.byShard.toSeq == Seq(-1, -1, 0) && holding.replicas.toSeq == Seq(0, 0))
+    // The replica comes after the owner.
     c.copied(0L, "executor_h_other", Seq(0, 1, 2), Seq(0, 2))
     commit(c, 1, Seq(0, 1), "first")
     commit(c, 1, Seq(2, 3), "other")
     val copies = open(c, 2).holders
     assert((0 until 3).map(copies.of) == Seq(Seq(first, other), Seq(first), Seq(other)))
-    // What did not come again is not there any more.
+    // A replica that was not copied again is dropped.
     c.copied(0L, "executor_h_other", Seq(0), Nil)
     assert(c.replicasOf(0L).toSeq == Seq(null, null, "executor_h_other"))
   }
 
-  test("an executor that ends hands what it has to the others, at the lineage that the next batch wants") {
+  test("an ending executor offers its shards to the others, at the lineage that the next batch needs") {
     val c = commits(root())
     assert(c.handOver("executor_h_first").isEmpty)
     open(c, 0)
     val lineage = commit(c, 0, Seq(0, 1), "first")
-    // Nobody is there yet who could take it.
+    // There is no other executor yet that could take the shards.
     assert(c.handOver("executor_h_first").isEmpty)
     commit(c, 0, Seq(2), "other")
     commit(c, 0, Seq(3), "third")
@@ -215,7 +215,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
       assert((offer.executor, offer.addresses) == ("executor_h_first", Map("tcp" -> "first")))
       h.to.executor -> offer.stores.flatMap { s =>
         assert(s.store == store)
-        s.shards.map { case (shard, of) => (s.version, shard, of) }
+        s.shards.map { case (shard, lineage) => (s.version, shard, lineage) }
       }
     }.toMap
     val wanted = Map("executor_h_other" -> Seq((1L, 0, lineage)), "executor_h_third" -> Seq((1L, 1, lineage)))
@@ -225,14 +225,14 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(c.handOver("executor_h_unknown").isEmpty)
     c.handedOver(ShardsHandedOver(c.runId, 0L, "executor_h_first", "executor_h_other", Array(0, 2, 9)))
     assert(c.ownersOf(0L).toSeq == Seq("other", "first", "other", "third").map("executor_h_" + _))
-    // Who has committed a shard since is not forgotten.
+    // A shard keeps an owner that has committed it since.
     commit(c, 1, Seq(1), "third")
     c.handedOver(ShardsHandedOver(c.runId, 0L, "executor_h_first", "executor_h_other", Array(1)))
     assert(c.ownersOf(0L)(1) == "executor_h_third")
     c.handedOver(ShardsHandedOver(c.runId, 7L, "executor_h_first", "executor_h_other", Array(1)))
   }
 
-  test("more shards than an offer has room for are offered by several") {
+  test("shards that do not fit into one offer are split into several") {
     val n = 25000
     val c = commits(root(), shards = n)
     c.open(BatchSpec(c.runId, c.stateRoot, 0L, n, Seq(region)))(Map(0L -> Layout(n)))
@@ -244,15 +244,15 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(c.offers(0L, (0 until n).map(_ -> "executor_h_other")).size == 2)
   }
 
-  test("shards that are to be elsewhere are offered there when the next batch is open, those first that matter most") {
+  test("shards with a planned home are offered there once the next batch is open, in the given order") {
     val c = commits(root())
     open(c, 0)
     val (first, third) = (commit(c, 0, Seq(0, 1, 2), "first"), commit(c, 0, Seq(3), "third"))
     open(c, 1)
-    val told =
+    val planned =
       c.offers(0L, Seq(3 -> "executor_h_new", 1 -> "executor_h_new", 0 -> "executor_h_third", 2 -> "executor_h_first"))
-    assert(told.map(_._1) == Seq("executor_h_new", "executor_h_new", "executor_h_third"))
-    val offers = told.map(_._2)
+    assert(planned.map(_._1) == Seq("executor_h_new", "executor_h_new", "executor_h_third"))
+    val offers = planned.map(_._2)
     assert(offers.map(_.executor) == Seq("executor_h_third", "executor_h_first", "executor_h_first"))
     assert(offers.map(_.stores.flatMap(s => s.shards.map((s.version, _)))) == Seq(
       Seq((1L, (3, third))),
@@ -263,14 +263,14 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     c.cameAhead(1L, 0L, "executor_h_new", Seq(3 -> "local", 1 -> "local"))
     assert(c.ownersOf(0L).toSeq == Seq("first", "new", "first", "new").map("executor_h_" + _))
     assert(c.movedOf(0L).ahead == 2 && c.movedOf(0L).bytes == "third".length + "first".length)
-    // Who has committed a shard since has more of it; and what is told of a batch that is over says nothing.
+    // An executor that has committed a shard since has newer content. Reports for a closed batch are ignored.
     commit(c, 1, Seq(0), "other")
     c.cameAhead(1L, 0L, "executor_h_third", Seq(0 -> "local"))
     c.cameAhead(0L, 0L, "executor_h_third", Seq(2 -> "local"))
     assert(c.ownersOf(0L).toSeq == Seq("other", "new", "first", "new").map("executor_h_" + _))
   }
 
-  test("state that came to another executor is counted, and the time to bring it, batch by batch") {
+  test("shards that came to another executor and the time to bring them are counted per batch") {
     val c = commits(root())
     open(c, 0)
     commit(c, 0, 0 until 4, "first")
@@ -289,7 +289,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(c.movedOf(0L).bytes == "other".length + 2 * "third".length)
   }
 
-  test("an attempt of a batch that is over is refused and changes nothing") {
+  test("an attempt of a closed batch is rejected and changes nothing") {
     val c = commits(root())
     open(c, 0)
     commit(c, 0, 0 until 4, "a")
@@ -299,16 +299,16 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(content(c.stateRoot, 0).map(_("k0")) === (0 until 4).map(s => s"a-$s"))
   }
 
-  test("a batch that ended incomplete stops the query and says what to do") {
+  test("an incomplete batch stops the query, and the error says what to do") {
     val c = commits(root())
     open(c, 0)
     commit(c, 0, Seq(0, 1, 2), "a")
     val e = intercept[PenstockException](open(c, 1))
     assert(e.errorClass === "PENSTOCK_STATE_INCOMPLETE")
-    assert(e.getMessage.contains("1 of 4 shards of operator 0") && e.getMessage.contains("remove commits/0"))
+    assert(e.getMessage.contains("1 of 4 shards of operator 0") && e.getMessage.contains("remove commits/0 and offsets/1"))
   }
 
-  test("a new run goes on from the newest generation; a batch that is run again gets a higher one") {
+  test("a new run continues the newest generation, and a rerun batch gets a higher generation") {
     val at = root()
     val first = commits(at)
     open(first, 0)
@@ -324,9 +324,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(content(at, 1).map(_("k0")) === (0 until 4).map(s => s"a-$s"))
   }
 
-  test(
-    "of two runs of one query at the same time the second to finish a batch is stopped, and nothing is overwritten"
-  ) {
+  test("of two concurrent runs the second to finish a batch is stopped, and nothing is overwritten") {
     val at = root()
     val first = commits(at)
     val second = commits(at)
@@ -337,7 +335,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(content(at, 0).map(_("k0")) === (0 until 4).map(s => s"first-$s"))
   }
 
-  test("a run goes on from its own generation, whatever another run writes of the same batch meanwhile") {
+  test("a run continues its own generation, whatever another run writes for the same batch") {
     val at = root()
     val first = commits(at)
     open(first, 0)
@@ -357,14 +355,12 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(manifests(at) === Seq("0.0", "0.1", "1.0"))
   }
 
-  test(
-    "a manifest that cannot be written, or is reported so, fails the attempt; the next one makes the batch durable"
-  ) {
+  test("an attempt fails if its manifest cannot be written, and the next one makes the batch durable") {
     val at = root()
-    // The file that was created ahead fails, and that which is written in its place.
+    // Both the file that was created ahead and the file written in its place fail.
     val full = Seq.fill(2)("publish manifests/0 fail")
-    val untold = Seq("publish manifests/1 fail", "published manifests/1 fail")
-    val c = commits(at, faults = full ++ untold :+ "published manifests/2 exists")
+    val unreported = Seq("publish manifests/1 fail", "published manifests/1 fail")
+    val c = commits(at, faults = full ++ unreported :+ "published manifests/2 exists")
     open(c, 0)
     commit(c, 0, Seq(0, 1), "a")
     val lost = intercept[PenstockException](commit(c, 0, Seq(2, 3), "lost"))
@@ -381,7 +377,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(new StateDirectory(at, hadoop).readManifest(2, 0).baseGeneration === 1L)
   }
 
-  test("another number of shards and a missing manifest are refused") {
+  test("another number of shards and a missing manifest are rejected") {
     val at = root()
     val c = commits(at)
     open(c, 0)
@@ -395,7 +391,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(gap.errorClass === "PENSTOCK_STATE_MISSING" && gap.getMessage.contains("no manifest of that batch"))
   }
 
-  test("a manifest that does not fit the query is refused before a task runs") {
+  test("a manifest that does not match the query is rejected before a task runs") {
     val c = commits(root())
     open(c, 0)
     commit(c, 0, 0 until 4, "a")
@@ -412,7 +408,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(single.errorClass === "PENSTOCK_STATE_MISSING" && single.detail.contains("1 of 4 shards in store default"))
   }
 
-  test("a snapshot of the state's history shortens the chain; one of an attempt that lost does not") {
+  test("a snapshot from the state's history shortens the chain, one of a lost attempt does not") {
     val c = commits(root())
     (0L until 5L).foreach { b =>
       open(c, b)
@@ -442,7 +438,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(content(c.stateRoot, 5) === expected)
     Files.delete(path)
     assert(content(c.stateRoot, 5) === expected)
-    // Without the manifests that name the changes there is no way around.
+    // Without the manifests that name the changes the snapshot cannot be replaced.
     val manifest = Path.of(c.stateRoot, "_penstock", "manifests", "4.0")
     val aside = Files.move(manifest, manifest.resolveSibling(".4.0.aside"))
     val lost = intercept[PenstockException](new ShardLoader(d).loadOne(d.readManifest(5, 0), store, 1))
@@ -451,12 +447,12 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     )
     Files.move(aside, manifest)
     Files.write(path, intact)
-    // A further generation of the batch, from the same base, names the snapshot again.
+    // Another generation of the batch with the same base names the snapshot again.
     commit(c, 5, 0 until 4, "v6")
     assert(d.readManifest(5, 1).stores(store)(1).snapshot.map(_.section.container) === Some(file))
   }
 
-  test("a snapshot that is told so late that its file may be gone is not named") {
+  test("a snapshot that is reported so late that its file may be deleted is not named") {
     val c = commits(root(), minBatches = 1)
     val d = new StateDirectory(c.stateRoot, hadoop)
     def run(b: Long): Unit = {
@@ -467,7 +463,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     val lineage = d.readManifest(1, 0).stores(store)(1).lineage
     def tell(version: Long): Container =
       snapshot(c, version, Seq((1, lineage, contentOf(c, d.readManifest(1, 0), 1)(_))))
-    // With minBatchesToRetain=1 the cleaner may be at batch 4, and has taken what is older than batch 2.
+    // With minBatchesToRetain=1 the cleaner may be at batch 4 and have deleted everything older than batch 2.
     tell(1L)
     run(4L)
     assert(d.readManifest(4, 0).stores(store)(1).snapshot.isEmpty)
@@ -477,7 +473,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(content(c.stateRoot, 5)(1).size === 6)
   }
 
-  test("a run that keeps more batches than the one before does not claim what that one has deleted") {
+  test("a run that retains more batches than its predecessor does not claim deleted ones") {
     val c = commits(root(), minBatches = 1)
     val d = new StateDirectory(c.stateRoot, hadoop)
     (0L to 4L).foreach { b =>
@@ -486,7 +482,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     }
     new StateCleaner(d, minBatches = 1).clean(4L)
     assert(d.readManifest(4, 0).retainedFrom === 2L && d.manifests().map(_._1).min === 2L)
-    // Batch 4 was not committed, and goes on from a manifest that says less.
+    // Batch 4 was not committed, so the new run starts from a manifest that claims an earlier batch.
     assert(d.readManifest(3, 0).retainedFrom === 1L)
     val next = commits(c.stateRoot)
     (4L to 5L).foreach { b =>
@@ -496,7 +492,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(d.readManifest(4, 1).retainedFrom === 2L && d.readManifest(5, 0).retainedFrom === 2L)
   }
 
-  test("a manifest that is written anew is not needed to be whole") {
+  test("a damaged manifest of a batch that runs again is not needed") {
     val c = commits(root(), minBatches = 1)
     val d = new StateDirectory(c.stateRoot, hadoop)
     (0L to 4L).foreach { b =>
@@ -512,7 +508,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(d.readManifest(4, 1).retainedFrom === 1L && content(c.stateRoot, 4).forall(_.size === 5))
   }
 
-  test("the cleaner leaves every retained batch whole, whatever was written in which order") {
+  test("the cleaner keeps every retained batch complete, whatever the order of writes") {
     val r = new Random(23)
     val c = commits(root())
     val d = new StateDirectory(c.stateRoot, hadoop)
@@ -524,13 +520,13 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
       }
     }
     new StateCleaner(d, minBatches = 4).clean(29L)
-    // Older ones stay only where their payload is part of the state.
+    // Older manifests remain only if their payload is part of the state.
     val (older, retained) = d.manifests().map(_._1).distinct.sorted.partition(_ < 24)
     assert(retained === (24L to 29L) && older.size < 24)
     (24L to 29L).foreach(b => assert(content(c.stateRoot, b).forall(_.size === b + 1)))
   }
 
-  test("the shard of a pinned hash has a chain of its own, which ends where its place is another's") {
+  test("a pinned hash has its own chain of deltas, which ends when its slot is reused") {
     val c = commits(root())
     open(c, 0)
     commit(c, 0, 0 until 4, "a")
@@ -538,7 +534,7 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     val begun = open(c, 1, pinned)
     assert(begun.layout == pinned && begun.base.stores(store).layout == Layout(4))
     assert(begun.base.stores(store).lineage(4, pinned) == ShardRefs.NeverWritten)
-    // What holds for a batch is settled when it is opened first.
+    // The layout of a batch is fixed when the batch is first opened.
     assert(open(c, 1, Layout(4)).layout == pinned)
     commit(c, 1, 0 until 4, "b")
     assert(manifests(c.stateRoot) === Seq("0.0"), "the pinned shard has not committed")

@@ -15,7 +15,7 @@ import io.penstock.state.engine.KeyBytes
 import io.penstock.state.format._
 import io.penstock.telemetry.StateLoad
 
-/** Runs of a query with one store, on real files: a test commits what tasks and the background would. */
+/** Runs of a query with one store, on real files. Tests commit in place of tasks and background writers. */
 trait QueryRuns {
   protected val shardCount = 4
   protected val store = StoreKey(0L, "default")
@@ -46,10 +46,10 @@ trait QueryRuns {
   protected def open(c: QueryCommits, batch: Long, layout: Layout = Layout(shardCount)): RegionLease =
     c.open(BatchSpec(c.runId, c.stateRoot, batch, shardCount, Seq(region)))(Map(0L -> layout))(0L)
 
-  /** The key that a batch puts. */
+  /** The key that a batch writes. */
   protected def keyOf(batch: Long): String = s"k$batch"
 
-  /** An attempt that puts one key into each of its shards, inline or in a changelog of its own. */
+  /** Commits an attempt that writes one key to each of its shards, inline or in its own changelog. */
   protected def commit(
       c: QueryCommits,
       batch: Long,
@@ -98,7 +98,7 @@ trait QueryRuns {
         FileFormat.HeaderBytes.toLong + body.length
       }
     val bytes = shards.map(_ => text.length.toLong).toArray
-    val told = StateLoad(bytes, bytes.map(_ * 10), bytes.map(_ * 100))
+    val loads = StateLoad(bytes, bytes.map(_ * 10), bytes.map(_ * 100))
     TaskCommitted(
       c.runId,
       batch,
@@ -108,7 +108,7 @@ trait QueryRuns {
       lineage,
       if (inline) out.toByteArray else null,
       payloadAt,
-      Seq(StoreCommit(store, shards.toArray, told, loadNs = text.length, Map(text -> shards.size), sections.toArray))
+      Seq(StoreCommit(store, shards.toArray, loads, loadNs = text.length, Map(text -> shards.size), sections.toArray))
     )
   }
 
@@ -137,7 +137,7 @@ trait QueryRuns {
     if (!Files.exists(d)) Nil else d.toFile.list.toSeq.filterNot(_.startsWith(".")).sorted
   }
 
-  /** A snapshot file of some shards, which the run is told of. */
+  /** Writes a snapshot file of some shards and reports it to the run. */
   protected def snapshot(c: QueryCommits, version: Long, shards: Seq[(Int, UUID, ByteSink => Unit)]): Container = {
     val file = Container.Snapshots(version, UUID.randomUUID())
     val out = new ByteSink
@@ -153,7 +153,7 @@ trait QueryRuns {
     file
   }
 
-  /** Writes the content of a shard as a manifest has it. */
+  /** Writes the content that a shard has in a manifest. */
   protected def contentOf(c: QueryCommits, m: Manifest, shard: Int)(out: ByteSink): Unit =
     new ShardLoader(new StateDirectory(c.stateRoot, hadoop)).loadOne(m, store, shard).content.image.writeTo(out)
 }

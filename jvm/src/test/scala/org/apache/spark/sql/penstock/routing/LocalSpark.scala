@@ -8,7 +8,7 @@ import org.apache.spark.sql.classic.SparkSession
 import io.penstock.FewHadoopSettings
 import org.scalatest.{BeforeAndAfterAll, Suite}
 
-/** A small local Spark for a suite. */
+/** A small local Spark session for a suite. */
 trait LocalSpark extends BeforeAndAfterAll { this: Suite =>
   protected def master: String = "local[2]"
   protected def conf: Map[String, String] = Map.empty

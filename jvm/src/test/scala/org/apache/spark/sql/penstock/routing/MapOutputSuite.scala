@@ -10,16 +10,16 @@ import org.apache.spark.{MapOutputTrackerMaster, SparkEnv}
 
 import io.penstock.routing.StickyBinder
 
-/** What map tasks of a routed exchange write, few rows and many, as Spark is set. */
+/** The files that map tasks of a routed exchange write, for few and many rows, under given settings of Spark. */
 abstract class MapOutputs(settings: (String, String)*) extends RoutedExchanges {
   override protected def conf: Map[String, String] = super.conf ++ settings
   private val maps = 3
 
-  /** Rows in one map task that do not fit into its buffer. */
+  /** Number of rows for which each map task exceeds its buffer. */
   private val many = maps * 80000
 
   Seq("few" -> 1000, "many" -> many).foreach { case (name, rows) =>
-    test(s"$name rows: all arrive, files are as long as is told, and are removed with the shuffle") {
+    test(s"$name rows: all arrive, reported sizes match the files, and files are removed with the shuffle") {
       check(rows, maps, tasks = 2, new StickyBinder())
       val r = routing(2, new StickyBinder())
       val plan = routed(input(rows, maps), r, 2)
@@ -27,9 +27,9 @@ abstract class MapOutputs(settings: (String, String)*) extends RoutedExchanges {
       val shuffle = plan.collectFirst { case e: RoutedExchangeLike => e }.get.shuffleDependency.shuffleId
       val files = outputs(shuffle).map { status =>
         val file = resolver.getDataFile(shuffle, status.mapId)
-        // Sizes are told to within 10 %.
-        val told = (0 until shards).map(status.getSizeForBlock).sum
-        assert(told >= file.length && told <= file.length * 1.11 + shards)
+        // Spark reports sizes with an error of up to 10 %.
+        val reported = (0 until shards).map(status.getSizeForBlock).sum
+        assert(reported >= file.length && reported <= file.length * 1.11 + shards)
         file
       }
       assert(files.size == maps && files.forall(_.length > 0))
@@ -38,7 +38,7 @@ abstract class MapOutputs(settings: (String, String)*) extends RoutedExchanges {
     }
   }
 
-  test("no rows: no data file") {
+  test("without rows there is no data file") {
     val plan = routed(input(0, maps), routing(2, new StickyBinder()), 2)
     assert(run(plan).isEmpty)
     val shuffle = plan.collectFirst { case e: RoutedExchangeLike => e }.get.shuffleDependency.shuffleId
@@ -56,17 +56,17 @@ class MapOutputSuite extends MapOutputs() {
 
   test("few rows keep their order within a shard") {
     val out = run(routed(input(1000, 1), routing(2, new StickyBinder()), 2))
-    out.groupBy(_._2).values.foreach(of => assert(of.map(_._3.toLong) == of.map(_._3.toLong).sorted))
+    out.groupBy(_._2).values.foreach(ofShard => assert(ofShard.map(_._3.toLong) == ofShard.map(_._3.toLong).sorted))
   }
 
-  test("a row that is larger than the buffer") {
+  test("a row larger than the buffer is written") {
     val large = spark.range(0, 4, 1, 1).selectExpr("id as k", s"repeat('x', ${3 << 20}) as v")
       .repartition(shards, column("k"))
     val out = run(routed(large, routing(2, new StickyBinder()), 2))
     assert(out.map(_._2).sorted == Seq(0L, 1L, 2L, 3L) && out.forall(_._3.length == 3 << 20))
   }
 
-  test("rows and bytes are counted") {
+  test("written rows and bytes are counted") {
     val metrics = new java.util.concurrent.ConcurrentLinkedQueue[(Long, Long)]()
     val listener = new org.apache.spark.scheduler.SparkListener {
       override def onTaskEnd(e: org.apache.spark.scheduler.SparkListenerTaskEnd): Unit = {

@@ -9,7 +9,7 @@ import io.penstock.sharding.Layout
 import io.penstock.state.format.StoreKey
 import io.penstock.telemetry.{MovedState, StateLoad}
 
-/** A state layer that keeps no state: every region starts from nothing. Counts what it was asked. */
+/** A state layer without state: every region starts empty. Records what it is asked for. */
 final class NoState extends BatchLeases {
   @volatile var opened: Vector[BatchSpec] = Vector.empty
   @volatile var executors: Array[String] = _

@@ -26,23 +26,23 @@ class NodeKindSuite extends AnyFunSuite {
       .filter(c => classOf[SparkPlan].isAssignableFrom(c) && !Modifier.isAbstract(c.getModifiers))
   }
 
-  test("there are as many as Spark has") {
+  test("the scan finds Spark's operators") {
     assert(operators.size > 150 && operators.contains(classOf[ProjectExec]), operators.size)
   }
 
-  test("each is registered, with what it does with partitions or why that is not known") {
+  test("every operator is registered with its handling of partitions, or as unknown with a reason") {
     val unknown = operators.filter(NodeKind.of(_).isEmpty).map(_.getName).sorted
     assert(
       unknown.isEmpty,
-      "what do these do with partitions? Register them in NodeKind or, of one version, in NodesOfVersion"
+      "unregistered operators: add each to NodeKind, or to NodesOfVersion if only one Spark version has it"
     )
   }
 
-  test("of nodes that are not Spark's nothing is known") {
+  test("nodes of other projects are unknown") {
     assert(NodeKind.of(classOf[ForeignExec]).isEmpty)
   }
 
-  test("what has no input, and commands, keep no partitions of an input") {
+  test("leaf nodes and commands do not keep partitions of an input") {
     val these =
       operators.filter(c => classOf[LeafExecNode].isAssignableFrom(c) || classOf[V2CommandExec].isAssignableFrom(c))
     val keeping = these.filter(NodeKind.of(_).contains(NodeKind.KeepsPartitions)).map(_.getSimpleName)

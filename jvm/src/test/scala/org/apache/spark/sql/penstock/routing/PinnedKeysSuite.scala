@@ -3,7 +3,7 @@ package org.apache.spark.sql.penstock.routing
 import org.scalatest.funsuite.AnyFunSuite
 
 class PinnedKeysSuite extends AnyFunSuite {
-  test("a hash is told by the text of the key that was named or heavy, where it may be, and else by itself") {
+  test("a hash is shown as the text of its key if that is known and allowed, else as the hash") {
     val keys = new PinnedKeys
     keys.named(GivenKey(1, "ORD"))
     keys.heavy(Seq(GivenKey(2, "JFK")))
@@ -11,7 +11,7 @@ class PinnedKeysSuite extends AnyFunSuite {
     assert(keys.text(1, shown = false) == "hash 00000001")
   }
 
-  test("a key that the application named is told to be absent once, when it is pinned") {
+  test("a key named by the application is reported as absent once, when it is pinned") {
     val keys = new PinnedKeys
     keys.named(GivenKey(1, "ORD"))
     keys.named(GivenKey(2, "ORDD"))
@@ -20,7 +20,7 @@ class PinnedKeysSuite extends AnyFunSuite {
     assert(keys.ran(Set(1, 2, 3), _ => false).isEmpty)
   }
 
-  test("what was seen stays seen while it is pinned") {
+  test("a pinned key counts as seen until it is unpinned") {
     val keys = new PinnedKeys
     keys.ran(Set(1, 2), _ == 1)
     keys.ran(Set(1, 2), _ => false)
@@ -29,7 +29,7 @@ class PinnedKeysSuite extends AnyFunSuite {
     assert(!keys.wasSeen(1))
   }
 
-  test("of many keys the newest texts are kept, and those of pinned ones") {
+  test("of many keys, the newest texts and those of pinned keys are kept") {
     val keys = new PinnedKeys
     keys.heavy((1 to 10000).map(i => GivenKey(i, s"key $i")))
     keys.ran(Set(7), _ => true)

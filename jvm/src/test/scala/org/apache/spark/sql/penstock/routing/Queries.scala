@@ -8,7 +8,7 @@ import org.apache.spark.sql.functions._
 import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.{DataFrame, Encoders}
 
-/** Small stateful queries, one or more for every stateful operator, on one stream of events. */
+/** Small stateful queries on one stream of events, at least one for each stateful operator. */
 object Queries {
   final case class Event(k: Long, v: Long, t: Timestamp)
   final case class Seen(k: Long, n: Long)
@@ -18,7 +18,7 @@ object Queries {
 
   def events(spark: SparkSession): MemoryStream[Event] = MemoryStream[Event](Encoders.product[Event], spark)
 
-  /** Events of one input: 40 keys, of which one is hot, in the ten minutes from `input * 10`. */
+  /** Events of one input: 40 keys, one of them hot, in the ten minutes from `input * 10`. */
   def input(input: Int, rows: Int = 120): Seq[Event] = {
     val random = new scala.util.Random(input)
     Seq.fill(rows) {

@@ -18,7 +18,7 @@ import org.apache.spark.sql.penstock.lease.OperatorKind
 import Queries._
 import org.scalatest.funsuite.AnyFunSuite
 
-/** A node of a plugin that Penstock does not know. It hands rows over. */
+/** A node of a plugin that Penstock does not know. It passes rows on. */
 final case class ForeignExec(child: SparkPlan) extends UnaryExecNode {
   override def output: Seq[Attribute] = child.output
   override def outputPartitioning: Partitioning = child.outputPartitioning
@@ -26,7 +26,7 @@ final case class ForeignExec(child: SparkPlan) extends UnaryExecNode {
   override protected def withNewChildInternal(newChild: SparkPlan): SparkPlan = copy(child = newChild)
 }
 
-/** Another one, which counts on a partition for each of its input's, as they were when it was planned. */
+/** Another unknown node. It expects as many partitions of its input as there were when it was planned. */
 final case class OpaqueExec(child: SparkPlan, others: Int) extends UnaryExecNode {
   override def output: Seq[Attribute] = child.output
   override def outputPartitioning: Partitioning = child.outputPartitioning
@@ -39,7 +39,7 @@ object OpaqueExec {
   def over(child: SparkPlan): OpaqueExec = OpaqueExec(child, child.outputPartitioning.numPartitions)
 }
 
-/** How plans of real queries, as Spark plans them for its own state store, are cut into regions. */
+/** Plans of real queries, as Spark plans them for its own state store, are divided into regions. */
 class RegionsSuite extends AnyFunSuite with LocalSpark {
   private val shards = 4
   @volatile private var planned: Vector[SparkPlan] = Vector.empty
@@ -52,7 +52,7 @@ class RegionsSuite extends AnyFunSuite with LocalSpark {
     "spark.sql.streaming.checkpointFileManagerClass" -> classOf[io.penstock.LocalCheckpointFileManager].getName
   )
 
-  /** Sees plans where Penstock's own rule does. */
+  /** Captures plans at the point where Penstock's own rule sees them. */
   override protected def extensions: Option[SparkSessionExtensions => Unit] = Some(_.injectColumnar(_ =>
     new ColumnarRule {
       override def preColumnarTransitions: Rule[SparkPlan] = new Rule[SparkPlan] {
@@ -90,23 +90,26 @@ class RegionsSuite extends AnyFunSuite with LocalSpark {
 
   private def reason(plan: SparkPlan): String = only(plan).route match {
     case Route.InTurn(why) => why
-    case other => fail(s"expected a region whose shards run in turn, found $other")
+    case other => fail(s"expected a region whose tasks run shards in turn, found $other")
   }
 
-  /** Why tasks read inputs of a region in turn, and how many exchanges there are, below those and others. */
+  /**
+   * Reason why tasks run the shards of a region in turn, the number of exchanges below those inputs, and of other
+   * exchanges.
+   */
   private def inTurn(plan: SparkPlan): (String, Int, Int) = only(plan).route match {
     case route @ Route.AtBarrier(exchanges, inputs) =>
       (route.inTurnReason.getOrElse(""), inputs.map(_.exchanges.size).sum, exchanges.size)
-    case other => fail(s"expected a region that is routed, found $other")
+    case other => fail(s"expected a routed region, found $other")
   }
 
   private lazy val aggregation = plan("aggregation, update")
 
-  /** The aggregation, with its exchange in another form. */
+  /** The aggregation with its exchange changed. */
   private def fedBy(change: ShuffleExchangeExec => SparkPlan): SparkPlan =
     aggregation.transformUp { case e: ShuffleExchangeExec => change(e) }
 
-  test("an aggregation: one region, one exchange, restore and save are one operator") {
+  test("an aggregation is one region with one exchange; restore and save are one operator") {
     val r = only(aggregation)
     assert(exchanges(r) == 1 && RoutingRule.names(r) == Seq("stateStoreSave"))
     val spec = RoutingRule.spec(r)
@@ -118,7 +121,7 @@ class RegionsSuite extends AnyFunSuite with LocalSpark {
     )
   }
 
-  test("kinds of operators and their stores") {
+  test("each kind of operator has its stores") {
     def operator(name: String) = RoutingRule.spec(only(plan(name))).operators.head
     assert(operator("session windows").kind == OperatorKind.SessionWindow)
     assert(operator("transformWithState").kind == OperatorKind.TransformWithState)
@@ -126,14 +129,14 @@ class RegionsSuite extends AnyFunSuite with LocalSpark {
     assert(join.kind.isInstanceOf[OperatorKind.Join] && join.storeNames.nonEmpty)
   }
 
-  test("both inputs of a join belong to its region, and operators of one stage share theirs") {
+  test("both inputs of a join belong to its region, and operators of one stage share a region") {
     assert(Regions.of(plan("inner join")).map(exchanges) == Seq(2))
     val r = only(plan("deduplication and aggregation by one key"))
     assert(exchanges(r) == 1 && RoutingRule.names(r).size == 2 && RoutingRule.spec(r).region == 0)
     assert(RoutingRule.lowest(r).size == 1)
   }
 
-  test("operators with other keys have a region each") {
+  test("operators with different keys have a region each") {
     val regions = Regions.of(plan("deduplication, then aggregation by another key"))
     assert(regions.map(exchanges) == Seq(1, 1))
     assert(regions.map(RoutingRule.spec(_).region).toSet == Set(0, 1))
@@ -146,28 +149,28 @@ class RegionsSuite extends AnyFunSuite with LocalSpark {
     assert(r.inputs.forall(_.shuffleOrigin == ENSURE_REQUIREMENTS), "no exchange was required by the operator")
   }
 
-  test("a union that concatenates keeps its branches apart") {
+  test("a concatenating union keeps its branches in separate regions") {
     assert(Regions.of(plan("union of two stateful branches")).map(exchanges).sum == 2)
   }
 
-  test("initial state that is not read does not count") {
+  test("unused initial state does not count as an input") {
     assert(Regions.of(plan("flatMapGroupsWithState")).map(exchanges) == Seq(1))
     assert(Regions.of(plan("transformWithState")).map(exchanges) == Seq(1))
   }
 
-  test("operators without a key take one partition") {
+  test("operators without a key have a single partition") {
     Seq("global aggregation", "streaming limit").foreach { name =>
       val r = only(plan(name))
       assert(r.route == Route.Single && RoutingRule.spec(r).single)
     }
   }
 
-  test("coalesced output does not hinder, coalesced input does") {
+  test("coalesced output is allowed, coalesced input is not") {
     assert(Regions.of(plan("aggregation, coalesced")).map(exchanges) == Seq(1))
     assert(reason(fedBy(e => CoalesceExec(2, e))).contains("Coalesce"))
   }
 
-  test("what is not known, but by shard, is read in turn") {
+  test("an unknown input is read in turn if it is partitioned by shard") {
     val (below, counted, routed) = inTurn(fedBy(OpaqueExec.over))
     assert(below.contains("OpaqueExec") && counted == 1 && routed == 0)
     val (leaf, _, _) = inTurn(fedBy { e =>
@@ -176,7 +179,7 @@ class RegionsSuite extends AnyFunSuite with LocalSpark {
     assert(leaf.contains("Scan Leaf feeds it without an exchange"), leaf)
   }
 
-  test("a node that is not known is cut off above all state, where no other input is zipped with it") {
+  test("an unknown node above all state ends the region, unless another input is zipped with it") {
     val counts = aggregation.children.head
     assert(inTurn(OpaqueExec.over(counts)) == ("", 0, 1))
     assert(inTurn(ProjectExec(counts.output, OpaqueExec.over(OpaqueExec.over(counts)))) == ("", 0, 1))
@@ -191,14 +194,14 @@ class RegionsSuite extends AnyFunSuite with LocalSpark {
     assert(reason(zipped).contains("OpaqueExec"))
   }
 
-  test("a node that is not known between two operators forbids to route them") {
+  test("an unknown node between two operators prevents routing") {
     val between = plan("deduplication and aggregation by one key").transformUp { case d: StreamingDeduplicateExec =>
       OpaqueExec.over(d)
     }
     assert(reason(between).contains("OpaqueExec"))
   }
 
-  test("a node that is not known keeps partitions if it does so however many there are") {
+  test("an unknown node keeps partitions if a probe shows so for any number of partitions") {
     val between = plan("deduplication and aggregation by one key")
     def around(node: SparkPlan => SparkPlan) = between.transformUp {
       case d: StreamingDeduplicateExec => node(d)
@@ -209,7 +212,7 @@ class RegionsSuite extends AnyFunSuite with LocalSpark {
     assert(reason(around(OpaqueExec.over)).contains("OpaqueExec"))
   }
 
-  test("a probe computes nothing, and what fails or makes partitions of its own keeps none") {
+  test("a probe computes nothing, and nodes that fail or change partitions do not keep them") {
     val counts = aggregation.children.head
     def keeps(node: SparkPlan) = PartitionProbe.keepsPartitions(node)
     assert(keeps(ForeignExec(counts)) && !keeps(OpaqueExec.over(counts)))
@@ -218,7 +221,7 @@ class RegionsSuite extends AnyFunSuite with LocalSpark {
     assert(!keeps(SortMergeJoinExec(counts.output.take(1), counts.output.take(1), Inner, None, counts, counts)))
   }
 
-  test("nodes that make partitions of their own end a region as an exchange does") {
+  test("nodes that change partitions end a region as an exchange does") {
     val counts = aggregation.children.head
     val order = Seq(SortOrder(counts.output.head, Ascending))
     Seq(
@@ -229,7 +232,7 @@ class RegionsSuite extends AnyFunSuite with LocalSpark {
     ).foreach(node => assert(inTurn(node) == ("", 0, 1)))
   }
 
-  test("what is no plain exchange by hash is named as the reason") {
+  test("an input without a plain hash exchange is named as the reason") {
     assert(reason(fedBy(e => LocalTableScanExec(e.output, Nil, None))).contains("LocalTableScan"))
     assert(reason(fedBy(_.copy(outputPartitioning =
       RoundRobinPartitioning(shards)

@@ -14,10 +14,10 @@ import org.apache.spark.sql.penstock.lease._
 
 import io.penstock.routing.{Binder, Binding, ChaosBinder, StaticBinder, StickyBinder}
 
-/** The routed exchange by itself, in batch plans. */
+/** The routed exchange alone, in batch plans. */
 class RoutedExchangeSuite extends RoutedExchanges {
   Seq("true", "false").foreach { batchFetch =>
-    test(s"rows are those of the stock exchange, whatever the binding (fetch in batch: $batchFetch)") {
+    test(s"rows are those of Spark's exchange, whatever the binding (fetch in batch: $batchFetch)") {
       spark.conf.set("spark.sql.adaptive.fetchShuffleBlocksInBatch", batchFetch)
       try {
         check(1000, maps = 1, tasks = 5, StaticBinder)
@@ -28,12 +28,12 @@ class RoutedExchangeSuite extends RoutedExchanges {
   }
 
   test("runs with gaps do not read the gaps") {
-    // Every second shard: nothing but gaps.
+    // Every second shard is a gap.
     val alternate: Binder = (rows, tasks, _) => Array.tabulate(rows.length)(_ % tasks)
     check(2000, 3, 2, alternate)
   }
 
-  test("no rows, no map tasks, and more tasks than shards with rows") {
+  test("no rows, no map tasks, and more tasks than shards with rows are supported") {
     check(0, 1, 3, new StickyBinder())
     check(3, 2, 16, new StickyBinder())
     val r = routing(3, new StickyBinder())
@@ -42,7 +42,7 @@ class RoutedExchangeSuite extends RoutedExchanges {
     assert(run(routed(none, r, 3)).isEmpty)
   }
 
-  test("the serialized writer is used, with a spare block per shard that is not there") {
+  test("the serialized writer is used, with spare blocks for shards that do not exist") {
     val plan = routed(input(10, 1), routing(2, StaticBinder), 2)
     val exchange = plan.collectFirst { case e: RoutedExchangeLike => e }.get
     assert(exchange.numPartitions == 201)
@@ -50,7 +50,7 @@ class RoutedExchangeSuite extends RoutedExchanges {
     assert(!exchange.shuffleDependency.shuffleMergeAllowed)
   }
 
-  test("each task holds the lease of its shards while it runs, and none is left") {
+  test("each task holds the lease of its shards while it runs, and releases it") {
     val r = routing(3, new ChaosBinder(1, 2, 3))
     val plan = routed(input(500, 2), r, 3)
     val held = plan.execute().mapPartitions { _ =>
@@ -62,7 +62,7 @@ class RoutedExchangeSuite extends RoutedExchanges {
     assert(TaskLeases.size == 0)
   }
 
-  test("a second action gets the same binding; it was decided once") {
+  test("a second action uses the same binding, which is decided only once") {
     val r = routing(4, new ChaosBinder(5, 5, 5))
     val plan = routed(input(300, 2), r, 4)
     val first = run(plan)
@@ -71,7 +71,7 @@ class RoutedExchangeSuite extends RoutedExchanges {
     assert(r.barrier.decision.get eq decision)
   }
 
-  test("nothing is decided while a plan is built, or asked for its locations, before the barrier") {
+  test("nothing is decided before the barrier, by planning or by asking for locations") {
     val r = routing(4, StaticBinder)
     val rdd = routed(input(300, 2), r, 4).execute()
     assert(spark.sparkContext.env.closureSerializer.newInstance().serialize(rdd).limit() > 0)
@@ -81,7 +81,7 @@ class RoutedExchangeSuite extends RoutedExchanges {
     assert(r.barrier.decision.get.rows.sum == 300)
   }
 
-  test("observing: tasks run by shard, and the proposal is there to be seen") {
+  test("in observe mode tasks run by shard, and the proposed binding is available") {
     val r = routing(2, new StickyBinder(), observe = true)
     val out = run(routed(input(300, 2), r, shards))
     val decision = r.barrier.decision.get
@@ -116,7 +116,7 @@ class RoutedExchangeSuite extends RoutedExchanges {
     assert(r.locations(Some(shuffle), executors = 1).toSeq == Seq(Seq("executor_h1_1"), Seq("executor_h2_2")))
   }
 
-  test("equal where run, batch, region and numbers are, and only there") {
+  test("partitionings are equal only if run, batch, region and numbers are equal") {
     val keys = input(1, 1).queryExecution.executedPlan.collectFirst { case e: ShuffleExchangeExec =>
       e.outputPartitioning.asInstanceOf[HashPartitioning]
     }.get
@@ -129,7 +129,7 @@ class RoutedExchangeSuite extends RoutedExchanges {
     assert(one.withNewChildren(one.children) == one)
   }
 
-  test("an exchange stays routed through copies and canonicalization, and is reused only by its equal") {
+  test("an exchange stays routed when copied or canonicalized, and only equal exchanges are reused") {
     val df = input(10, 1)
     val plan = routed(df, routing(2, StaticBinder), 2)
     assert(plan.sameResult(routed(df, routing(2, StaticBinder), 2)))

@@ -17,7 +17,7 @@ import io.penstock.routing._
 import io.penstock.sharding.Layout
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Batch plans whose exchanges are routed. */
+/** Runs batch plans whose exchanges are routed. */
 abstract class RoutedExchanges extends AnyFunSuite with LocalSpark {
   override protected def conf: Map[String, String] = Map("spark.sql.adaptive.enabled" -> "false")
   protected val shards = 32
@@ -79,7 +79,7 @@ abstract class RoutedExchanges extends AnyFunSuite with LocalSpark {
     r.spec.region
   )
 
-  /** The plan of `df`, whose exchanges are routed. */
+  /** The plan of `df` with routed exchanges. */
   protected def routed(df: DataFrame, r: RegionRouting, tasks: Int): SparkPlan =
     df.queryExecution.executedPlan.transform {
       case e: ShuffleExchangeExec => RoutedExchange(
@@ -93,7 +93,7 @@ abstract class RoutedExchanges extends AnyFunSuite with LocalSpark {
 
   protected def column(name: String) = org.apache.spark.sql.functions.col(name)
 
-  /** Rows with their task. */
+  /** Rows with the number of their task. */
   protected def run(plan: SparkPlan): Seq[(Int, Long, String)] =
     plan.execute().mapPartitionsWithIndex((p, it) => it.map(r => (p, r.getLong(0), r.getString(1)))).collect().toSeq
 
@@ -105,7 +105,7 @@ abstract class RoutedExchanges extends AnyFunSuite with LocalSpark {
     assert(out.map(x => (x._2, x._3)).sorted == expected.sorted)
     val decision = r.barrier.decision.get
     assert(decision.incomplete == 0 && decision.rows.sum == rows)
-    // Stock's partition is the shard, and its task is the bound one.
+    // The partition of Spark's exchange is the shard, and the routed task is the bound one.
     val shardOf = df.rdd.mapPartitionsWithIndex((p, it) => it.map(x => x.getLong(0) -> p)).distinct().collect().toMap
     out.foreach { case (task, k, _) => assert(decision.binding.taskOf(shardOf(k)) == task) }
     decision

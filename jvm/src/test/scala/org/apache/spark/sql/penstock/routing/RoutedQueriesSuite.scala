@@ -19,7 +19,7 @@ import Queries._
 import io.penstock.PenstockStateStoreProvider
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Whole queries with the product's state, against plain Spark, row by row and batch by batch. */
+/** Compares complete queries with Penstock's state to plain Spark, by row and batch. */
 class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
   override protected def extensions: Option[SparkSessionExtensions => Unit] =
     Some { e =>
@@ -28,7 +28,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
       e.injectColumnar(_ => new ColumnarRule {})
     }
 
-  /** Puts a node between exchange and state, when told to. */
+  /** Inserts a node between exchange and state while it is enabled. */
   private class Foreign(enabled: () => Boolean) extends ColumnarRule {
     override def preColumnarTransitions: Rule[SparkPlan] = new Rule[SparkPlan] {
       override def apply(plan: SparkPlan): SparkPlan =
@@ -47,7 +47,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
 
   private def execution(q: StreamingQuery) = q.asInstanceOf[StreamingQueryWrapper].streamingQuery.lastExecution
 
-  /** Rows by batch; empty batches are left out. */
+  /** Rows by batch, without empty batches. */
   private def run(
       query: Query,
       options: Map[String, String],
@@ -61,7 +61,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
       .foreachBatch { (df: DataFrame, id: Long) =>
         out(id) = df.collect().map(_.toString).toSeq.sorted
       }.start()
-    // A restart before the third input: another run, with the same checkpoint.
+    // Restarts before the third input: another run on the same checkpoint.
     Seq(0 until 2, 2 until inputs).foreach { part =>
       val q = start()
       try part.foreach { i =>
@@ -92,9 +92,9 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
 
   private val aggregation = named("aggregation, update")
 
-  // All operators are compared in tests/integration, with the whole plugin.
+  // The suites in tests/integration compare all operators, with the whole plugin.
   Seq(aggregation, named("inner join"), named("deduplication, then aggregation by another key")).foreach { query =>
-    test(s"${query.name}: rows are plain Spark's under random bindings and numbers of tasks") {
+    test(s"${query.name}: rows match plain Spark under random bindings and numbers of tasks") {
       val expected = plain(query)
       assert(expected.nonEmpty)
       assert(penstock(query, chaos) == expected)
@@ -102,18 +102,18 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
   }
 
   Seq("off", "observe", "on").foreach { mode =>
-    test(s"mode $mode: rows are plain Spark's") {
+    test(s"mode $mode: rows match plain Spark") {
       assert(penstock(aggregation, Map("penstock.mode" -> mode)) == plain(aggregation))
     }
   }
 
-  test("a join on expressions that write text: tasks that run at once do not write into each other's") {
+  test("concurrent tasks of a join on text-writing expressions do not share writers") {
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", classOf[PenstockStateStoreProvider].getName)
     spark.conf.set("spark.sql.shuffle.partitions", "12")
     val (left, right) = (events(spark), events(spark))
     val joined = left.toDF().selectExpr("v as a")
       .join(right.toDF().selectExpr("v as b"), expr("to_xml(struct(a)) = to_xml(struct(b as a))"))
-    // All in one batch: as many tasks as inputs, two at a time.
+    // One batch: as many tasks as inputs, two at a time.
     val (inputs, rows) = (4, 2500L)
     for (n <- 0 until inputs; in <- Seq(left, right))
       in.addData((n * rows until (n + 1) * rows).map(Event(0L, _, new java.sql.Timestamp(0))))
@@ -129,7 +129,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
   private def reports(q: StreamingQuery): Seq[Row] =
     q.recentProgress.toSeq.flatMap(p => Option(p.observedMetrics.get("penstock")))
 
-  test("progress tells regions, tasks, rows, balance, moves and routing version; off and observe too") {
+  test("progress reports regions, tasks, rows, balance, moves and routing version in every mode") {
     def last(mode: String): Row = {
       var row: Row = null
       penstock(aggregation, Map("penstock.mode" -> mode), q => row = reports(q).last)
@@ -144,7 +144,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
     assert(region(on).getAs[Double]("expectedImbalance") >= 1)
     val busyMs = region(on).getAs[Long]("busyMs")
     assert(busyMs >= 0 && region(on).getAs[Long]("interruptedMs") >= 0)
-    // Two tasks: what takes less than 10 ms on average is not compared.
+    // Two tasks. The achieved imbalance is not reported for a mean task time below 10 ms.
     val achieved = Option(region(on).getAs[java.lang.Double]("achievedImbalance"))
     assert(achieved.forall(_ >= 1) && achieved.nonEmpty == (busyMs >= 20), (achieved, busyMs))
     assert(region(on).getAs[Int]("shardsMoved") <= 12 && region(on).getAs[Any]("reason") == null)
@@ -156,7 +156,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
     assert(region(observe).getAs[Long]("rows") > 0)
   }
 
-  test("progress is valid JSON with the report in it") {
+  test("progress is valid JSON that contains the report") {
     penstock(
       aggregation,
       Map.empty,
@@ -167,7 +167,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
     )
   }
 
-  test("explain shows the routed exchange and the report; a single partition shows its reason") {
+  test("explain shows the routed exchange and the report, and the reason for a single partition") {
     var routed, single = ""
     penstock(aggregation, Map.empty, q => routed = execution(q).executedPlan.treeString)
     assert(
@@ -183,7 +183,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
     assert(single.contains("ShardLease") && single.contains("takes one partition"), single)
   }
 
-  test("a checkpoint of another provider is left alone, and its progress says why") {
+  test("a checkpoint of another provider is left alone, and progress says why") {
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", classOf[RocksDBStateStoreProvider].getName)
     run(
       aggregation,
@@ -198,7 +198,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
     )
   }
 
-  test("a node that is not known: rows are plain Spark's, and progress and explain name the node") {
+  test("with an unknown node, rows match plain Spark, and progress and explain name the node") {
     val expected = plain(aggregation)
     spark.conf.set("test.foreign", "true")
     try {
@@ -220,7 +220,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
     } finally spark.conf.unset("test.foreign")
   }
 
-  test("columnar rules that follow Penstock's are noticed") {
+  test("columnar rules that follow Penstock's are detected") {
     val routing = SessionRouting.of(spark, StateCommits.leases)
     assert(routing eq SessionRouting.of(spark, StateCommits.leases))
     assert(routing.followers.size == 1 && routing.followers.head.contains("RoutedQueriesSuite"))
@@ -253,7 +253,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
 
   for (format <- Seq("noop", "memory", "foreachBatch"); stateful <- Seq(true, false)) {
     test(
-      s"a wrong option fails the query before its first batch: $format, ${if (stateful) "stateful" else "stateless"}"
+      s"an invalid option fails the query before its first batch: $format, ${if (stateful) "stateful" else "stateless"}"
     ) {
       spark.conf.set("spark.sql.streaming.stateStore.providerClass", classOf[PenstockStateStoreProvider].getName)
       val unknown = failure(Map("penstock.bindr" -> "sticky"), stateful, format)
@@ -271,7 +271,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
     finally before.foreach { case (k, v) => v.fold(spark.conf.unset(k))(spark.conf.set(k, _)) }
   }
 
-  test("what Penstock cannot run is refused before the first batch") {
+  test("queries that Penstock cannot run are rejected before the first batch") {
     val shards = refused("spark.sql.shuffle.partitions" -> "65537")
     assert(shards.contains("PENSTOCK_SHARD_COUNT") && shards.contains("65537"), shards)
     val strict = refused("spark.sql.streaming.statefulOperator.useStrictDistribution" -> "false")
@@ -280,7 +280,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
     assert(format.contains("PENSTOCK_CHECKPOINT_FORMAT"), format)
   }
 
-  test("a foreachBatch function that reads a part only is an error, as in plain Spark") {
+  test("a foreachBatch function that reads only a part of a batch fails, as in plain Spark") {
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", classOf[PenstockStateStoreProvider].getName)
     spark.conf.set("spark.sql.shuffle.partitions", "12")
     val in = events(spark)

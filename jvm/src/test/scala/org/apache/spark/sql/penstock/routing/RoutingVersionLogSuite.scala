@@ -31,7 +31,7 @@ class RoutingVersionLogSuite extends AnyFunSuite {
   private def files(root: Path): Set[String] =
     root.resolve("_penstock/epochs").toFile.list().filterNot(_.startsWith(".")).toSet
 
-  test("a routing version is on record when append returns, for this log and the next") {
+  test("a routing version is durable when append returns, for this log and the next") {
     inScratch { root =>
       val first = log(root)
       assert(first.all.isEmpty && first.inForce(0).isEmpty)
@@ -45,7 +45,7 @@ class RoutingVersionLogSuite extends AnyFunSuite {
     }
   }
 
-  test("a routing version that 0.1.0 wrote is read, and the next one goes on from it") {
+  test("a routing version written by 0.1.0 is read, and the next one continues it") {
     inScratch { root =>
       log(root).append(0, 256, n(4), perCore = Set(0L))
       val file = root.resolve("_penstock/epochs/0")
@@ -60,7 +60,7 @@ class RoutingVersionLogSuite extends AnyFunSuite {
     }
   }
 
-  test("routing versions that no retained batch can use are deleted, so the number of files is bounded") {
+  test("routing versions that no retained batch uses are deleted, so the number of files is bounded") {
     inScratch { root =>
       val l = log(root, retain = 10)
       (0 until 200).foreach { b =>
@@ -73,7 +73,7 @@ class RoutingVersionLogSuite extends AnyFunSuite {
     }
   }
 
-  test("the routing version in force stays, however old") {
+  test("the routing version in force is kept, however old it is") {
     inScratch { root =>
       val l = log(root, retain = 2)
       l.append(0, 16, n(4))
@@ -82,7 +82,7 @@ class RoutingVersionLogSuite extends AnyFunSuite {
     }
   }
 
-  test("the newest routing version that has begun is in force, also where it begins where another did, or before") {
+  test("the newest started version is in force, even if it starts with or before another one") {
     inScratch { root =>
       val l = log(root, retain = 3)
       Seq(0L -> 1, 5L -> 2, 5L -> 3, 4L -> 4).foreach { case (batch, tasks) => l.append(batch, 256, n(tasks)) }
@@ -92,7 +92,7 @@ class RoutingVersionLogSuite extends AnyFunSuite {
     }
   }
 
-  test("pinned hashes are on record") {
+  test("pinned hashes are stored in the log") {
     inScratch { root =>
       val layout = Layout(256).pinning(Set(7, -9))
       log(root).append(0, 256, n(4), Map(0L -> layout.pinSlots))
@@ -100,7 +100,7 @@ class RoutingVersionLogSuite extends AnyFunSuite {
     }
   }
 
-  test("a file that is damaged, or in another's place, fails with its name") {
+  test("a damaged or misplaced file is rejected by name") {
     inScratch { root =>
       log(root).append(0, 16, n(4))
       val file = root.resolve("_penstock/epochs/0")
@@ -119,7 +119,7 @@ class RoutingVersionLogSuite extends AnyFunSuite {
     }
   }
 
-  test("two runs with one checkpoint: the second writer is told") {
+  test("of two runs on one checkpoint, the second writer gets an error") {
     inScratch { root =>
       val (a, b) = (log(root), log(root))
       a.append(0, 16, n(4))

@@ -15,27 +15,27 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * A key as a task gets it, and rows to be divided by it.
+ * A key as a task receives it, and rows for which to compute it.
  *
  * @param keys
- *   bound to `rows`
+ *   Key expressions, bound to `rows`
  */
 final case class FunctionKey(sql: String, keys: Seq[Expression], rows: Seq[InternalRow])
 
 /**
- * Keys of every function in Spark's registry, made of the examples that Spark documents it with: their literals become
- * columns, wherever the function lets them.
+ * Makes keys from every function in Spark's registry. Uses the documented examples of each function and replaces their
+ * literals with columns where the function allows it.
  */
 final class FunctionKeys(spark: SparkSession) {
   import FunctionKeys._
 
   val functions: Seq[String] = FunctionRegistry.builtin.listFunction().map(_.funcName).distinct.sorted
 
-  /** A key of a function; none where it has no example, or its value cannot be a key. */
+  /** A key made from a function; None if the function has no example or its value cannot be a key. */
   def of(function: String): Option[FunctionKey] =
     examples(function).iterator.flatMap(ofExample).nextOption()
 
-  /** A key of the one expression that a query selects. */
+  /** A key made from the only expression that a query selects. */
   def ofExample(sql: String): Option[FunctionKey] = Try(analyzed(sql)).toOption.flatMap(key(sql, _))
 
   private def examples(function: String): Seq[String] =
@@ -49,7 +49,7 @@ final class FunctionKeys(spark: SparkSession) {
   private def key(sql: String, plan: LogicalPlan): Option[FunctionKey] = plan match {
     case Project(Seq(Alias(value, _)), _: OneRowRelation) if value.deterministic && value.resolved =>
       val literals = value.collect { case l: Literal if canVary(l.dataType) => l }
-      // Some arguments must be constant: then each is tried by itself.
+      // Some arguments must be constant. In that case each literal is varied alone.
       (literals +: literals.map(Seq(_))).iterator.flatMap(key(sql, value, _)).nextOption()
     case _ => None
   }
@@ -66,7 +66,7 @@ final class FunctionKeys(spark: SparkSession) {
         }
       }
       val rows = (0 until Rows).map(n => InternalRow.fromSeq(literals.map(l => varied(l.value, l.dataType, n))))
-      // Not a local relation: Spark would compute the whole of it when it plans.
+      // Not a local relation, because Spark would compute all of it during planning.
       val input = LogicalRDD(attributes, spark.sparkContext.parallelize(rows, 1))(spark)
       val planned = Dataset.ofRows(spark, Project(Seq(Alias(asColumns, "key")()), input)).queryExecution.sparkPlan
       planned.collectFirst { case ProjectExec(Seq(Alias(key, _)), child) =>
@@ -82,13 +82,13 @@ final class FunctionKeys(spark: SparkSession) {
 private object FunctionKeys {
   val Rows = 16
 
-  def canVary(of: DataType): Boolean = of match {
+  def canVary(dataType: DataType): Boolean = dataType match {
     case _: StringType | _: NumericType | BooleanType | DateType | TimestampType | TimestampNTZType | BinaryType => true
     case _ => false
   }
 
-  /** Other values than the example's, as much like it as the type tells. */
-  def varied(value: Any, of: DataType, n: Int): Any = (value, of) match {
+  /** Varies the value of an example within the limits of its type. */
+  def varied(value: Any, dataType: DataType, n: Int): Any = (value, dataType) match {
     case (null, _) => null
     case (v, _) if n == 0 => v
     case (v: UTF8String, _) =>
@@ -103,7 +103,7 @@ private object FunctionKeys {
     case (v: Long, _) => v + n
     case (v: Float, _) => v + n
     case (v: Double, _) => v + n
-    case (v: Decimal, of: DecimalType) => Decimal((v.toBigDecimal + n).bigDecimal, of.precision, of.scale)
+    case (v: Decimal, t: DecimalType) => Decimal((v.toBigDecimal + n).bigDecimal, t.precision, t.scale)
     case (v, _) => v
   }
 }

@@ -20,13 +20,13 @@ class ShardHashSuite extends AnyFunSuite with LocalSpark {
     super.afterAll()
   }
 
-  /** As a task gets it. */
-  private def shipped[A](what: A): A = {
+  /** Serializes and deserializes a value, as Spark does when it sends the value to a task. */
+  private def shipped[A](value: A): A = {
     val serializer = SparkEnv.get.closureSerializer.newInstance()
-    serializer.deserialize[(A, Int)](serializer.serialize((what, 0)))._1
+    serializer.deserialize[(A, Int)](serializer.serialize((value, 0)))._1
   }
 
-  /** As Spark computes them; rows are left out for which it fails, or has another answer the next time. */
+  /** Hashes as Spark computes them, without rows for which Spark fails or gives different results. */
   private def expected(key: FunctionKey): Seq[(InternalRow, Int)] = {
     def hashes() = {
       val hash = UnsafeProjection.create(Seq(new CollationAwareMurmur3Hash(shipped(key.keys))))
@@ -37,7 +37,7 @@ class ShardHashSuite extends AnyFunSuite with LocalSpark {
     }
   }
 
-  /** What two tasks that run at once find other than one by itself. */
+  /** Differences between the hashes that two concurrent tasks compute and the expected ones. */
   private def differences(key: FunctionKey, rounds: Int): Seq[String] = {
     val (rows, hashes) = expected(key).unzip
     val start = new CyclicBarrier(2)
@@ -55,19 +55,19 @@ class ShardHashSuite extends AnyFunSuite with LocalSpark {
     found.flatMap(_.get(1, TimeUnit.MINUTES)).map(d => s"${key.sql}: $d")
   }
 
-  test("two tasks at once: every function of Spark's that may be in a key has the hash that it has by itself") {
+  test("with two concurrent tasks, every Spark function allowed in a key has its usual hash") {
     val keys = new FunctionKeys(spark)
     val made = keys.functions.map(f => f -> keys.of(f))
     val wrong = made.flatMap(_._2).flatMap(differences(_, rounds = 20))
     assert(wrong.isEmpty, wrong.mkString("\n"))
-    // Else the test would say less and less with every Spark.
+    // Fails if a new version of Spark reduces the coverage.
     val covered = made.filter(_._2.nonEmpty).map(_._1)
     assert(covered.size >= 250, s"only ${covered.size} of ${keys.functions.size} functions became keys")
     val withWriters = Seq("to_csv", "from_csv", "to_json", "from_json", "get_json_object", "to_xml", "xpath_string")
     assert(withWriters.filterNot(covered.contains).isEmpty)
   }
 
-  test("two tasks at once: a user's function in a key") {
+  test("with two concurrent tasks, a key may contain a user-defined function") {
     spark.udf.register("joined", (words: Seq[String]) => words.mkString("+"))
     val keys = new FunctionKeys(spark).ofExample("SELECT joined(array('a1', 'b2', 'c3'))")
     assert(keys.nonEmpty)

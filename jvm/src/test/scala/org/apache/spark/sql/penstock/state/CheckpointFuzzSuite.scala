@@ -23,14 +23,14 @@ import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
 /**
- * Everything that reads a checkpoint, on files that are damaged, missing or in another's place.
+ * Feeds damaged, missing and misplaced files to everything that reads a checkpoint.
  *
- * While checksums are as the writer left them, a reader returns what it returned before or refuses, naming the file and
- * where in it. There is one exception, because no file says which checkpoint it is of: the manifest, routing versions and FORMAT of
- * another query are taken for this one's as far as what they refer to is there.
+ * With the writer's checksums intact, a reader returns the original result or fails with the name of the file and the
+ * position. There is one exception, because no file names its checkpoint: the manifest, routing versions and FORMAT of
+ * another query are accepted as long as the files that they refer to exist.
  *
- * Where checksums are made to fit the damage, a reader refuses or returns what is well-formed. The bytes of rows are not
- * looked at here: they are Spark's, and Spark's decoders take what they are given.
+ * With checksums adapted to the damage, a reader fails or returns something well-formed. The bytes of rows are not
+ * checked here, because Spark's own decoders read them.
  */
 class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAll {
   import CheckpointFuzzSuite._
@@ -47,14 +47,14 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
   }
 
   /**
-   * Something that reads a checkpoint.
+   * A way to read a checkpoint.
    *
    * @param rows
-   *   whether it decodes rows
+   *   Whether the reading decodes rows
    */
   final private class Reading(val name: String, val rows: Boolean, read: StateDirectory => Any) {
 
-    /** Under a root of its own name, because executors keep manifests that they have read. */
+    /** Every reading uses a different root, because executors cache the manifests that they have read. */
     def apply(c: Damageable): Any = {
       runs += 1
       read(new StateDirectory(s"${c.root}/run-$runs/..", c.hadoop))
@@ -80,9 +80,9 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
     val id = StateStoreId(d.stateRoot, 0, shard, store)
     val families =
       new StoreFamilies(KeySchema, ValueSchema, Families.head._2, true, lists, "unsaferow", None)
-    val of = families.family(family._1, KeySchema, ValueSchema, family._2, lists, isInternal = false)
+    val columnFamily = families.family(family._1, KeySchema, ValueSchema, family._2, lists, isInternal = false)
     val history = new ShardHistory(d, StoreKey(0L, store), shard, Batches)
-    val reader = new ShardChangeReader(history, of, id, 1L, Batches, conf, local)
+    val reader = new ShardChangeReader(history, columnFamily, id, 1L, Batches, conf, local)
     reader.map { case (kind, key, value, batch) =>
       (kind, key.getBytes.toSeq, Option(value).map(_.getBytes.toSeq), batch)
     }.toVector
@@ -109,7 +109,7 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
         yield new Reading(s"changes of $store, ${f._1}, shard $n", true, feed(_, store, f, n)))
   }
 
-  /** A checkpoint, what is read of it, and by what each file is read. */
+  /** A checkpoint, the results of all readings, and the readings of each file. */
   final private class Damageable(val root: Path, val hadoop: Configuration) {
     val directory: Path = root.resolve(StateDirectory.Name)
     val intact: Map[String, Array[Byte]] = Using.resource(Files.walk(directory)) {
@@ -129,7 +129,7 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
       p -> read.collect { case (r, _, files) if files(directory.resolve(p).toString) => r }.toIndexedSeq
     }.toMap
 
-    /** As a new file: some file systems wait for the disk where one is written over. */
+    /** Writes a new file, because some file systems wait for the disk when a file is overwritten. */
     def write(path: String, bytes: Array[Byte]): Unit = {
       val file = directory.resolve(path)
       Files.deleteIfExists(file)
@@ -138,7 +138,7 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
 
     def restore(path: String): Unit = write(path, intact(path))
 
-    /** Reads a file in damaged form with one of those that read it. */
+    /** Damages a file and reads it with one of the readings that use the file. */
     def withDamaged(
         path: String,
         input: Damaged,
@@ -174,7 +174,7 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
 
   private def original(c: Damageable, path: String, input: Damaged): Unit =
     c.withDamaged(path, input) {
-      case (reading, Right(result)) => assert(result == c.result(reading), s"what was read of ${reading.name}")
+      case (reading, Right(result)) => assert(result == c.result(reading), s"result of reading ${reading.name}")
       case (_, Left(e)) if e.errorClass == "PENSTOCK_NEWER_FORMAT" =>
         assert(
           e.detail.contains(s"$path has format version ${input.bytes(8) & 0xff | (input.bytes(9) & 0xff) << 8}"),
@@ -187,7 +187,7 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
           assert(e.detail.matches(".*; shard \\d+ of store .* version \\d+ .* needs it: restore .*"), e)
     }
 
-  /** Refusals where the damage is not to be seen in the file itself. */
+  /** Accepts results, and errors where the damage is not visible in the file itself. */
   private def consistent(c: Damageable, outcome: Fuzzing.Outcome[Any]): Unit = outcome match {
     case Right(_) =>
     case Left(e) if e.errorClass == "PENSTOCK_MISSING_FILE" =>
@@ -200,17 +200,17 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
 
   private def fuzzTest(name: String)(body: => Unit): Unit = test(name) {
     info(s"seed ${Seed.value}")
-    // A test that failed has left damage behind.
+    // A failed test has left its damage behind.
     one.paths.foreach(one.restore)
     body
     info(s"${countedInputs()} inputs")
   }
 
-  fuzzTest("the checkpoint has what there is to damage, and every file is read") {
+  fuzzTest("the checkpoint has all kinds of files, and every file is read") {
     val kinds = one.paths.groupBy(_.takeWhile(_ != '/'))
     assert(kinds.keySet == Set("FORMAT", "epochs", "manifests", "changelogs", "snapshots"))
     assert(kinds("manifests").size == Batches + 1)
-    // Nobody needs what another generation took the place of.
+    // Manifests of replaced generations are not read.
     assert(one.paths.filter(one.readBy(_).isEmpty).isEmpty)
     val newest = new StateDirectory(one.root.toString, one.hadoop).readManifest(Batches - 1, 0L)
     assert(newest.containers.map(_.getClass).size == 3)
@@ -221,20 +221,20 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
     assert(families.map(_._2).toSet.size == 4 && families.exists(_._1 == "gone"))
   }
 
-  fuzzTest("with the writer's checksums: what was written, or a refusal") {
+  fuzzTest("with the writer's checksums, readers return the original result or fail") {
     one.paths.foreach { path =>
       val intact = one.intact(path)
-      // Every length and bit of small files and of headers; ReaderFuzzSuite has those of whole manifests.
-      def some(i: Int, step: Int) = intact.length < 100 || i < FileFormat.HeaderBytes || (i + path.length) % step == 0
-      Damage.truncated(intact).zipWithIndex.foreach { case (d, i) => if (some(i, 10)) original(one, path, d) }
-      Damage.flipped(intact).zipWithIndex.foreach { case (d, i) => if (some(i / 8, 40)) original(one, path, d) }
+      // Every length and bit of small files and headers. ReaderFuzzSuite covers complete manifests.
+      def chosen(i: Int, step: Int) = intact.length < 100 || i < FileFormat.HeaderBytes || (i + path.length) % step == 0
+      Damage.truncated(intact).zipWithIndex.foreach { case (d, i) => if (chosen(i, 10)) original(one, path, d) }
+      Damage.flipped(intact).zipWithIndex.foreach { case (d, i) => if (chosen(i / 8, 40)) original(one, path, d) }
       (0 until 150).foreach(_ => original(one, path, Damage.random(intact, random)))
       Damage.foreign(random).foreach(original(one, path, _))
       one.restore(path)
     }
   }
 
-  fuzzTest("files in the place of others of their kind, or of another kind") {
+  fuzzTest("files in the place of other files") {
     for (path <- one.paths; from <- one.paths if from != path) {
       original(one, path, Damaged(s"replaced by $from", one.intact(from)))
       one.restore(path)
@@ -257,7 +257,7 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
     }
   }
 
-  fuzzTest("a file that is not there") {
+  fuzzTest("missing files") {
     val listed = Seq("FORMAT", "epochs", "manifests")
     for (path <- one.paths; reading <- one.readBy(path) if !listed.contains(path.takeWhile(_ != '/'))) {
       fuzz(s"$path, for ${reading.name}", Damaged("deleted", Array())) { _ =>
@@ -265,9 +265,9 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
         try reading(one)
         finally one.restore(path)
       } {
-        // A snapshot is gone around, where the changes that it stands for are there.
+        // A snapshot is bypassed if the changes that it replaces are available.
         case Right(result) if path.startsWith("snapshots/") => assert(result == one.result(reading))
-        case Right(_) => fail("it was not missed")
+        case Right(_) => fail("the missing file was not noticed")
         case Left(e) =>
           assert(
             e.errorClass == "PENSTOCK_MISSING_FILE" && e.detail.contains(s"${one.directory}/$path does not exist"),
@@ -285,10 +285,10 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
     }
   }
 
-  /** A manifest's body damaged, and sealed again; its payload is as it was. */
+  /** Damages the body of a manifest and adapts its checksum. The payload is unchanged. */
   private def resealed(c: Damageable, path: String, input: Damaged, payload: Array[Byte]): Unit = {
     val file = FileFormat.frame(FileFormat.Kind.Manifest, input.bytes) ++ payload
-    c.withDamaged(path, Damaged(s"the body ${input.what}, sealed again", file))((_, outcome) => consistent(c, outcome))
+    c.withDamaged(path, Damaged(s"body ${input.change}, sealed again", file))((_, outcome) => consistent(c, outcome))
   }
 
   private def bodyOf(file: Array[Byte]): (Array[Byte], Array[Byte]) = {
@@ -296,7 +296,7 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
     (file.slice(FileFormat.HeaderBytes, end), file.drop(end))
   }
 
-  fuzzTest("manifests whose checksum fits the damage: what is well-formed, or a refusal") {
+  fuzzTest("manifests with adapted checksums: readers return something well-formed or fail") {
     one.paths.filter(_.startsWith("manifests/")).foreach { path =>
       val (body, payload) = bodyOf(one.intact(path))
       (0 until 250).foreach(_ => resealed(one, path, Damage.random(body, random), payload))
@@ -304,7 +304,7 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
     }
   }
 
-  fuzzTest("sections whose checksum fits the damage: what is well-formed, or a refusal at their place") {
+  fuzzTest("sections with adapted checksums: readers return something well-formed or name the section") {
     val batch = Batches - 1
     val path = Container.InManifest(batch, 0L).path
     val (_, ownPayload) = bodyOf(one.intact(path))
@@ -319,7 +319,7 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
       val container = section.container.path
       val old = one.intact(container)
       val damaged = Damage.random(old.slice(section.offset.toInt, section.offset.toInt + section.length), random)
-      // Behind all that is there, so that other sections stay where they are.
+      // Appended to the file, so that other sections keep their offsets.
       val ref = SectionRef(section.container, old.length.toLong, damaged.bytes.length, FileFormat.crc(damaged.bytes))
       val changed = manifest.copy(stores =
         manifest.stores.updated(
@@ -334,11 +334,12 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
       val reading = readers(random.nextInt(readers.size))
       fuzz(s"$container, for ${reading.name}", damaged)(_ => reading(one)) {
         case Right(_) =>
-        // Other flags of a family are well-formed: it is the next change set with the family that contradicts them.
+        // Other flags of a family are well-formed. The next change set with the family contradicts them.
         case Left(e) if e.detail.contains("had other flags") =>
           val parts = changed.stores(store)(shard).containers.map(_.path).toSeq
           assert(parts.exists(p => e.detail.contains(p)), e)
-        // A reader checks the hash of a page's first record only: that of another is found where it has become the first.
+        // A reader checks only the hash of a page's first record. A wrong hash of another record is found once it is
+        // the first.
         case Left(e)
             if container.startsWith("snapshots/") && e.detail.startsWith(s"${Contents.rewrittenPath} cannot") =>
           assert(e.detail.contains("the hash of a key is"), e)
@@ -354,7 +355,7 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
     refs.deltas.map(d => if (d.section == section) d.copy(section = by) else d)
   )
 
-  fuzzTest("with Spark's default file manager, which keeps checksums beside files") {
+  fuzzTest("with Spark's default file manager, which writes checksum files") {
     val c = written(Seed.value, classOf[Default])
     c.paths.foreach { path =>
       val beside = c.directory.resolve(path).resolveSibling(s".${Path.of(path).getFileName}.crc")
@@ -370,11 +371,11 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
       c.restore(path)
       (Damage.truncated(checksums) ++ Iterator.fill(30)(Damage.random(checksums, random))).foreach { d =>
         Files.write(beside, d.bytes)
-        original(c, path, Damaged(s"its checksums ${d.what}", intact))
+        original(c, path, Damaged(s"its checksums ${d.change}", intact))
       }
       Files.write(beside, checksums)
     }
-    // Sections behind the end: there Spark's file systems fail in their own ways.
+    // Spark's file systems fail in various ways for sections beyond the end of the file.
     c.paths.filter(_.startsWith("manifests/")).foreach { path =>
       Files.deleteIfExists(c.directory.resolve(path).resolveSibling(s".${Path.of(path).getFileName}.crc"))
       val (body, payload) = bodyOf(c.intact(path))
@@ -386,7 +387,7 @@ class CheckpointFuzzSuite extends AnyFunSuite with Fuzzing with BeforeAndAfterAl
 
 object CheckpointFuzzSuite {
 
-  /** Files that were opened. */
+  /** Paths of the files that were opened. */
   private val opened = ConcurrentHashMap.newKeySet[String]()
 
   final class Local(path: HadoopPath, conf: Configuration) extends LocalCheckpointFileManager(path, conf) {
@@ -396,7 +397,7 @@ object CheckpointFuzzSuite {
     }
   }
 
-  /** Spark's default. */
+  /** Spark's default file manager. */
   final class Default(path: HadoopPath, conf: Configuration) extends FileContextBasedCheckpointFileManager(path, conf) {
     override def open(path: HadoopPath): FSDataInputStream = {
       opened.add(path.toUri.getPath): Unit

@@ -13,7 +13,7 @@ import org.scalacheck.Prop.AnyOperators
 import org.scalacheck.{Gen, Prop}
 import org.scalatest.funsuite.AnyFunSuite
 
-/** What is stored is what Spark's own encoders make, whoever makes it. */
+/** Stored bytes equal those of Spark's own encoders. */
 class FamilyCodecSuite extends AnyFunSuite with PropertyChecks {
   private val schema = new StructType()
     .add("name", StringType)
@@ -38,7 +38,7 @@ class FamilyCodecSuite extends AnyFunSuite with PropertyChecks {
   }
 
   Seq(1, 2, 3).foreach { prefixFields =>
-    test(s"keys with a prefix of $prefixFields fields") {
+    test(s"keys with a prefix of $prefixFields fields are encoded as by Spark") {
       val spec = PrefixKeyScanStateEncoderSpec(schema, prefixFields)
       val spark = spec.toEncoder(new UnsafeRowDataEncoder(spec, valueSchema), useColumnFamilies = false)
       val codec = FamilyCodec.unsafeRow(schema, valueSchema, spec)
@@ -54,7 +54,7 @@ class FamilyCodecSuite extends AnyFunSuite with PropertyChecks {
     }
   }
 
-  test("keys of any length after one another, from one codec") {
+  test("one codec encodes keys of any length one after another") {
     val codec = FamilyCodec.unsafeRow(schema, valueSchema, PrefixKeyScanStateEncoderSpec(schema, 1))
     def key(length: Int): UnsafeRow =
       keyOf(InternalRow(UTF8String.fromString("x" * length), null, length.toLong, null)).copy()

@@ -15,7 +15,7 @@ import io.penstock.state.format.FamilyTraits
 import io.penstock.telemetry.StateInUse
 import org.scalatest.funsuite.AnyFunSuite
 
-/** One family over several shards, against a sorted map: content below, an attempt's changes above. */
+/** Compares a family over several shards with a sorted map: committed content below, an attempt's changes above. */
 class FamilyViewSuite extends AnyFunSuite {
   private val seed = Seed.value
   private val keySchema = new StructType().add("g", LongType).add("t", LongType)
@@ -42,11 +42,11 @@ class FamilyViewSuite extends AnyFunSuite {
   private val specs = Seq(
     "hash" -> NoPrefixKeyStateEncoderSpec(keySchema),
     "prefix" -> PrefixKeyScanStateEncoderSpec(keySchema, 1),
-    // By time first: neighbours in this order are in different shards.
+    // Sorted by time first, so that neighbours in this order are in different shards.
     "range" -> RangeKeyScanStateEncoderSpec(keySchema, Seq(1))
   )
 
-  test("reads, writes and scans of each shard are counted, and its keys below") {
+  test("reads, writes, scans and committed keys are counted per shard") {
     val content: Model = TreeMap((0L, 1L) -> 1L, (0L, 2L) -> 2L, (1L, 1L) -> 3L)
     val view = viewOf(specs(1)._2, content)
     assert(leased.map(view.operations).toSeq == Seq(0L, 0L, 0L, 0L))
@@ -60,7 +60,7 @@ class FamilyViewSuite extends AnyFunSuite {
     assert(leased.map(view.sizeBelow).toSeq == Seq(2L, 1L, 0L, 0L) && view.size == 3L)
   }
 
-  test("who watches a key learns when the state of another is used") {
+  test("the watch of a key ends when the state of another key is used") {
     val inUse = new StateInUse
     val view = viewOf(specs(0)._2, TreeMap((0L, 1L) -> 1L), inUse)
     assert(inUse.doneAt(otherwise = 5L) == 5L)
@@ -121,11 +121,11 @@ class FamilyViewSuite extends AnyFunSuite {
     }
   }
 
-  /** Range order: time, then the rest of the key. */
+  /** Range order: time first, then the rest of the key. */
   private def byTime(m: Model): Vector[(Key, Long)] = m.toVector.sortBy { case ((g, t), _) => (t, g) }
 
   specs.foreach { case (name, spec) =>
-    test(s"$name family: points, scans and order over shards are those of one map") {
+    test(s"$name family: lookups, scans and order over several shards match one map") {
       info(s"seed $seed")
       val r = new Random(seed)
       (0 until 60).foreach { _ =>
@@ -158,7 +158,7 @@ class FamilyViewSuite extends AnyFunSuite {
       }
     }
 
-    test(s"$name family: what is changed while an iterator walks is not seen by it") {
+    test(s"$name family: an iterator does not see changes made after it was opened") {
       info(s"seed $seed")
       val r = new Random(seed)
       (0 until 60).foreach { _ =>
@@ -182,7 +182,7 @@ class FamilyViewSuite extends AnyFunSuite {
       }
     }
 
-    test(s"$name family: a key of a shard that is not leased is refused") {
+    test(s"$name family: a key of a shard that is not leased is rejected") {
       val foreign = new ShardExtractor {
         override def ofKey(key: UnsafeRow): Int = 3
         override def hashOf(key: UnsafeRow): Int = 3
@@ -216,5 +216,5 @@ class FamilyViewSuite extends AnyFunSuite {
     }
   }
 
-  private def runs(of: Seq[Long]): Int = if (of.isEmpty) 0 else 1 + of.zip(of.tail).count { case (a, b) => a != b }
+  private def runs(ids: Seq[Long]): Int = if (ids.isEmpty) 0 else 1 + ids.zip(ids.tail).count { case (a, b) => a != b }
 }

@@ -9,7 +9,7 @@ import io.penstock.errors.PenstockException
 import io.penstock.state.format.{Manifest, StoreKey}
 import org.scalatest.funsuite.AnyFunSuite
 
-/** A checkpoint that is deleted, and another one that is written at its path, in one application. */
+/** A checkpoint is deleted and another one is written at its path, within one application. */
 class ManifestCacheSuite extends AnyFunSuite {
   private val store = StoreKey(0L, "default")
   private val hadoop = new Configuration()
@@ -17,7 +17,7 @@ class ManifestCacheSuite extends AnyFunSuite {
 
   private def directory(root: Path) = new StateDirectory(root.toString, hadoop)
 
-  /** Calls `body` with the manifest of batch 1 of a first checkpoint, and of a second one at the same path. */
+  /** Calls `body` with the manifest of batch 1 of a first checkpoint and of a second checkpoint at the same path. */
   private def twice(body: (StateDirectory, Manifest, Manifest) => Unit): Unit = {
     val root = Files.createTempDirectory("penstock-replaced").resolve("state")
     new WrittenCheckpoint(root, hadoop, seed = 1)
@@ -28,7 +28,7 @@ class ManifestCacheSuite extends AnyFunSuite {
     body(directory(root), first, directory(root).readManifest(1L, 0L))
   }
 
-  test("a reader of state gets the manifest whose file is there") {
+  test("a state reader gets the manifest that is in the checkpoint now") {
     twice { (directory, first, second) =>
       assert(first.runId != second.runId)
       assert(ManifestCache.current(directory, 1L, 0L).contains(second))
@@ -39,7 +39,7 @@ class ManifestCacheSuite extends AnyFunSuite {
     }
   }
 
-  test("a task gets the manifest whose lineages its lease names, or an error that says what has happened") {
+  test("a task gets the manifest that matches its lease, or an error that names the cause") {
     twice { (directory, first, second) =>
       def from(m: Manifest) = ManifestCache.startingFrom(directory, 1L, 0L)(store, m.lineages(store))
       assert(from(second) == second && (from(second) eq from(second)))
@@ -49,7 +49,7 @@ class ManifestCacheSuite extends AnyFunSuite {
     }
   }
 
-  test("a manifest that is read for one query does not hold up another") {
+  test("reading a manifest for one query does not block another query") {
     val root = Files.createTempDirectory("penstock-replaced").resolve("state")
     new WrittenCheckpoint(root, hadoop, seed = 1)
     val slow = new Thread(() => ManifestCache.current(new StateDirectory(root.toString, SlowFiles.conf), 2L, 0L): Unit)
@@ -61,7 +61,7 @@ class ManifestCacheSuite extends AnyFunSuite {
   }
 }
 
-/** A file system that answers when it is told to. */
+/** A file system that blocks until a test releases it. */
 private object SlowFiles {
   val reached, goOn = new java.util.concurrent.CountDownLatch(1)
 

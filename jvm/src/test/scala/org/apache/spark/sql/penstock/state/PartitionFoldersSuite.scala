@@ -10,12 +10,12 @@ import io.penstock.errors.PenstockException
 import io.penstock.faults.{Fault, FaultPlan, FaultyCheckpointFileManager}
 import org.scalatest.funsuite.AnyFunSuite
 
-/** A file system that is far away, as its file manager says. */
+/** A remote file system, according to its file manager. */
 class FarFileManager(path: HadoopPath, conf: Configuration) extends FaultyCheckpointFileManager(path, conf) {
   override def isLocal: Boolean = false
 }
 
-/** Folders of state partitions, on file systems near and far. */
+/** Folders of state partitions, on local and remote file systems. */
 class PartitionFoldersSuite extends AnyFunSuite {
   private val count = 40
 
@@ -33,7 +33,7 @@ class PartitionFoldersSuite extends AnyFunSuite {
     (0 until count).forall(p => Files.size(root.resolve(s"0/$p/_penstock")) > 0)
 
   for (manager <- Seq(classOf[LocalCheckpointFileManager], classOf[FarFileManager])) {
-    test(s"${manager.getSimpleName}: what a copy has lost is made again, and nothing else is written") {
+    test(s"${manager.getSimpleName}: folders that a copy has lost are restored, others stay unchanged") {
       val root = Files.createTempDirectory("penstock-partitions")
       def ensure(): Unit = new StateDirectory(root.toUri.toString, conf(manager)).ensurePartitions(0L, count)
       ensure()
@@ -46,14 +46,14 @@ class PartitionFoldersSuite extends AnyFunSuite {
       }
       ensure()
       assert(complete(root) && Files.readString(kept) == "as it was")
-      // As it was before folders held files.
+      // Folders without files, as 0.1.0 wrote them.
       (0 until count).foreach(p => Files.delete(root.resolve(s"0/$p/_penstock")))
       ensure()
       assert(complete(root))
     }
   }
 
-  test("a folder that cannot be made says so, and is made the next time") {
+  test("a failure to create a folder is reported, and the next call creates it") {
     val root = Files.createTempDirectory("penstock-partitions")
     def ensure(faults: String*): Unit =
       new StateDirectory(root.toUri.toString, conf(classOf[FarFileManager], faults: _*)).ensurePartitions(0L, count)

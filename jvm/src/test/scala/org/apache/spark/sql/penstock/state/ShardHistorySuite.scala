@@ -15,14 +15,14 @@ import io.penstock.state.engine.{KeyBytes, ShardState}
 import io.penstock.state.format._
 import org.scalatest.funsuite.AnyFunSuite
 
-/** The versions of a shard in manifests on disk. */
+/** Reads versions of a shard from manifests on disk. */
 class ShardHistorySuite extends AnyFunSuite {
   private val store = StoreKey(0L, "default")
   private val runId = new UUID(1, 1)
   private val hadoop = new Configuration()
   hadoop.set("spark.sql.streaming.checkpointFileManagerClass", "io.penstock.LocalCheckpointFileManager")
 
-  /** A query of one shard whose changes are in its manifests; a snapshot takes the place of older ones now and then. */
+  /** A query with one shard and with changes in its manifests. A snapshot replaces older changes now and then. */
   private class History(snapshotEvery: Int, minBatches: Int = 100) {
     val directory =
       new StateDirectory(Files.createTempDirectory("penstock-history").resolve("state").toString, hadoop)
@@ -98,7 +98,7 @@ class ShardHistorySuite extends AnyFunSuite {
       }.toMap
     }
 
-  test("every version, from every earlier one, whatever snapshots there are") {
+  test("every version is read directly and from every earlier one, whatever snapshots exist") {
     info(s"seed ${Seed.value}")
     val random = new Random(Seed.value)
     val history = new History(snapshotEvery = 3)
@@ -116,7 +116,7 @@ class ShardHistorySuite extends AnyFunSuite {
     }
     val opened = history.open(history.versions.size - 1L)
     (1 until history.versions.size).foreach { version =>
-      // A batch that wrote what was there already changed the shard all the same.
+      // A batch that rewrites the same content has changed the shard nevertheless.
       if (history.versions(version) != history.versions(version - 1)) {
         val changes = new ShardState
         opened.changes(version.toLong, changes)
@@ -125,7 +125,7 @@ class ShardHistorySuite extends AnyFunSuite {
     }
   }
 
-  test("a version that is not there") {
+  test("a missing version is reported") {
     val history = new History(snapshotEvery = 99)
     history.write(Map("a" -> Some("1")))
     val e = intercept[PenstockException](history.open(2L).replay(1L, 2L))
@@ -133,10 +133,10 @@ class ShardHistorySuite extends AnyFunSuite {
     assert(intercept[PenstockException](history.open(7L).content(7L)).detail.contains("minBatchesToRetain"))
   }
 
-  test("a batch whose manifest is there for its payload only") {
+  test("a manifest that is kept only for its payload gives no version") {
     val history = new History(snapshotEvery = 99, minBatches = 1)
     (0 until 6).foreach(batch => history.write(Map("a" -> Some(s"$batch"))))
-    // Batches 3 to 5 are retained, so versions 4 to 6.
+    // Batches 3 to 5 are retained, that is, versions 4 to 6.
     assert(content(history.open(4L).content(4L)) == Map("a" -> "3"))
     assert(content(history.open(6L).replay(4L, 6L)) == Map("a" -> "5"))
     Seq(() => history.open(3L).content(3L), () => history.open(6L).replay(3L, 6L)).foreach { read =>
@@ -145,7 +145,7 @@ class ShardHistorySuite extends AnyFunSuite {
     }
   }
 
-  test("a batch that does not go on from the one before is refused, with the manifest's name") {
+  test("a batch that does not continue the one before is rejected, with the manifest's name") {
     val history = new History(snapshotEvery = 99)
     history.write(Map("a" -> Some("1")))
     history.write(Map("a" -> Some("2")))

@@ -20,11 +20,11 @@ import io.penstock.state.format._
 import io.penstock.telemetry.{StateInUse, StoreTimings}
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Keys that are pinned and unpinned between versions of a store, against a map. */
+/** Compares a store whose keys are pinned and unpinned between versions with a map. */
 class ShardMovesSuite extends AnyFunSuite {
   import ShardMovesSuite._
 
-  test("content is that of a map, and each key's where its hash is, whatever is pinned from version to version") {
+  test("content matches a map and each key is in the shard of its hash, whatever is pinned") {
     info(s"seed ${Seed.value}")
     val r = new Random(Seed.value)
     (0 until 40).foreach { _ =>
@@ -58,7 +58,8 @@ class ShardMovesSuite extends AnyFunSuite {
               case _ =>
                 task.put(key, valueRow(v), Plain)
                 task.putList(key, Array(valueRow(v), valueRow(-v)), Lists)
-                // The list's newest value is the plain one's: what is compared are the lists, and of these the last.
+                // The plain value is the newest value of the list. The test compares lists, and the last values of
+                // lists.
                 task.put(key, valueRow(-v), Plain)
                 model.updated((g, t), Seq(v, -v))
             }
@@ -67,17 +68,17 @@ class ShardMovesSuite extends AnyFunSuite {
           val seen =
             tasks.views.map(_.iterator(Timers).map(p => (p.key.getLong(0), p.key.getStruct(1, 1).getLong(0))).toVector)
           assert(seen.flatten.toSet == timers && seen.map(_.size).sum == timers.size)
-          seen.foreach(of => assert(of.map(_._1) == of.map(_._1).sorted))
+          seen.foreach(timersOfTask => assert(timersOfTask.map(_._1) == timersOfTask.map(_._1).sorted))
         }
         assert(store.lists == model && store.plain == model.map { case (k, vs) => k -> vs.last })
         assert(store.misplaced.isEmpty)
-        // What happened to keys is what the operator did: that they moved is not to be seen.
+        // Replayed changes are those of the operator; moves of keys between shards are not visible.
         assert(store.replayed(before) == model)
       }
     }
   }
 
-  test("a family that nobody opened cannot be parted, and returns whole") {
+  test("a family that was not opened cannot be split, and can be joined again") {
     val store = new Versions(baseShards = 2)
     val hot = hashOf(1L)
     store.batch(store.layout)(tasks => tasks(hot).put(row(1L, 0L), valueRow(7L), Plain))
@@ -92,7 +93,7 @@ class ShardMovesSuite extends AnyFunSuite {
     assert(store.plain == Map((1L, 0L) -> 7L) && store.misplaced.isEmpty)
   }
 
-  test("a family that is removed in the batch in which its keys would move is gone") {
+  test("a family that is removed in the batch that would move its keys is removed") {
     val store = new Versions(baseShards = 2)
     val hot = hashOf(1L)
     store.batch(store.layout)(tasks => tasks(hot).put(row(1L, 0L), valueRow(7L), Plain))
@@ -125,12 +126,12 @@ object ShardMovesSuite {
   private def timerRow(t: Long, g: Long): UnsafeRow = timerOf(InternalRow(t, InternalRow(g))).copy()
   private def valueRow(v: Long): UnsafeRow = valueOf(InternalRow(v)).copy()
 
-  /** The tasks of a batch: one for each shard. */
+  /** The tasks of a batch, one for each shard. */
   final private class Tasks(layout: Layout, val views: Seq[ShardedStateStore]) {
     def apply(hash: Int): ShardedStateStore = views(layout.shardOf(hash))
   }
 
-  /** A store of a transformWithState operator, version by version. */
+  /** The versions of a store of a transformWithState operator. */
   final private class Versions(baseShards: Int) {
     var layout: Layout = Layout(baseShards)
     private var shards = Vector.fill(baseShards)(new ShardState)
@@ -186,7 +187,7 @@ object ShardMovesSuite {
         out(shard) = if (next.continues(shard, layout)) Versions.this.shards(shard) else new ShardState
         out
       }
-      override def moves(of: Int): ShardMoves = ShardMoves.of(of, next, layout)(Versions.this.shards)
+      override def moves(s: Int): ShardMoves = ShardMoves.of(s, next, layout)(Versions.this.shards)
       override def commit(
           changes: ByteSink,
           sections: Seq[Section],
@@ -200,13 +201,13 @@ object ShardMovesSuite {
     def plain: Map[(Long, Long), Long] = content(Plain).map { case (k, (_, vs)) => k -> vs.head }
     def lists: Map[(Long, Long), Seq[Long]] = content(Lists).map { case (k, (_, vs)) => k -> vs }
 
-    /** Keys with the shard that they are in, where it is not that of their hash. */
+    /** Keys in another shard than that of their hash, with the shard. */
     def misplaced: Map[(Long, Long), Int] =
       Seq(Plain, Lists).flatMap(content(_)).collect {
         case (k, (s, _)) if layout.shardOf(hashOf(k._1)) != s => k -> s
       }.toMap
 
-    /** Every key of a family once, with its shard and its values. */
+    /** Every key of a family with its shard and values. Fails if a key is in two shards. */
     private def content(name: String): Map[(Long, Long), (Int, Seq[Long])] = {
       val all = shards.zipWithIndex.flatMap { case (state, s) =>
         entries(state, name).map { case (k, vs) => k -> ((s, vs)) }
@@ -242,7 +243,7 @@ object ShardMovesSuite {
       }
     }
 
-    /** Lists of before with all that happened to keys since. */
+    /** The lists of `before` with all later changes applied. */
     def replayed(before: Map[(Long, Long), Seq[Long]]): Map[(Long, Long), Seq[Long]] = {
       val state = new ShardState
       val codec = FamilyCodec.unsafeRow(wrapped, valueSchema, PrefixKeyScanStateEncoderSpec(wrapped, 1))

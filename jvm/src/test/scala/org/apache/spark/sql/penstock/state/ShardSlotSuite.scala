@@ -13,7 +13,7 @@ import io.penstock.state.format._
 import io.penstock.state.memory.{MemoryAccount, SharedBytes}
 import org.scalatest.funsuite.AnyFunSuite
 
-/** A shard in memory that two tasks of a batch want at different lineages: its number is for another pinned hash now. */
+/** A shard in memory that two tasks of a batch need at different lineages, because its pin slot was reused. */
 class ShardSlotSuite extends AnyFunSuite {
   private val account = new MemoryAccount()
   private val (first, second) = (new UUID(1, 1), new UUID(1, 2))
@@ -27,7 +27,7 @@ class ShardSlotSuite extends AnyFunSuite {
     new SharedBytes(out.toByteArray, account)
   }
 
-  /** A slot whose content is prepared under `lineage` on top of what is there. */
+  /** Prepares a change set that leads from `base` to `lineage`. */
   private def prepare(slot: ShardSlot, lineage: UUID, base: UUID, key: String): Unit = {
     val bytes = changes(key)
     slot.prepare(lineage, base, bytes, 0, bytes.array.length)
@@ -35,11 +35,11 @@ class ShardSlotSuite extends AnyFunSuite {
 
   private def keys(state: ShardState): Int = Option(state.familyOrNull("f")).fold(0)(_.table.size)
 
-  private def never: ShardSlot.Loaded = throw new IllegalStateException("nothing is to be loaded")
+  private def never: ShardSlot.Loaded = throw new IllegalStateException("nothing should be loaded")
 
   for (ownerFirst <- Seq(true, false); folded <- Seq(true, false)) {
     val order = if (ownerFirst) "before" else "after"
-    test(s"the new owner opens it $order the reader of its keys, which were ${if (folded) "" else "not "}folded in") {
+    test(s"a new owner opens a slot $order a reader of its old keys, ${if (folded) "" else "not "}folded in") {
       val slot = new ShardSlot(8, account)
       slot.open(ShardRefs.NeverWritten, 0L)(never)
       prepare(slot, first, ShardRefs.NeverWritten, "a")
@@ -53,17 +53,17 @@ class ShardSlotSuite extends AnyFunSuite {
       val (owned, found) = if (ownerFirst) { val o = own; (o, read) }
       else { val f = read; (own, f) }
       assert(keys(owned) == 0)
-      // Else it is read from the checkpoint.
+      // Otherwise the content is read from the checkpoint.
       found.foreach(state => assert(keys(state) == (if (folded) 2 else 1)))
       assert(found.nonEmpty || ownerFirst)
       prepare(slot, new UUID(1, 3), ShardRefs.NeverWritten, "c")
-      // Whichever content the slot has by then, what began with nothing needs none of it.
+      // A change set on top of nothing does not need the slot's content.
       assert(slot.has(new UUID(1, 3)))
       val next = slot.open(new UUID(1, 3), 3L)(never)
       assert(keys(next.content) == 1 && slot.snapshotCandidate.exists(_.changes == 1))
       assert(
         found.forall(state => keys(state) == (if (folded) 2 else 1)),
-        "who reads what was there goes on reading it"
+        "a reader keeps the old content"
       )
     }
   }
@@ -75,41 +75,41 @@ class ShardSlotSuite extends AnyFunSuite {
     ShardSlot.Loaded(state, 1, 0L)
   }
 
-  test("content that is handed over is there for the batch that wants it") {
+  test("content that was handed over is used by the batch that needs it") {
     val slot = new ShardSlot(8, account)
     assert(slot.adopt(first, 5L, loaded("a")))
-    // It stays as long as that batch may come.
+    // The content stays while that batch may still begin.
     slot.forgetUnlessOpenedSince(5L)
-    assert(slot.adopt(first, 5L, never), "it is there")
+    assert(slot.adopt(first, 5L, never), "the slot has this content")
     val opened = slot.open(first, 5L)(never)
     assert(opened.source == ShardSlot.InMemory && keys(opened.content) == 1)
     prepare(slot, second, first, "b")
-    assert(slot.adopt(second, 6L, never), "what leads to it is there")
+    assert(slot.adopt(second, 6L, never), "the slot has the change set")
     assert(keys(slot.open(second, 6L)(never).content) == 2)
   }
 
-  test("content that is handed over takes the place of what is older, and not of what a later batch has opened") {
+  test("content that was handed over replaces older content, but not content of a later batch") {
     val slot = new ShardSlot(8, account)
     val older = slot.open(second, 3L)(loaded("old")).content
     assert(slot.adopt(first, 5L, loaded("a")))
-    // Who reads what was there goes on reading it.
+    // A reader of the old content keeps it.
     assert(keys(older) == 1 && (slot.open(first, 5L)(never).content ne older))
     slot.open(second, 6L)(loaded("new"))
     assert(!slot.adopt(first, 5L, never))
     assert(slot.has(second))
   }
 
-  test("what a task has open does not change by what its own batch has committed elsewhere and hands over") {
+  test("content that a task has open does not change by a commit and hand-over of its own batch") {
     val slot = new ShardSlot(8, account)
     val read = slot.open(first, 5L)(loaded("a"))
     prepare(slot, second, first, "b")
     assert(slot.adopt(second, 6L, never))
     assert(keys(read.content) == 1)
-    // It stays as it is until the next batch, and as long as that may come.
+    // The slot keeps its content until the next batch, as long as that batch may still begin.
     assert(slot.image.exists(image => image.version == 5L && image.lineage == first))
     slot.forgetUnlessOpenedSince(5L)
     assert(slot.has(second))
-    // What the task commits goes on from what it reads.
+    // The task's commit is based on what it reads.
     prepare(slot, lineages(1), first, "c")
     assert(slot.has(lineages(1)) && slot.has(second))
     read.close()
@@ -118,7 +118,7 @@ class ShardSlotSuite extends AnyFunSuite {
 
   for (have <- Seq(first, ShardRefs.NeverWritten); adopted <- Seq(false, true))
     test(
-      s"nor by what is given of it to an executor that has ${if (have == first) "the batch before" else "nothing"}, $adopted"
+      s"giving to an executor with ${if (have == first) "a base" else "no base"} keeps open content, adopted: $adopted"
     ) {
       val slot = new ShardSlot(8, account)
       val read = slot.open(first, 5L)(loaded("a"))
@@ -137,7 +137,7 @@ class ShardSlotSuite extends AnyFunSuite {
       assert(keys(read.content) == 1 && slot.lineage == first)
     }
 
-  test("an attempt that has lost reads what it has opened while the next batch goes on") {
+  test("a lost attempt keeps the content that it has opened while the next batch runs") {
     val own = new MemoryAccount()
     val slot = new ShardSlot(8, own)
     val zombie = slot.open(first, 5L)(loaded("a"))
@@ -148,22 +148,22 @@ class ShardSlotSuite extends AnyFunSuite {
     zombie.close()
     zombie.close()
     assert(own.bytes == slot.contentBytes && slot.retiredBytes == 0L)
-    // Nobody holds it any more: it is changed in place.
+    // No task holds the content any more, so it is changed in place.
     next.close()
     prepare(slot, lineages(3), second, "c")
     assert(slot.open(lineages(3), 7L)(never).content eq next.content)
   }
 
-  test("whatever happens to a shard, who holds content reads the same until the end") {
+  test("a holder of content reads the same until it closes it, whatever happens to the shard") {
     info(s"seed ${Seed.value}")
     val r = new Random(Seed.value)
     (0 until 60).foreach { _ =>
       val slot = new ShardSlot(8, account)
-      // Content of each lineage by its keys; 0 is the first.
+      // Keys of the content of each lineage; lineage 0 is the first.
       val contents = mutable.Map(new UUID(3, 0) -> Set("k0"))
-      def load(of: UUID): ShardSlot.Loaded = {
+      def load(lineage: UUID): ShardSlot.Loaded = {
         val state = new ShardState
-        contents(of).foreach { k =>
+        contents(lineage).foreach { k =>
           val c = changes(k); state(c.array, 0, c.array.length)
         }
         ShardSlot.Loaded(state, 1, 1L)
@@ -195,7 +195,7 @@ class ShardSlotSuite extends AnyFunSuite {
     }
   }
 
-  test("a snapshot that outlives its batch is counted all the same") {
+  test("a snapshot that takes longer than its batch is counted") {
     val slot = new ShardSlot(8, account)
     slot.open(first, 5L)(loaded("a")).close()
     val image = slot.image.get
@@ -204,8 +204,8 @@ class ShardSlotSuite extends AnyFunSuite {
     slot.open(second, 6L)(never).close()
     assert(slot.snapshotCandidate.map(_.changes).contains(2))
     slot.snapshotted(image)
-    assert(slot.snapshotCandidate.map(_.changes).contains(1), "what has come since")
-    // Content that was loaded since counts from what the checkpoint has.
+    assert(slot.snapshotCandidate.map(_.changes).contains(1), "changes since the snapshot")
+    // Content that was loaded in the meantime counts from the checkpoint's snapshot.
     val later = slot.image.get
     slot.forget()
     slot.open(first, 7L)(loaded("a")).close()
@@ -213,7 +213,7 @@ class ShardSlotSuite extends AnyFunSuite {
     assert(slot.snapshotCandidate.map(_.changes).contains(1))
   }
 
-  test("who wants content that is on its way waits for it, until it has come or does not") {
+  test("a task waits for expected content until it arrives or is given up") {
     val slot = new ShardSlot(8, account)
     def waitedMs(limitMs: Long): Long = {
       val start = System.nanoTime()
@@ -236,7 +236,7 @@ class ShardSlotSuite extends AnyFunSuite {
 
   private val lineages = (1L to 9L).map(new UUID(2, _))
 
-  /** Commits batches, each a key, up to a lineage; batch i opens `lineages(i - 1)` and prepares `lineages(i)`. */
+  /** Commits batches with one key each. Batch i opens `lineages(i - 1)` and prepares `lineages(i)`. */
   private def commit(slot: ShardSlot, batches: Range): Unit = batches.foreach { i =>
     slot.open(lineages(i - 1), i.toLong)(loaded("0")).close()
     prepare(slot, lineages(i), lineages(i - 1), s"key $i")
@@ -244,13 +244,13 @@ class ShardSlotSuite extends AnyFunSuite {
 
   private def asked(slot: ShardSlot, i: Int, have: Int): ShardSlot.Given = slot.give(lineages(i), lineages(have)).get
 
-  test("who asks in every batch gets what is new, before tasks open the shard and after") {
+  test("an executor that asks in every batch gets new changes, before and after the shard is opened") {
     val slot = new ShardSlot(8, account)
     commit(slot, 1 to 1)
     slot.open(lineages(1), 2L)(never)
-    assert(asked(slot, 1, 0).isInstanceOf[ShardSlot.GivenImage], "nothing is kept for who never asked")
+    assert(asked(slot, 1, 0).isInstanceOf[ShardSlot.GivenImage], "no changes are kept for an executor that never asked")
     prepare(slot, lineages(2), lineages(1), "key 2")
-    def changes(of: ShardSlot.Given) = of match {
+    def changes(answer: ShardSlot.Given) = answer match {
       case ShardSlot.GivenChanges(array, offset, length) =>
         val state = new ShardState
         state(array, offset, length)
@@ -261,15 +261,15 @@ class ShardSlotSuite extends AnyFunSuite {
     commit(slot, 3 to 3)
     slot.open(lineages(3), 4L)(never)
     assert(changes(asked(slot, 3, 2)) == 1, "after")
-    assert(asked(slot, 3, 1).isInstanceOf[ShardSlot.GivenImage], "who is further behind gets all")
+    assert(asked(slot, 3, 1).isInstanceOf[ShardSlot.GivenImage], "an executor further behind gets an image")
     prepare(slot, lineages(4), lineages(3), "key 4")
     commit(slot, 5 to 7)
     slot.open(lineages(7), 8L)(never)
-    assert(asked(slot, 7, 6).isInstanceOf[ShardSlot.GivenImage], "who stopped asking is forgotten")
+    assert(asked(slot, 7, 6).isInstanceOf[ShardSlot.GivenImage], "an executor that stopped asking gets an image")
     assert(slot.give(lineages(8), lineages(7)).isEmpty && slot.give(ShardRefs.NeverWritten, lineages(7)).isEmpty)
   }
 
-  test("what is kept for others is given back with the shard") {
+  test("memory of changes kept for other executors is released with the shard") {
     val own = new MemoryAccount()
     val slot = new ShardSlot(8, own)
     slot.open(first, 1L)(loaded("a")).close()
@@ -280,7 +280,7 @@ class ShardSlotSuite extends AnyFunSuite {
     assert(own.bytes == new ShardState().memoryBytes)
   }
 
-  test("a shard that is some batches behind goes on by the changes since, from where it is only") {
+  test("a shard that is some batches behind catches up by change sets, only from its own lineage") {
     val slot = new ShardSlot(8, account)
     slot.open(first, 1L)(loaded("a"))
     val sets = Seq("b", "c").map(changes(_).array)

@@ -9,7 +9,7 @@ import org.scalatest.concurrent.Eventually.{eventually, interval, timeout}
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.SpanSugar._
 
-/** Which shards this JVM keeps, over queries that end, begin anew and hang. */
+/** Which shards a JVM keeps while queries end, restart and hang. */
 class ShardStoresSuite extends AnyFunSuite {
   private val key = StoreKey(0L, "default")
 
@@ -25,7 +25,7 @@ class ShardStoresSuite extends AnyFunSuite {
     ShardStores.drop(root)
   }
 
-  test("shards of queries that have ended are dropped, though none of them has asked for a snapshot") {
+  test("shards of ended queries are dropped, even if none has asked for a snapshot") {
     val (ended, running) = ("stores-ended", "stores-running")
     Seq(ended, running).foreach(root => fill(ShardStores.get(root, key, 4).slot(0), 1L))
     val sweeper = new ShardSweeper(50L, _ - ended)
@@ -39,7 +39,7 @@ class ShardStoresSuite extends AnyFunSuite {
     assert(threads.stream().anyMatch(_.getName.startsWith("penstock-sweep")), "a JVM with shards has a sweeper")
   }
 
-  test("a shard that is being loaded holds up neither who makes room nor who is asked for it") {
+  test("a shard that is being loaded blocks neither reclaiming nor questions from other executors") {
     val root = "stores-hanging"
     val slot = ShardStores.get(root, key, 4).slot(0)
     val reached, goOn = new CountDownLatch(1)

@@ -13,7 +13,7 @@ import io.penstock.state.format._
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Shards that another executor gives: the source and the format are the real ones, and nothing lies between them. */
+/** Shards that another executor sends, with the real source and format but without a transport. */
 class ShardTravelSuite extends AnyFunSuite with BeforeAndAfterEach {
   private val root = "travel"
   private val key = StoreKey(0L, "default")
@@ -31,7 +31,7 @@ class ShardTravelSuite extends AnyFunSuite with BeforeAndAfterEach {
 
   override protected def afterEach(): Unit = ShardStores.drop(root)
 
-  /** @param change what becomes of an answer on its way */
+  /** @param change damages an answer on its way */
   private class Peers(change: Array[Byte] => Array[Byte] = identity) extends PeerQuestions {
     val questionBytes = mutable.Buffer[Int]()
 
@@ -59,12 +59,12 @@ class ShardTravelSuite extends AnyFunSuite with BeforeAndAfterEach {
   }
 
   private def bring(wanted: Seq[WantedShard], peers: PeerQuestions): (Seq[Int], Seq[Int]) = {
-    val came = mutable.Buffer[Int]()
-    val left = new ShardTravel(root, key, peers).bring(wanted, _ => Seq(holder))((shard, _, _) => came += shard)
-    (came.toSeq, left)
+    val received = mutable.Buffer[Int]()
+    val left = new ShardTravel(root, key, peers).bring(wanted, _ => Seq(holder))((shard, _, _) => received += shard)
+    (received.toSeq, left)
   }
 
-  test("an error of who takes a shard is not taken for one of the way: the memory bound reaches the task") {
+  test("an error while taking a shard, such as the memory bound, reaches the task") {
     val wanted = fill(0 until 4, 4)
     val used = mutable.Buffer[Int]()
     val e = intercept[PenstockException] {
@@ -76,7 +76,7 @@ class ShardTravelSuite extends AnyFunSuite with BeforeAndAfterEach {
     assert(e.errorClass == "PENSTOCK_STATE_TOO_LARGE" && used.size == 2)
   }
 
-  test("an answer that is damaged, or is to another question, is none") {
+  test("a damaged answer, or an answer to another question, is rejected") {
     val wanted = fill(0 until 3, 4)
     assert(bring(wanted, new Peers) == ((Seq(0, 1, 2), Nil)))
     assert(bring(wanted, new Peers(a => a.updated(a.length / 2, (a(a.length / 2) ^ 4).toByte)))._2.nonEmpty)
@@ -90,11 +90,11 @@ class ShardTravelSuite extends AnyFunSuite with BeforeAndAfterEach {
     assert(bring(wanted.slice(1, 2), late) == ((Nil, Seq(1))), "the image of another shard")
   }
 
-  test("more shards than a question has room for come by several") {
+  test("shards that do not fit into one question are split into several") {
     val wanted = fill(0 until 20000, 20000)
     val peers = new Peers
-    val (came, left) = bring(wanted, peers)
-    assert(came == (0 until 20000) && left.isEmpty)
+    val (received, left) = bring(wanted, peers)
+    assert(received == (0 until 20000) && left.isEmpty)
     assert(peers.questionBytes.size == 3 && peers.questionBytes.max <= 512 * 1024)
   }
 }

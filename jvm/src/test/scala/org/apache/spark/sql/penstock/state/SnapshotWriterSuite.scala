@@ -18,7 +18,7 @@ import org.scalatest.concurrent.Eventually.{eventually, interval, timeout}
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.SpanSugar._
 
-/** What is counted of snapshots that are slow, are refused, or fail. */
+/** How slow, rejected and failed snapshots are counted. */
 class SnapshotWriterSuite extends AnyFunSuite {
   private val store = StoreKey(0L, "default")
   private val run = UUID.randomUUID()
@@ -47,14 +47,14 @@ class SnapshotWriterSuite extends AnyFunSuite {
   private def soon(check: => Boolean): Unit =
     eventually(timeout(10.seconds), interval(10.millis))(assert(check))
 
-  test("shards that are asked for together share a file, named by its newest version") {
-    val told = mutable.Buffer[SnapshotsWritten]()
+  test("shards that are requested together share a file, named by the newest version") {
+    val reported = mutable.Buffer[SnapshotsWritten]()
     val goOn = new CountDownLatch(1)
     val writer = new SnapshotWriter(
       threads,
       m => {
         goOn.await()
-        told.synchronized(told += m): Unit
+        reported.synchronized(reported += m): Unit
       }
     )
     val slots = Seq(slot(0, 4L), slot(1, 6L), slot(2, 5L))
@@ -63,13 +63,13 @@ class SnapshotWriterSuite extends AnyFunSuite {
     slots.foreach(s => writer.request(request(d, s)))
     goOn.countDown()
     soon(slots.forall(_.snapshotCandidate.isEmpty))
-    // Who is on the way already is not written twice.
-    assert(told.synchronized(told.toSeq).flatMap(_.entries.map(_.section.shard)).sorted == Seq(0, 1, 2))
-    assert(told.last.container.version == 6L)
-    assert(d.list("snapshots").size == told.size)
+    // A shard that is already being written is not written twice.
+    assert(reported.synchronized(reported.toSeq).flatMap(_.entries.map(_.section.shard)).sorted == Seq(0, 1, 2))
+    assert(reported.last.container.version == 6L)
+    assert(d.list("snapshots").size == reported.size)
   }
 
-  test("what the driver refuses is counted as failed, and the next that is taken as written") {
+  test("a snapshot that the driver rejects counts as failed, and the next accepted one as written") {
     var refuse = true
     val writer = new SnapshotWriter(threads, _ => if (refuse) throw new PenstockException("PENSTOCK_TEST", "no"))
     val s = slot(0, 4L)
@@ -84,7 +84,7 @@ class SnapshotWriterSuite extends AnyFunSuite {
     }
   }
 
-  test("where the files of one query hang, those of another are written") {
+  test("hanging files of one query do not block snapshots of another") {
     val hung = new CountDownLatch(1)
     val (one, other) = (slot(0, 1L), slot(0, 1L))
     new SnapshotWriter(threads, _ => hung.await()).request(request(directory(), one))

@@ -14,8 +14,8 @@ import io.penstock.state.memory.SharedBytes
 import io.penstock.telemetry.{StateLoad, StoreTimings}
 
 /**
- * The provider without a planner, for tests of the store contract: each partition is a query of its own with a single
- * shard, committed through the product's commit coordinator in this JVM. Engine, files and commit are the real ones.
+ * The provider without a planner, for tests of the store contract. Each partition is a query with a single shard,
+ * committed by the real commit coordinator in this JVM. Engine, files and commits are the real ones.
  */
 class StandaloneProvider extends ShardedStateStoreProvider {
   private var hadoopConf: Configuration = _

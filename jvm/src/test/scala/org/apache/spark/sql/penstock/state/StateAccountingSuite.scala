@@ -13,13 +13,13 @@ import io.penstock.state.format._
 import io.penstock.state.memory.SharedBytes
 import org.scalatest.funsuite.AnyFunSuite
 
-/** The count of state's heap bytes, which is kept as shards change, against the bytes of all shards added up. */
+/** Compares the running count of state's heap bytes with the sum over all shards. */
 class StateAccountingSuite extends AnyFunSuite {
   private val shardCount = 6
   private val store = StoreKey(0L, "default")
   private val roots = Seq("accounting-a", "accounting-b")
 
-  /** Content of each shard, and every change set by the lineage that it leads to. */
+  /** Lineages and change sets of every shard. */
   private class Checkpoint {
     val lineages: Array[UUID] = Array.fill(shardCount)(ShardRefs.NeverWritten)
     val histories: Array[Vector[Array[Byte]]] = Array.fill(shardCount)(Vector.empty)
@@ -77,10 +77,10 @@ class StateAccountingSuite extends AnyFunSuite {
     slots.map(slot => slot.contentBytes + slot.retiredBytes).sum + prepared
   }.sum
 
-  test("after every step of a random history the count is the sum, and a drop gives all of it back") {
+  test("after every step of a random history the count equals the sum, and dropping releases everything") {
     info(s"seed ${Seed.value}")
     val r = new Random(Seed.value)
-    // Attempts of other suites that never ended count, but are in no shard.
+    // Unfinished attempts of other suites count, but are in no shard.
     val elsewhere = ShardStores.memory.bytes - walked
     def same(): Unit = assert(ShardStores.memory.bytes - elsewhere == walked)
     val before = walked
@@ -144,7 +144,7 @@ class StateAccountingSuite extends AnyFunSuite {
     ShardStores.dropUnneeded(roots.toSet, Map.empty)
     assert(walked == before)
     same()
-    // A task that was still at work on what was dropped.
+    // A task continues to work on a dropped store.
     late.slot(0).open(checkpoints(roots.head).lineages(0), 0L)(checkpoints(roots.head).load(0))
     late.slot(0).prepare(
       UUID.randomUUID(),
@@ -156,7 +156,7 @@ class StateAccountingSuite extends AnyFunSuite {
     same()
   }
 
-  test("shards that other executors run are dropped, those of the batch and of the one before are kept") {
+  test("shards run by other executors are dropped; those of this batch and the one before are kept") {
     val root = "accounting-moved"
     val shards = ShardStores.get(root, store, 4)
     val set = changes(new Random(Seed.value))
@@ -172,7 +172,7 @@ class StateAccountingSuite extends AnyFunSuite {
     assert((0 until 4).forall(shards.slot(_).isHeld))
     ShardStores.dropUnneeded(Set(root), Map(root -> 10L))
     assert((0 until 4).map(shards.slot(_).isHeld) == Seq(false, false, true, true))
-    // What was dropped is loaded when it comes back.
+    // A dropped shard is loaded when it is needed again.
     assert(!shards.slot(0).has(new UUID(1, 0L)))
     assert(shards.slot(0).open(new UUID(1, 0L), 10L)(load).source == ShardSlot.Brought)
     ShardStores.drop(root)

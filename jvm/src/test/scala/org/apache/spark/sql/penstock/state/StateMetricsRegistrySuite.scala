@@ -10,7 +10,7 @@ import io.penstock.state.format.{SnapshotLag, StoreKey}
 import io.penstock.telemetry.{RunActivity, StateLoad, StoreActivity, StoreContent, StoreTimings}
 import org.scalatest.funsuite.AnyFunSuite
 
-/** What is registered with the metrics system is what the registry of metrics says. */
+/** The metrics system contains exactly the metrics of the registry. */
 class StateMetricsRegistrySuite extends AnyFunSuite {
   private def registered(register: MetricRegistry => Unit): MetricRegistry = {
     val registry = new MetricRegistry
@@ -23,7 +23,7 @@ class StateMetricsRegistrySuite extends AnyFunSuite {
       MetricOutput.Executor -> (ExecutorMetrics.register(_)),
       MetricOutput.Driver -> (DriverMetrics.register(_))
     )
-  ) test(s"${output.inWords}: every metric, as a counter where it only grows, else as a gauge") {
+  ) test(s"${output.inWords}: every metric is registered, as a counter if it only grows, else as a gauge") {
     val registry = registered(register)
     val (counters, gauges) = Metrics.at(output).partition(_.grows)
     assert(registry.getCounters.keySet.asScala == counters.map(_.name).toSet)
@@ -32,7 +32,7 @@ class StateMetricsRegistrySuite extends AnyFunSuite {
     registry.getGauges.values.asScala.foreach(g => assert(g.getValue.asInstanceOf[Long] >= 0L))
   }
 
-  test("every metric of an output that is read has a value there, in the order in which it is told") {
+  test("every metric of an output has a value there, in the order of the report") {
     val lag = SnapshotLag(StoreKey(0L, "default"), ageBatches = 1L, changes = 2L, bytes = 3L)
     val store = StoreContent(lag, StateLoad(Array(1L, 2L), Array(3L, 4L), Array(5L, 6L)))
     assert(Metrics.read(MetricOutput.Store, store).map(_._1) == Metrics.at(MetricOutput.Store))
@@ -44,19 +44,19 @@ class StateMetricsRegistrySuite extends AnyFunSuite {
     val task = Metrics.read(MetricOutput.Operator, StoreActivity(1L, opened, 2000000L, 3L, 4L)).toMap
     assert(task.keySet == Metrics.at(MetricOutput.Operator).toSet)
     assert(task(Metrics.FoldTime) == 7L && task(Metrics.CommitTime) == 2L && task(Metrics.InternalKeys) == 1L)
-    // Nothing can be on the list of such an output without what reads it.
+    // A metric of such an output cannot be declared without a function that reads it.
     assertDoesNotCompile("Metric(\"m\", MetricUnit.Count, grows = false, Seq(MetricOutput.Store), \"a metric\")")
     assertCompiles(
       "Metric(\"m\", MetricUnit.Count, grows = false, Seq(MetricOutput.Store(_.load.keys.sum)), \"a metric\")"
     )
   }
 
-  test("no metric is of the executor and of the driver: in local mode both are in one metrics system") {
+  test("no metric belongs to both executor and driver, which share a metrics system in local mode") {
     assert(Metrics.all.forall(m => !(m.outputs(MetricOutput.Executor) && m.outputs(MetricOutput.Driver))))
     assert(Metrics.all.forall(_.outputs.nonEmpty))
   }
 
-  test("short times add up") {
+  test("times below a millisecond add up") {
     val registry = registered(ExecutorMetrics.register(_))
     val commitTime = registry.counter(Metrics.CommitTime.name)
     val before = commitTime.getCount

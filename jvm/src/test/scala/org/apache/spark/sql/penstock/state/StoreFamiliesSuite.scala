@@ -14,7 +14,7 @@ import org.apache.spark.unsafe.types.UTF8String
 import io.penstock.state.engine.KeyBytes
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Attempts of one partition that run side by side in one JVM: two actions on a batch, or a stage that is tried again. */
+/** Concurrent attempts of one partition in one JVM, as with two actions on a batch or a resubmitted stage. */
 class StoreFamiliesSuite extends AnyFunSuite {
   private val keySchema = new StructType().add("k", LongType)
   private val valueSchema = new StructType().add("v", StringType).add("n", LongType)
@@ -29,7 +29,7 @@ class StoreFamiliesSuite extends AnyFunSuite {
     Some(new TestStateSchemaProvider)
   )
 
-  /** Rows that do not come back as they went. */
+  /** Number of rows that differ after encoding and decoding. */
   private def changed(attempt: Long): Int = {
     val codec = avro().default.codec
     val (keyOf, valueOf) = (UnsafeProjection.create(keySchema), UnsafeProjection.create(valueSchema))
@@ -46,7 +46,7 @@ class StoreFamiliesSuite extends AnyFunSuite {
     }
   }
 
-  test("attempts encode state in Avro side by side, and each reads what it wrote") {
+  test("concurrent attempts encode state in Avro, and each reads what it wrote") {
     val threads = Executors.newFixedThreadPool(4)
     try {
       val work = (1L to 4L).map(attempt => (() => changed(attempt)): Callable[Int])

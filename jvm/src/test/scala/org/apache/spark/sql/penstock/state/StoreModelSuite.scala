@@ -17,7 +17,7 @@ import org.apache.spark.sql.types._
 import io.penstock.Seed
 import org.scalatest.funsuite.AnyFunSuite
 
-/** The store against a plain map per version, with attempts that lose, restarts and iterators under change. */
+/** Compares the store with a plain map per version, with lost attempts, restarts and changes during iteration. */
 class StoreModelSuite extends AnyFunSuite {
   private val seed = Seed.value
   private val keySchema = new StructType().add("ts", LongType).add("k", LongType)
@@ -59,7 +59,7 @@ class StoreModelSuite extends AnyFunSuite {
 
   private def flat(m: Model): Seq[((Long, Long), Long)] = m.toSeq.flatMap { case (k, vs) => vs.map((k, _)) }
 
-  /** One random change of both. */
+  /** Applies one random change to both. */
   private def change(r: Random, s: StateStore, m: Model, multi: Boolean): Model = {
     val k = (r.nextInt(12).toLong - 3, r.nextInt(8).toLong)
     val v = r.nextLong()
@@ -95,7 +95,7 @@ class StoreModelSuite extends AnyFunSuite {
     ("range", RangeKeyScanStateEncoderSpec(keySchema, Seq(0, 1)), true)
   )
 
-  for ((name, spec, ordered) <- specs; multi <- Seq(false, true)) test(s"$name family, multi-valued $multi, as a map") {
+  for ((name, spec, ordered) <- specs; multi <- Seq(false, true)) test(s"$name family, multi-valued $multi, is a map") {
     val r = new Random(seed)
     info(s"seed $seed")
     (0 until 6).foreach { _ =>
@@ -103,7 +103,7 @@ class StoreModelSuite extends AnyFunSuite {
       var versions = Vector[Model](TreeMap.empty)
       var p = provider(dir, spec, multi)
       (0 until 14).foreach { version =>
-        // Several attempts start from the same version; each but the last is abandoned, or commits and is replaced.
+        // Several attempts start from the same version. All but the last are abandoned, or commit and are replaced.
         (0 until r.nextInt(3)).foreach { _ =>
           val loser = p.getStore(version.toLong, None, false, false)
           var m = versions(version)
@@ -116,7 +116,7 @@ class StoreModelSuite extends AnyFunSuite {
         same(s, m, ordered, multi)
         (0 until r.nextInt(100)).foreach { i =>
           if (i % 25 == 7) {
-            // An iterator shows what was there when it was opened, whatever the attempt does meanwhile.
+            // An iterator shows the content at the time it was opened, whatever the attempt changes meanwhile.
             val before = flat(m)
             val it = if (multi) s.iteratorWithMultiValues("default") else s.iterator("default")
             val seen = Vector.newBuilder[((Long, Long), Long)]
@@ -149,7 +149,7 @@ class StoreModelSuite extends AnyFunSuite {
           ShardStores.drop(StateStoreId(dir, 0, 0).storeCheckpointLocation().toString)
         }
       }
-      // Any version is still there for who reads it.
+      // Every version can still be read.
       versions.indices.foreach { v =>
         val s = p.getStore(v.toLong, None, false, false)
         val found = contents(s, multi)
@@ -159,7 +159,7 @@ class StoreModelSuite extends AnyFunSuite {
     }
   }
 
-  test("prefix scan finds exactly the keys with the prefix, in the attempt's view") {
+  test("a prefix scan finds exactly the keys with the prefix, as the attempt sees them") {
     val r = new Random(seed)
     val p =
       provider(Files.createTempDirectory("penstock-model").toString, PrefixKeyScanStateEncoderSpec(keySchema, 1), false)
@@ -176,7 +176,7 @@ class StoreModelSuite extends AnyFunSuite {
     }
   }
 
-  test("a removed column family is gone, in the attempt and in later versions, and may come back empty") {
+  test("a removed column family is gone in this and later versions, and may be created again empty") {
     val p =
       provider(Files.createTempDirectory("penstock-model").toString, NoPrefixKeyStateEncoderSpec(keySchema), false)
     def create(s: StateStore): Unit =

@@ -23,12 +23,12 @@ import io.penstock.state.format._
 import io.penstock.telemetry.{StateLoad, StoreTimings}
 
 /**
- * The checkpoint of a small query as the product writes it, but for the tasks: stores, commits, manifests, snapshots and
- * routing versions are the real ones. Six batches over two stores of three shards; changes are in manifests and changelogs in turn,
- * a column family comes and goes, two shards have a snapshot, and one batch's commit was told twice.
+ * The checkpoint of a small query with real stores, commits, manifests, snapshots and routing versions, but without
+ * tasks. It has six batches over two stores of three shards. Changes are in manifests and changelogs in turn, a column
+ * family is created and removed, two shards have a snapshot, and one batch is committed twice.
  *
  * @param root
- *   the query's state directory
+ *   State directory of the query
  */
 final class WrittenCheckpoint(val root: Path, hadoop: Configuration, seed: Long) {
   import WrittenCheckpoint._
@@ -48,19 +48,24 @@ final class WrittenCheckpoint(val root: Path, hadoop: Configuration, seed: Long)
     commits.open(BatchSpec(runId, root.toString, batch, Shards, Seq(region)))(Map.empty)
     if (batch == SnapshotVersion) snapshots()
     commit(batch)
-    if (batch == ToldTwice) commit(batch)
+    if (batch == CommittedTwice) commit(batch)
   }
 
   private def commit(batch: Long): Unit = {
     val lineage = UUID.randomUUID()
     val payload = new ByteSink
-    val told = StoreNames.map { name =>
+    val stores = StoreNames.map { name =>
       var sections = Seq.empty[Section]
       val at = payload.size
       val scope = new Scope(batch, StoreKey(0L, name)) {
-        override def commit(changes: ByteSink, of: Seq[Section], keys: Array[Long], operations: Array[Long]): Unit = {
+        override def commit(
+            changes: ByteSink,
+            written: Seq[Section],
+            keys: Array[Long],
+            operations: Array[Long]
+        ): Unit = {
           payload.putBytes(changes.toByteArray)
-          sections = of.map(s => s.copy(offset = s.offset + at))
+          sections = written.map(s => s.copy(offset = s.offset + at))
         }
       }
       change(batch, provider(root.toString, name, hadoop, Some(scope)).getStore(batch, None, false, false))
@@ -75,17 +80,17 @@ final class WrittenCheckpoint(val root: Path, hadoop: Configuration, seed: Long)
     }
     val inline = batch % 2 == 0
     val payloadAt =
-      if (inline) 0L else writeSections(Container.Changelog(batch, lineage), told.flatMap(_.sections), payload)
+      if (inline) 0L else writeSections(Container.Changelog(batch, lineage), stores.flatMap(_.sections), payload)
     val inlined = if (inline) payload.toByteArray else null
     Commits.commit(
       commits,
-      TaskCommitted(runId, batch, Commits.attempt(), "executor_h_1", Map.empty, lineage, inlined, payloadAt, told)
+      TaskCommitted(runId, batch, Commits.attempt(), "executor_h_1", Map.empty, lineage, inlined, payloadAt, stores)
     )
   }
 
   private def change(batch: Long, store: StateStore): Unit = {
     val lists = store.id.storeName == "lists"
-    val families = if (lists) ListFamilies else Families.filter(_._1 != "gone" || batch <= GoneIn)
+    val families = if (lists) ListFamilies else Families.filter(_._1 != "gone" || batch <= RemovedIn)
     families.foreach { case (name, spec) =>
       if (name != "default") store.createColFamilyIfAbsent(name, KeySchema, ValueSchema, spec, lists, false)
       (0 until 6).foreach { _ =>
@@ -99,7 +104,7 @@ final class WrittenCheckpoint(val root: Path, hadoop: Configuration, seed: Long)
         }
       }
     }
-    if (!lists && batch == GoneIn) store.removeColFamilyIfExists("gone")
+    if (!lists && batch == RemovedIn) store.removeColFamilyIfExists("gone")
     store.commit()
   }
 
@@ -123,7 +128,7 @@ final class WrittenCheckpoint(val root: Path, hadoop: Configuration, seed: Long)
     ))
   }
 
-  /** Writes a changelog or snapshot file and returns where its payload begins. */
+  /** Writes a changelog or snapshot file and returns the offset of its payload. */
   private def writeSections(file: Container, sections: Seq[Section], payload: ByteSink): Long = {
     val kind = file match {
       case _: Container.Changelog => FileFormat.Kind.Changelog
@@ -136,7 +141,7 @@ final class WrittenCheckpoint(val root: Path, hadoop: Configuration, seed: Long)
 
   private def newest(batch: Long): Manifest = directory.readManifest(batch, directory.newestGenerations()(batch))
 
-  /** All shards, as the batch before left them. */
+  /** All shards in the state that the previous batch left. */
   abstract private class Scope(batch: Long, store: StoreKey) extends StoreScope {
     override def shards: Array[Int] = (0 until shardCount).toArray
     override def shardCount: Int = Shards
@@ -173,15 +178,15 @@ object WrittenCheckpoint {
     Seq("default" -> NoPrefixKeyStateEncoderSpec(KeySchema), "range" -> RangeKeyScanStateEncoderSpec(KeySchema, Seq(0)))
 
   private val SnapshotVersion = 3L
-  private val GoneIn = 4L
-  private val ToldTwice = 4L
+  private val RemovedIn = 4L
+  private val CommittedTwice = 4L
   private val keyOf = UnsafeProjection.create(KeySchema)
   private val valueOf = UnsafeProjection.create(ValueSchema)
 
   private def key(ts: Long, k: Long): UnsafeRow = keyOf(InternalRow(ts, k)).copy()
   private def value(v: Long): UnsafeRow = valueOf(InternalRow(v)).copy()
 
-  /** The product's provider for a store, whose view may be given. */
+  /** Penstock's provider for a store, optionally with a given scope. */
   def provider(
       root: String,
       storeName: String,

@@ -18,7 +18,7 @@ import io.penstock.sharding.Layout
 import io.penstock.sidecars.planner.PlanMessages
 import org.scalatest.funsuite.AnyFunSuite
 
-/** What a batch tells of its load, in bytes. */
+/** The size of the load measurements of a batch, in bytes. */
 class TelemetrySizeSuite extends AnyFunSuite with LocalSpark {
   private val shards = 4096
   private val tasks = 16
@@ -33,7 +33,7 @@ class TelemetrySizeSuite extends AnyFunSuite with LocalSpark {
     "spark.sql.streaming.noDataMicroBatches.enabled" -> "false"
   )
 
-  test(s"what a batch tells of $shards shards is less than 1 MiB") {
+  test(s"the load measurements of a batch with $shards shards take less than 1 MiB") {
     val results = new ResultSizes
     spark.sparkContext.addSparkListener(results)
     val in = MemoryStream[Long](Encoders.scalaLong, spark)
@@ -51,7 +51,7 @@ class TelemetrySizeSuite extends AnyFunSuite with LocalSpark {
       val region = RoutingReportExec.of(progress).get.getSeq[Row](4).head
       assert(region.getAs[Int]("tasks") == tasks && region.getAs[Long]("rows") == 10L * shards)
       val state = StateCommits.leases.stateLoads(query.runId, 0L).values.head
-      // All shards were told of, so each part below has its full size.
+      // All shards are reported, so each of the parts below has its full size.
       assert(state.keys.toSeq.forall(_ > 0) && state.keys.length == shards)
       val parts = Map(
         "results of tasks" -> results.ofBatch(query.id, progress.batchId),
@@ -64,7 +64,7 @@ class TelemetrySizeSuite extends AnyFunSuite with LocalSpark {
     } finally query.stop()
   }
 
-  /** With all columns that a message to the sidecar can have. */
+  /** A message to the sidecar with all possible columns. */
   private def everything(run: UUID): Measured = {
     val (numbers, places) = (new Array[Long](shards), new Array[Int](shards))
     Measured(
@@ -82,14 +82,14 @@ class TelemetrySizeSuite extends AnyFunSuite with LocalSpark {
     )
   }
 
-  /** Bytes that tasks sent to the driver with their results: accumulators too. */
+  /** Counts the bytes that tasks send to the driver with their results, including accumulators. */
   private class ResultSizes extends SparkListener {
     private val bytes = mutable.Map.empty[(String, Long), Long]
     private val batchOfStage = mutable.Map.empty[Int, (String, Long)]
 
     override def onStageSubmitted(event: SparkListenerStageSubmitted): Unit = synchronized {
-      for (of <- Option(event.properties); id <- Option(of.getProperty("sql.streaming.queryId")))
-        batchOfStage(event.stageInfo.stageId) = id -> of.getProperty("streaming.sql.batchId").toLong
+      for (properties <- Option(event.properties); id <- Option(properties.getProperty("sql.streaming.queryId")))
+        batchOfStage(event.stageInfo.stageId) = id -> properties.getProperty("streaming.sql.batchId").toLong
     }
 
     override def onTaskEnd(event: SparkListenerTaskEnd): Unit = synchronized {

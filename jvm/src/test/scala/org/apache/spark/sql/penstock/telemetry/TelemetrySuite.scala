@@ -17,7 +17,7 @@ import io.penstock.sharding.Layout
 import io.penstock.telemetry.TaskLoad
 import org.scalatest.funsuite.AnyFunSuite
 
-/** What tasks measure, in whole queries. */
+/** The measurements of tasks, in complete queries. */
 class TelemetrySuite extends AnyFunSuite with LocalSpark {
   import TelemetrySuite._
   private val shards = 12
@@ -53,12 +53,12 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
       }
       val plan = query.asInstanceOf[StreamingQueryWrapper].streamingQuery.lastExecution.executedPlan
       val load = plan.collectFirst { case e: RoutedExchangeLike => e.load }.get
-      // A query that waits reports progress without a batch now and then.
+      // An idle query reports progress without a batch now and then.
       (load, query.recentProgress.toSeq.filter(_.durationMs.containsKey("addBatch")))
     } finally query.stop()
   }
 
-  /** The shard of a key, by the product's own hash of a long. */
+  /** The shard of a key, by Penstock's hash of a long. */
   private def shardOf(key: Long): Int = {
     import org.apache.spark.sql.catalyst.InternalRow
     import org.apache.spark.sql.catalyst.expressions.BoundReference
@@ -66,12 +66,12 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
     ShardHash(Seq(BoundReference(0, LongType, nullable = false)), Layout(shards)).of(InternalRow(key))
   }
 
-  test("the time of a user's function is booked to the shard of its key, and no time twice") {
+  test("the time of a user's function is charged to its key's shard, and no time twice") {
     val (load, _) = run(withSlowKey)
     val tasks = load.tasks
     val busy = TaskLoad.busyOfShards(tasks, shards)
     val slow = shardOf(slowKey)
-    // The first row of a task may count as one like the others.
+    // The first row of a task may be charged like any other.
     assert(busy(slow) >= (rowsPerKey - 1) * slowNs, busy.mkString(" "))
     assert(busy(slow) == busy.max, busy.mkString(" "))
     assert(tasks.size == 2)
@@ -79,17 +79,17 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
     assert(slowTask.busyNs.sum <= slowTask.totalNs && slowTask.waitNs < slowTask.totalNs, slowTask)
     val heaviest = tasks.flatMap(_.heavyKeys).maxBy(_.busyNs)
     assert((heaviest.text, heaviest.shard) == ((slowKey.toString, slow)))
-    // One reading may be something else.
+    // One reading may measure something else.
     assert(heaviest.busyNs - heaviest.busyErrorNs >= (rowsPerKey - 3) * slowNs, heaviest)
   }
 
   for (
     (operator, build) <-
       Seq("flatMapGroupsWithState" -> countedThenSlow _, "transformWithState" -> processedThenSlow _);
-    // The highest key is the last that its task has.
+    // The highest key is the last one of its task.
     slow <- Seq(slowKey, keys - 1L)
   )
-    test(s"$operator: what a function does once it has all rows of key $slow is booked to that key") {
+    test(s"$operator: time spent after all rows of key $slow were read is charged to that key") {
       val (load, _) = run(build(slow, _))
       val busy = TaskLoad.busyOfShards(load.tasks, shards)
       val all = rowsPerKey * slowNs
@@ -97,8 +97,8 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
       assert(load.tasks.flatMap(_.heavyKeys).maxBy(_.busyNs).text == slow.toString)
     }
 
-  test("a key with many rows is booked with all of them although it is the first that its task has") {
-    // Far more than a pause of the machine adds to another key.
+  test("all rows of a frequent key are charged although it is the first key of its task") {
+    // Far more than a pause of the machine can add to another key.
     val many = 200 * rowsPerKey
     val (load, _) = run(countedThenSlow(-1, _), more = Seq.fill(many)(0L))
     val busy = TaskLoad.busyOfShards(load.tasks, shards)
@@ -107,18 +107,18 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
     assert(heaviest.text == "0" && heaviest.busyNs >= 0.9 * many * usualNs, heaviest)
   }
 
-  test("what a task opens with its first row is no cost of that row's key") {
+  test("work of a task at its first row is not charged to that row's key") {
     val (load, _) = run(withSlowStart, batches = 1)
     assert(load.tasks.size == 2 && load.tasks.forall(_.totalNs >= startNs), load.tasks)
     val busy = TaskLoad.busyOfShards(load.tasks, shards)
     assert(busy.sum >= (keys * rowsPerKey - 2) * usualNs && busy.sum < startNs, busy.mkString(" "))
   }
 
-  test("the next batches are bound by cost: the expensive shard's task has few rows") {
+  test("later batches are bound by cost: the expensive shard's task has few rows") {
     val (_, progress) = run(withSlowKey, batches = 8)
     val regions = progress.map(_.observedMetrics.get("penstock").getSeq[org.apache.spark.sql.Row](4).head)
     val (first, last) = (regions.head, regions.last)
-    // Rows alone would be balanced to 1.05; by cost, the slow key is the limit, and its task gets little else.
+    // By rows the balance would be 1.05. By cost the slow key is the limit, and its task gets little else.
     assert(first.getAs[Double]("imbalance") < 1.3)
     assert(last.getAs[Double]("imbalance") > 1.5, last)
     assert(last.getAs[Double]("expectedImbalance") > 1.1, last)
@@ -129,7 +129,7 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
     "aggregation" -> (_.groupBy("value").count()),
     "deduplication" -> (_.dropDuplicates("value").toDF())
   ).foreach { case (name, build) =>
-    test(s"$name: shards with rows are seen busy, and no others") {
+    test(s"$name: only shards with rows are measured as busy") {
       val (load, progress) = run(build)
       val busy = TaskLoad.busyOfShards(load.tasks, shards)
       val expected = (0L until keys.toLong).map(shardOf).toSet
@@ -141,7 +141,7 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
   }
 
   for ((where, slowFirst) <- Seq("first" -> true, "second" -> false))
-    test(s"time is divided among the operators of a region: the $where one has it") {
+    test(s"time is charged to the right operator of a region: the $where one") {
       val slowly = udf { (v: Long) => workNs(100 * usualNs); v >= 0 }.asNondeterministic()
       val (load, progress) = run(
         in => {
@@ -162,12 +162,12 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
       assert(first.rows.toSeq == (0 until shards).map(expected(_) * rowsPerKey))
       val (slow, quick) = if (slowFirst) (first, second) else (second, first)
       assert(slow.busyNs.sum >= keys * 50 * usualNs && slow.busyNs.sum > 4 * quick.busyNs.sum, (slow, quick))
-      // No time is divided that was not booked, and hardly any is lost.
+      // The operators' time does not exceed the measured time, and hardly any is lost.
       val (booked, divided) = (load.busyOfShardsNs.sum, slow.busyNs.sum + quick.busyNs.sum)
       assert(divided <= booked && divided > 0.99 * booked)
     }
 
-  test("rows are counted as they come into each operator of a region, by several exchanges") {
+  test("rows are counted at each operator of a region, across several exchanges") {
     val (_, progress) = run(
       in => {
         val left = in.toDF("l").dropDuplicates("l")
@@ -182,19 +182,19 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
     val operators = RoutingReportExec.operators(report)
     val rows = operators.map(o => o.getAs[String]("name") -> o.getAs[Long]("rows")).groupBy(_._1)
     assert(rows("dedupe").map(_._2).sorted == Seq(keys * rowsPerKey / 2, keys * rowsPerKey))
-    // The filter holds for both sides.
+    // The filter applies to both sides.
     assert(rows("symmetricHashJoin").map(_._2) == Seq(keys))
     assert(operators.size == 3)
   }
 
-  test("keys that nobody shall see are told by their hash, in the report and in what was decided") {
+  test("hidden keys are shown by their hash, in the report and in the decision") {
     val (load, progress) = run(withSlowKey, batches = 8, Map("penstock.report.keys" -> "false"))
     val heaviest = load.tasks.flatMap(_.heavyKeys).maxBy(_.busyNs)
     assert(heaviest.text == f"hash ${heaviest.hash}%08x" && heaviest.shard == shardOf(slowKey))
     assert(progress.last.json.contains(s"one key is the limit: ${heaviest.text} has "), progress.last.json)
   }
 
-  test("a task that is over leaves no meter behind") {
+  test("a finished task leaves no meter behind") {
     run(withSlowKey, batches = 1)
     assert(TaskMeter.size == 0)
   }
@@ -204,7 +204,7 @@ private object TelemetrySuite {
   val slowKey = 3L
   val slowNs = 30000000L
 
-  /** Slow enough for every row to be timed, so that what is booked is exact. */
+  /** Slow enough that every row is timed and the charged time is exact. */
   val usualNs = 50000L
 
   /** Far more than all rows take. */
@@ -220,7 +220,7 @@ private object TelemetrySuite {
         Iterator(key)
     }(Encoders.scalaLong, Encoders.scalaLong).toDF()
 
-  /** Takes all rows of a key, and then its time. */
+  /** Reads all rows of a key and then spends its time. */
   def countedThenSlow(slow: Long, in: Dataset[Long]): DataFrame = in
     .groupByKey(v => v)(Encoders.scalaLong)
     .flatMapGroupsWithState[Long, Long](OutputMode.Update(), GroupStateTimeout.NoTimeout()) {
@@ -230,7 +230,7 @@ private object TelemetrySuite {
         Iterator(key)
     }(Encoders.scalaLong, Encoders.scalaLong).toDF()
 
-  /** The same, and the state is used at the end only. */
+  /** As `countedThenSlow`, with state that is used only at the end. */
   def processedThenSlow(slow: Long, in: Dataset[Long]): DataFrame = in
     .groupByKey(v => v)(Encoders.scalaLong)
     .transformWithState(new SlowAtTheEnd(slow), TimeMode.None(), OutputMode.Update())(Encoders.scalaLong)
@@ -250,7 +250,7 @@ private object TelemetrySuite {
     }
   }
 
-  /** Opens something with the first row of each task, as operators do: keys come sorted, so of the lowest key. */
+  /** Spends time at the first row of each task, as operators do. Keys are sorted, so this row has the lowest key. */
   def withSlowStart(in: Dataset[Long]): DataFrame = in
     .groupByKey(v => v)(Encoders.scalaLong)
     .flatMapGroupsWithState[Long, Long](OutputMode.Update(), GroupStateTimeout.NoTimeout()) {
@@ -262,7 +262,7 @@ private object TelemetrySuite {
         Iterator(key)
     }(Encoders.scalaLong, Encoders.scalaLong).toDF()
 
-  /** On the processor: what a busy machine takes from a thread is not booked. */
+  /** Measured in CPU time, because time that a busy machine takes from a thread is not charged. */
   private def workNs(ns: Long): Unit = {
     val until = threads.getCurrentThreadCpuTime() + ns
     while (threads.getCurrentThreadCpuTime() < until) Thread.onSpinWait()

@@ -12,7 +12,7 @@ import io.penstock.telemetry.{OperatorLoad, ShardsMeasured, StateLoad}
 import org.json4s.JsonAST._
 import org.scalatest.funsuite.AnyFunSuite
 
-/** What is remembered of queries, its bounds, and how it is told. */
+/** What is kept of queries, its bounds, and the JSON document. */
 class StatusListenerSuite extends AnyFunSuite {
   private val document = StatusDocument("0.1.0", "4.2.0", "app-1", "flights", "on")
 
@@ -60,7 +60,7 @@ class StatusListenerSuite extends AnyFunSuite {
 
   private def batches(run: RunHistory): Seq[Long] = run.batches.map(_.batchId)
 
-  test("the newest 100 batches of a run are remembered; what ran no batch, or is of no known run, is not") {
+  test("the newest 100 batches of a known run are kept; progress without a batch is ignored") {
     val listener = new StatusListener
     val run = UUID.randomUUID()
     listener.onOtherEvent(progress(run, 0))
@@ -72,7 +72,7 @@ class StatusListenerSuite extends AnyFunSuite {
     assert(batches(listener.runs.head) == (21L to 120L))
   }
 
-  test("running queries are all remembered, and the 20 that ended last") {
+  test("all running queries and the 20 that ended last are kept") {
     val listener = new StatusListener
     val runs = Seq.fill(60)(UUID.randomUUID())
     runs.foreach(r => listener.onOtherEvent(started(r)))
@@ -81,7 +81,7 @@ class StatusListenerSuite extends AnyFunSuite {
     assert(listener.runs.map(_.ended) == Seq.fill(20)(true) ++ Seq.fill(30)(false))
   }
 
-  test("of each region, the shards of its newest batch are told") {
+  test("the document has the shards of each region's newest batch") {
     val listener = new StatusListener
     val run = UUID.randomUUID()
     listener.onOtherEvent(started(run, "late"))
@@ -111,14 +111,14 @@ class StatusListenerSuite extends AnyFunSuite {
     assert((query \ "batches")(0) \ "batchId" == JInt(1))
   }
 
-  test("a query that has no name and has not failed has null there, not nothing") {
+  test("the name and exception of a query are null if absent") {
     val listener = new StatusListener
     listener.onOtherEvent(started(UUID.randomUUID()))
     val query = (document.json(listener.runs, StatusQuestion(1, None), 0) \ "queries")(0)
     assert(query \ "name" == JNull && query \ "exception" == JNull)
   }
 
-  test("a question asks for some batches, and for one query by name, id or run; a wrong one says what is allowed") {
+  test("a request selects batches and queries, and an invalid one names the allowed values") {
     val listener = new StatusListener
     val runs = Seq.fill(2)(UUID.randomUUID())
     runs.zip(Seq("a", "b")).foreach { case (run, name) =>

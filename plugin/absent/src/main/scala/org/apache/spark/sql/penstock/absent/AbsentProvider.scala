@@ -5,9 +5,9 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
 /**
- * Stands for the provider of checkpoints that Penstock has written where the application runs without the plugin (see
- * `SessionsWithoutPlugin` of the bridge): the first that Spark asks of it fails with what to do. It is of the type that
- * Spark expects for all formats of such a checkpoint.
+ * Replaces Penstock's state store provider in applications that run without the plugin (see `SessionsWithoutPlugin` of
+ * the bridge). The first method that Spark calls fails with an error that states what to do. The class has the type
+ * that Spark expects for all formats of a checkpoint that Penstock has written.
  */
 abstract class AbsentProvider extends RocksDBStateStoreProvider {
   override def init(
@@ -27,7 +27,7 @@ abstract class AbsentProvider extends RocksDBStateStoreProvider {
   override def supportedInstanceMetrics: Seq[StateStoreInstanceMetric] = refuse()
 
   private def refuse(): Nothing = throw new IllegalStateException(
-    "[PENSTOCK_NOT_ENABLED] This checkpoint was written by Penstock, which is installed here and switched off. Start the " +
+    "[PENSTOCK_NOT_ENABLED] This checkpoint was written by Penstock, which is installed but not enabled. Start the " +
       "application with --conf spark.plugins=io.penstock.PenstockPlugin, or in Python with " +
       "penstock.configure(SparkSession.builder). Nothing was changed."
   )

@@ -6,7 +6,7 @@ import org.apache.spark.sql.penstock.integration.harness._
 
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Applications that cannot work do not start, or fail their queries, and say why. */
+/** Misconfigured applications do not start, or fail their queries, and the error says why. */
 class BadApplicationSuite extends AnyFunSuite with TestDirectory {
 
   private def start(conf: Map[String, String], master: String = "local[1]"): classic.SparkSession =
@@ -18,22 +18,22 @@ class BadApplicationSuite extends AnyFunSuite with TestDirectory {
     error
   }
 
-  test("more shards than there can be") {
+  test("too many shards are rejected") {
     val error = refusal("spark.penstock.shards" -> "65537")
     assert(Errors.missing(error, "PENSTOCK_INVALID_SETTING", "spark.penstock.shards", "65537", "65536").isEmpty)
   }
 
-  test("a number of shards that is no number") {
+  test("a number of shards that is not a number is rejected") {
     val error = refusal("spark.penstock.shards" -> "many")
     assert(Errors.missing(error, "PENSTOCK_INVALID_SETTING", "spark.penstock.shards", "'many'", "integer").isEmpty)
   }
 
-  test("an unknown setting names the nearest known one") {
+  test("an unknown setting is rejected, and the error names the nearest known one") {
     val error = refusal("spark.penstock.shard" -> "16")
     assert(Errors.missing(error, "PENSTOCK_UNKNOWN_SETTING", "Did you mean spark.penstock.shards?").isEmpty)
   }
 
-  test("executors whose class path lacks the plugin") {
+  test("executors without the plugin on their class path fail the query") {
     val query = new CountingQuery(newDirectory("source"), newDirectory("checkpoint"))
     val session = start(
       Map(

@@ -11,7 +11,7 @@ import org.apache.spark.sql.penstock.state.StateDirectory
 import io.penstock.state.format.{Container, FileFormat, ManifestFormat}
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Checkpoints that meet another application than the one that wrote them. */
+/** Checkpoints that are used with another application than the one that wrote them. */
 class BadCheckpointSuite extends AnyFunSuite with OneApplicationAtATime {
   private val shards = "spark.penstock.shards"
 
@@ -21,7 +21,7 @@ class BadCheckpointSuite extends AnyFunSuite with OneApplicationAtATime {
 
   private def format(query: CountingQuery): Path = state(query).resolve("FORMAT")
 
-  /** Runs the query where it must fail, and then where it must be as if it had not: nothing is lost. */
+  /** Runs the query with a session in which it must fail, and then with one in which it must continue without loss. */
   private def refusal(query: CountingQuery, session: classic.SparkSession): Throwable = {
     val error = intercept[Exception](query.runOn(session))
     val (counts, _) = query.runOn(withPlugin(16))
@@ -37,7 +37,7 @@ class BadCheckpointSuite extends AnyFunSuite with OneApplicationAtATime {
     query
   }
 
-  test("a checkpoint of plain Spark goes on as before, and progress says why") {
+  test("a checkpoint of plain Spark continues as before, and progress says why") {
     val query = newQuery()
     assert(query.runOn(application(Map(Engine.PartitionsKey -> "3")))._1 == query.expected)
     val (counts, progress) = query.runOn(withPlugin(16))
@@ -48,19 +48,19 @@ class BadCheckpointSuite extends AnyFunSuite with OneApplicationAtATime {
     assert(reasons.exists(_.contains(Engine.HdfsBacked)), s"what progress shows: $reasons")
   }
 
-  test("a checkpoint of Penstock without the plugin") {
+  test("a checkpoint of Penstock is rejected without the plugin") {
     val query = penstockQuery()
     val error = refusal(query, application(Map.empty))
     assert(Errors.missing(error, "PENSTOCK_", "spark.plugins", "io.penstock.PenstockPlugin").isEmpty)
   }
 
-  test("a checkpoint of Penstock with another number of shards") {
+  test("a checkpoint with another number of shards is rejected") {
     val query = penstockQuery()
     val error = refusal(query, withPlugin(32))
     assert(Errors.missing(error, "PENSTOCK_SHARDS_CHANGED", "16", "32", shards).isEmpty)
   }
 
-  test("a checkpoint of a newer format") {
+  test("a checkpoint of a newer format is rejected") {
     val query = penstockQuery()
     val original = Files.readAllBytes(format(query))
     val newer = original.clone()
@@ -74,18 +74,18 @@ class BadCheckpointSuite extends AnyFunSuite with OneApplicationAtATime {
     assert(query.runOn(withPlugin(16))._1 == query.expected)
   }
 
-  test("a checkpoint whose query had no strict distribution") {
+  test("a checkpoint of a query without strict distribution is rejected") {
     val query = newQuery()
     val strict = "spark.sql.streaming.statefulOperator.useStrictDistribution"
     query.runOn(application(Map(Engine.PartitionsKey -> "3", strict -> "false")))
-    // The same checkpoint as an older Spark would have left it, had it known the provider.
+    // The checkpoint as an older Spark would have left it if it had known the provider.
     val offsets = query.checkpoint.resolve("offsets").resolve("0")
     replace(offsets, Files.readString(offsets).replace(Engine.HdfsBacked, Engine.PenstockProvider).getBytes)
     val error = intercept[Exception](query.runOn(withPlugin(16)))
     assert(Errors.missing(error, "PENSTOCK_", strict).isEmpty)
   }
 
-  test("the plugin switched off for the application: a query that began with Penstock goes on, a task per shard") {
+  test("with the plugin off for the application, a query of Penstock continues with a task per shard") {
     val query = penstockQuery()
     val off = application(Applications.Plugin ++ Map("spark.penstock.mode" -> "off"))
     val (counts, progress) = query.runOn(off)
@@ -93,14 +93,14 @@ class BadCheckpointSuite extends AnyFunSuite with OneApplicationAtATime {
     assert(progress.flatMap(_.stateOperators).forall(_.numStateStoreInstances == 16))
   }
 
-  test("a checkpoint of Penstock with routing switched off for the query: a task runs a shard") {
+  test("with routing off for the query, a checkpoint of Penstock continues with a task per shard") {
     val query = penstockQuery()
     val (counts, progress) = query.runOn(withPlugin(16), Map("penstock.mode" -> "off"))
     assert(counts == query.expected)
     assert(progress.flatMap(_.stateOperators).forall(_.numStateStoreInstances == 16))
   }
 
-  test("two checkpoints that were mixed") {
+  test("two mixed checkpoints are rejected") {
     val (one, other) = (penstockQuery(), penstockQuery())
     val (state, aside) = (other.checkpoint.resolve("state"), other.checkpoint.resolveSibling("aside"))
     Files.move(state, aside)
@@ -117,7 +117,7 @@ class BadCheckpointSuite extends AnyFunSuite with OneApplicationAtATime {
     assert(other.runOn(withPlugin(16))._1 == other.expected)
   }
 
-  test("a checkpoint that was copied while it was written: logs newer than the state") {
+  test("a checkpoint copied during a write is rejected if its logs are newer than its state") {
     val query = penstockQuery()
     (1 to 2).foreach(_ => query.runOn(withPlugin(16)))
     val newest = state(query).resolve("manifests").resolve("2.0")
@@ -130,15 +130,15 @@ class BadCheckpointSuite extends AnyFunSuite with OneApplicationAtATime {
     assert(query.runOn(withPlugin(16))._1 == query.expected)
   }
 
-  test("a checkpoint that was copied while it was written: state newer than the logs") {
+  test("a checkpoint copied during a write continues if its state is newer than its logs") {
     val query = penstockQuery()
     query.runOn(withPlugin(16))
     Seq("commits", "offsets").foreach(log => Files.delete(query.checkpoint.resolve(log).resolve("1")))
     assert(query.runOn(withPlugin(16))._1 == query.expected)
   }
 
-  test("two runs of a query on one checkpoint: an attempt that comes second to a batch's state is told so") {
-    // With more attempts the next one writes a further generation, and Spark's commit log ends the run.
+  test("of two runs on one checkpoint, the second to write a batch's state gets an error") {
+    // With more attempts, the next attempt would write another generation, and Spark's commit log would end the run.
     val session = application(Applications.Plugin + (shards -> "16"), attempts = 1)
     val checkpoint = newDirectory("checkpoint")
     val stream = new CountingStream(session, checkpoint)

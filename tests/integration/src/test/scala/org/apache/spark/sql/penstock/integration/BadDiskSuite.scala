@@ -12,11 +12,11 @@ import io.penstock.SameOnEverySpark
 import io.penstock.faults.{Fault, FaultPlan, FaultyCheckpointFileManager}
 import org.scalatest.funsuite.AnyFunSuite
 
-/** A checkpoint's file system that fails for a while: the error says what to do, and then nothing is lost. */
+/** The checkpoint's file system fails for a while: the error says what to do, and afterwards nothing is lost. */
 @SameOnEverySpark
 class BadDiskSuite extends AnyFunSuite with PenstockApplication {
 
-  /** Enough for every attempt of a task to fail. */
+  /** Enough faults for every attempt of a task to fail. */
   private val times = 8
 
   private def session(faults: String*): classic.SparkSession = {
@@ -34,14 +34,14 @@ class BadDiskSuite extends AnyFunSuite with PenstockApplication {
   private def assertSurvives(fault: String, words: String*): Unit = {
     val query = new CountingQuery(newDirectory("source"), newDirectory("checkpoint"))
     assert(query.runOn(session())._1 == query.expected)
-    // What this JVM holds is not read again.
+    // State in the memory of this JVM would not be read again.
     ShardStores.dropAll()
     val error = intercept[Exception](query.runOn(session(Seq.fill(times)(fault): _*)))
     assert(Errors.missing(error, words: _*).isEmpty)
     assert(query.runOn(session())._1 == query.expected)
   }
 
-  test("a manifest cannot be written") {
+  test("a query continues after a manifest could not be written") {
     assertSurvives(
       "publish manifests/* fail",
       "PENSTOCK_CANNOT_WRITE",
@@ -50,15 +50,15 @@ class BadDiskSuite extends AnyFunSuite with PenstockApplication {
     )
   }
 
-  test("changelogs cannot be written") {
-    assertSurvives("create changelogs/* fail", "PENSTOCK_CANNOT_WRITE", "changelogs/1-", "give back the right to write")
+  test("a query continues after changelogs could not be written") {
+    assertSurvives("create changelogs/* fail", "PENSTOCK_CANNOT_WRITE", "changelogs/1-", "restore the permission")
   }
 
-  test("routing versions cannot be read") {
+  test("a query continues after routing versions could not be read") {
     assertSurvives("open epochs/* fail", "PENSTOCK_CANNOT_READ", "epochs/0", "Nothing is lost")
   }
 
-  /** A file system of its own, in memory. */
+  /** Runs `use` with a separate file system in memory. */
   private def withDisk(sizeMb: Int)(use: Path => Unit): Unit = {
     val disk = newDirectory("disk")
     assume(s"mount -t tmpfs -o size=${sizeMb}m tmpfs $disk".!(ProcessLogger(_ => ())) == 0, "needs the right to mount")
@@ -66,7 +66,7 @@ class BadDiskSuite extends AnyFunSuite with PenstockApplication {
     finally s"umount $disk".!
   }
 
-  test("a file system without room") {
+  test("a query continues after its file system was full") {
     withDisk(4) { disk =>
       val query = new CountingQuery(newDirectory("source"), disk.resolve("checkpoint"))
       assert(query.runOn(session())._1 == query.expected)
@@ -78,7 +78,7 @@ class BadDiskSuite extends AnyFunSuite with PenstockApplication {
     }
   }
 
-  test("a file system that is read-only for a while") {
+  test("a query continues after its file system was read-only") {
     withDisk(64) { disk =>
       val stream = new CountingStream(session(), disk.resolve("checkpoint"))
       val first = stream.start()
@@ -86,7 +86,7 @@ class BadDiskSuite extends AnyFunSuite with PenstockApplication {
       first.processAllAvailable()
       assert(s"mount -o remount,ro $disk".! == 0)
       stream.add(1L to 20L)
-      // Spark's own log is the first to notice.
+      // Spark's own log fails first.
       val error = intercept[Exception](first.processAllAvailable())
       assert(Errors.missing(error, "Read-only file system").isEmpty)
       assert(s"mount -o remount,rw $disk".! == 0)

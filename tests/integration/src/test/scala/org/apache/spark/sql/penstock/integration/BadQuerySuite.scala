@@ -13,16 +13,16 @@ import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row, classic}
 import io.penstock.errors.PenstockException
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Settings and queries that cannot work fail before the first batch, with an error that says what to do. */
+/** Settings and queries that cannot work fail before the first batch, and the error says what to do. */
 class BadQuerySuite extends AnyFunSuite with PenstockApplication {
 
-  test("an unknown option names the nearest known one") {
+  test("an error for an unknown option names the nearest known one") {
     val error = refusal(options = Map("penstock.polisy" -> "hybrid"))
     assert(error.errorClass == "PENSTOCK_UNKNOWN_SETTING")
     assert(Errors.missing(error, "penstock.polisy", "hybrid", "Did you mean penstock.policy?").isEmpty)
   }
 
-  test("an unknown setting of the session names the nearest known one") {
+  test("an error for an unknown session setting names the nearest known one") {
     val error = refusal(conf = Map("spark.penstock.teta" -> "1.1"))
     assert(error.errorClass == "PENSTOCK_UNKNOWN_SETTING")
     assert(Errors.missing(error, "spark.penstock.teta", "1.1", "Did you mean spark.penstock.theta?").isEmpty)
@@ -35,7 +35,7 @@ class BadQuerySuite extends AnyFunSuite with PenstockApplication {
     assert(error.errorClass == "PENSTOCK_UNKNOWN_SETTING" && error.getSqlState == "42K0I")
   }
 
-  test("a query with an error in its options has failed when its start returns, though no data have come") {
+  test("an error in its options fails a query by the time start returns, even without data") {
     val query = waiting(application.newSession(), "penstock.theta" -> "0.9")
     assert(!query.isActive)
     val error = query.exception.flatMap(Errors.penstock(_)).getOrElse(fail(s"not failed: ${query.status}"))
@@ -43,33 +43,33 @@ class BadQuerySuite extends AnyFunSuite with PenstockApplication {
     assert(error.getCondition == "PENSTOCK_INVALID_SETTING" && error.getSqlState == "22022")
     assert(query.exception.get.getMessage.contains("SQLSTATE: 22022"))
     assert(intercept[StreamingQueryException](query.awaitTermination(1000): Unit).getMessage.contains("penstock.theta"))
-    // Others are not harmed, and nobody sees who looked.
+    // Other queries are not affected, and no listener is left behind.
     val session = application.newSession()
     val good = waiting(session, "penstock.theta" -> "1.5")
     try assert(good.isActive && good.exception.isEmpty && session.streams.listListeners().isEmpty)
     finally good.stop()
   }
 
-  /** A query that no data have come for. */
+  /** Starts a query without any input. */
   private def waiting(session: classic.SparkSession, options: (String, String)*): StreamingQuery = {
     val source = MemoryStream[Event](Encoders.product[Event], session)
     source.toDF().groupBy("key").count().writeStream.outputMode("update").format("noop")
       .option("checkpointLocation", newDirectory("checkpoint").toString).options(options.toMap).start()
   }
 
-  test("a value out of range") {
+  test("a value out of range is rejected") {
     val error = refusal(options = Map("penstock.theta" -> "0.9"))
     assert(error.errorClass == "PENSTOCK_INVALID_SETTING")
     assert(Errors.missing(error, "penstock.theta", "'0.9'", "greater than 1").isEmpty)
   }
 
-  test("a value of the wrong type") {
+  test("a value of the wrong type is rejected") {
     val error = refusal(options = Map("penstock.theta" -> "balanced"))
     assert(error.errorClass == "PENSTOCK_INVALID_SETTING")
     assert(Errors.missing(error, "penstock.theta", "'balanced'", "a number").isEmpty)
   }
 
-  test("a value that is none of the allowed words") {
+  test("a value that is not one of the allowed words is rejected") {
     val error = refusal(options = Map("penstock.policy" -> "chaos(monday)"))
     assert(error.errorClass == "PENSTOCK_INVALID_SETTING")
     assert(Errors.missing(
@@ -80,33 +80,33 @@ class BadQuerySuite extends AnyFunSuite with PenstockApplication {
     ).isEmpty)
   }
 
-  test("a setting of the application given to a query") {
+  test("an application setting in a query's options is rejected") {
     val error = refusal(options = Map("penstock.shards" -> "16"))
     assert(error.errorClass == "PENSTOCK_SETTING_SCOPE")
     assert(Errors.missing(error, "penstock.shards", "spark.penstock.shards=16").isEmpty)
   }
 
-  test("more shards than there can be, by way of Spark's own setting") {
+  test("too many shards by way of Spark's own setting are rejected") {
     val error = refusal(conf = Map("spark.sql.streaming.internal.stateStore.partitions" -> "65537"))
     assert(Errors.missing(error, "65537", "65536").isEmpty)
   }
 
-  test("a query without strict distribution") {
+  test("a query without strict distribution is rejected") {
     val error = refusal(conf = Map("spark.sql.streaming.statefulOperator.useStrictDistribution" -> "false"))
     assert(Errors.missing(error, "spark.sql.streaming.statefulOperator.useStrictDistribution").isEmpty)
   }
 
-  test("keys that Spark refuses are refused as by plain Spark") {
+  test("keys that Spark rejects fail as in plain Spark") {
     val expressions = Seq(
       "string whose equality is not that of its bytes" -> "collate(cast(key as string), 'UTF8_LCASE')",
       "variant" -> "parse_json(cast(key as string))"
     )
-    expressions.foreach { case (what, expression) =>
+    expressions.foreach { case (description, expression) =>
       def query(rows: DataFrame) = rows.groupBy(expr(expression).as("k")).count()
       val stock = failure(Engine.stock(Engine.HdfsBacked, 3).session(application), query = query)
       val ours = failure(application.newSession(), query = query)
-      assert(Errors.penstock(ours).isEmpty, what)
-      assert(condition(ours).nonEmpty && condition(ours) == condition(stock), what)
+      assert(Errors.penstock(ours).isEmpty, description)
+      assert(condition(ours).nonEmpty && condition(ours) == condition(stock), description)
     }
   }
 
@@ -120,7 +120,7 @@ class BadQuerySuite extends AnyFunSuite with PenstockApplication {
     Errors.penstock(error).getOrElse(fail(s"not Penstock's error: ${Errors.text(error)}")): PenstockException
   }
 
-  /** What a query failed with, and it must not have given a row or ended a batch. */
+  /** Returns the error of a query that must fail before it gives a row or ends a batch. */
   private def failure(
       session: classic.SparkSession,
       options: Map[String, String] = Map.empty,

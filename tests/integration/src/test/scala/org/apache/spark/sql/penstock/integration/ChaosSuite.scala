@@ -7,8 +7,8 @@ import io.penstock.faults.Fault
 import org.scalatest.funsuite.AnyFunSuite
 
 /**
- * Random scenarios in which tasks fail, files cannot be written, and drivers and executors are killed; and the driver
- * killed at every step of a batch. `make chaos` runs more of them.
+ * Random scenarios in which tasks fail, files cannot be written, and drivers and executors are killed. Another scenario
+ * kills the driver at every step of a batch. `make chaos` runs more scenarios.
  */
 class ChaosSuite extends AnyFunSuite with TestDirectory {
   private val runsPerTest = Brief.orElse(3, 5)
@@ -18,13 +18,13 @@ class ChaosSuite extends AnyFunSuite with TestDirectory {
     try runs.close()
     finally super.afterAll()
 
-  test("random scenarios") {
+  test("random scenarios give plain Spark's rows") {
     val found = (0 until runsPerTest).flatMap(i => runs.run(Chaos.firstOf(TestSeed.base) + i))
     assert(found.isEmpty, found.mkString("\n"))
-    assert(runs.struck >= runsPerTest / 2, "faults that struck: the runs prove nothing")
+    assert(runs.struck >= runsPerTest / 2, "too few faults have struck for the runs to be meaningful")
   }
 
-  if (!Brief.isOn) test("the driver is killed at every step of writing a batch's files, one after the other") {
+  if (!Brief.isOn) test("a query survives a driver killed at every step of writing a batch's files") {
     val moments = Seq(Fault.Create, Fault.Publish, Fault.Published)
     val kills = for {
       (place, number) <- Seq("offsets", "manifests", "changelogs", "commits").zipWithIndex
@@ -50,7 +50,7 @@ class ChaosSuite extends AnyFunSuite with TestDirectory {
     val (before, pinnedBefore) = (runs.deaths, runs.pinned)
     assert(runs.run("every step", scenario).isEmpty)
     assert(runs.deaths - before == scenario.faults.size)
-    // Nothing can be pinned before the first batch, in which six of the faults strike.
-    assert(runs.pinned - pinnedBefore >= kills.size / 2, "deaths when keys were pinned")
+    // No key can be pinned before the first batch, in which six of the faults strike.
+    assert(runs.pinned - pinnedBefore >= kills.size / 2, "deaths while keys were pinned")
   }
 }

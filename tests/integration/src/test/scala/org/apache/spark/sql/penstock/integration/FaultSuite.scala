@@ -5,12 +5,14 @@ import org.apache.spark.sql.penstock.integration.cases._
 import org.apache.spark.sql.penstock.integration.harness._
 
 /**
- * Batches that are done again, tasks that fail and are retried, and stages that are computed again after a lost map
- * output: the answers stay plain Spark's. Restarts are part of every case of the matrix.
+ * Rerun batches, failed and retried tasks, and stages that run again after a lost map output: the answers equal plain
+ * Spark's. Every case of the operator matrix already includes a restart.
  */
 class FaultSuite extends OperatorMatrixSuite {
 
-  /** One case per kind of state: point access, eviction scans, prefix and range scans, lists, timers, several stores. */
+  /**
+   * One case per kind of state: point access, eviction scans, prefix and range scans, lists, timers, several stores.
+   */
   private val cases = Brief.someOf(Seq(
     AggregationCases.updateMode,
     AggregationCases.appendMode,
@@ -27,14 +29,16 @@ class FaultSuite extends OperatorMatrixSuite {
     ExchangeCases.joinedBelow
   ))
 
-  /** These hand over rows only in the batches that the watermark makes, which have no input and no map output to lose. */
+  /**
+   * These queries emit rows only in the batches that a moved watermark triggers, which have no input and no map output.
+   */
   private val rowsWithoutInput =
     Set(AggregationCases.appendMode, SessionWindowCases.appendMode, CompositionCases.aggregationsThenJoin).map(_.name)
 
   cases.foreach { operatorCase =>
-    test(s"${operatorCase.name}: batches done again under another binding") {
+    test(s"${operatorCase.name}: batches that run again under another binding") {
       val found = assertSameAnswers(operatorCase, Script.withReplays)
-      assert(found.batches.values.count(_.size > 1) == 2, "batches that were delivered twice")
+      assert(found.batches.values.count(_.size > 1) == 2, "number of batches that were delivered twice")
     }
 
     test(s"${operatorCase.name}: tasks that fail and are retried") {
@@ -45,7 +49,7 @@ class FaultSuite extends OperatorMatrixSuite {
     }
 
     if (!rowsWithoutInput(operatorCase.name))
-      test(s"${operatorCase.name}: a stage computed again after a lost map output") {
+      test(s"${operatorCase.name}: a stage that runs again after a lost map output") {
         val (_, ends) = Faults.countingTaskEnds(application.sparkContext) {
           assertSameAnswers(operatorCase, disturb = Faults.loseMapOutputOnce)
         }
@@ -53,14 +57,14 @@ class FaultSuite extends OperatorMatrixSuite {
       }
   }
 
-  test("a batch done again whose tasks fail as well") {
+  test("batches that run again may also have failing tasks") {
     assertSameAnswers(AggregationCases.appendMode, Script.withReplays, Faults.failTasksOnce)
   }
 
-  test("what an attempt did that failed is not told") {
+  test("work of a failed attempt is not reported") {
     def work(disturb: DataFrame => DataFrame) = {
       val progress = assertSameAnswers(AggregationCases.updateMode, disturb = disturb).progress
-      // Without rows there are scans only, one for each task.
+      // Batches without rows only have scans, one for each task.
       ReportedRegion.of(progress).flatten.map(_.work).filter(_._1.exists(_ > 0))
     }
     val calm = work(identity)
@@ -69,7 +73,7 @@ class FaultSuite extends OperatorMatrixSuite {
     assert(failing == calm)
   }
 
-  test("several batches without a commit, one after the other") {
+  test("several batches in a row may run without a commit") {
     assertSameAnswers(GroupsWithStateCases.eventTime, Script.withReplaysInARow)
   }
 }

@@ -6,8 +6,8 @@ import org.apache.spark.sql.penstock.integration.harness._
 import org.scalatest.funsuite.AnyFunSuite
 
 /**
- * Executors that end in an orderly way in the middle of a batch, and hand over the state of the batch that is still open,
- * while others read the state that it began with. More of them: `-Dpenstock.test.seeds=50`.
+ * Executors end in an orderly way in the middle of a batch and hand over the state of the open batch, while other
+ * executors read the state that the batch started with. `-Dpenstock.test.seeds=50` runs more of them.
  */
 class HandOverSuite extends AnyFunSuite with LocalCluster {
   private val seeds = sys.props.get("penstock.test.seeds").fold(Brief.orElse(1, 2))(_.toInt)
@@ -16,7 +16,7 @@ class HandOverSuite extends AnyFunSuite with LocalCluster {
   override protected def applicationConf: Map[String, String] =
     super.applicationConf ++ LocalCluster.Speculating ++ Applications.FastFiles
 
-  test("an executor that ends between two actions on a batch, while tasks are read twice") {
+  test("rows are correct if an executor ends between two actions on a batch while tasks run twice") {
     val player = new HandOverPlayer(application, newDirectory("runs"))
     val outcomes = (0 until seeds).map(TestSeed.of("hand-over") + _).map { seed =>
       val run = HandOverRun.of(seed)
@@ -30,8 +30,8 @@ class HandOverSuite extends AnyFunSuite with LocalCluster {
       s"${TestSeed.clue}, ${wrong.size} of $seeds runs differ from plain Spark's:\n${wrong.mkString("\n")}"
     )
     val proving = outcomes.count(_._2.how == ExecutorEnd.WhileAnotherReads)
-    info(s"$proving of $seeds runs in which another executor read the state meanwhile: the others prove nothing")
-    // Of a few runs on a busy machine there may be none.
+    info(s"in $proving of $seeds runs another executor read the state meanwhile; only these runs are meaningful")
+    // On a busy machine, a few runs may contain no meaningful one.
     assert(seeds < 10 || proving * 2 >= seeds)
   }
 }

@@ -15,12 +15,12 @@ import org.scalatest.concurrent.TimeLimits
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Minutes, Span}
 
-/** The file system of one query hangs: others run, begin, end and are asked, as if nothing were. */
+/** The file system of one query hangs, while other queries run, start, stop and are inspected undisturbed. */
 @SameOnEverySpark
 class HungFileSystemSuite extends AnyFunSuite with PenstockApplication with TimeLimits {
   private val values = 1L to 50L
 
-  /** More than the driver has threads that take commits. */
+  /** More than the number of driver threads that accept commits. */
   private val hangingTasks = 18
 
   override protected def master: String = s"local[${hangingTasks + 2},4]"
@@ -55,7 +55,7 @@ class HungFileSystemSuite extends AnyFunSuite with PenstockApplication with Time
       batches += 1
     }
 
-    /** Waits for the batches of what was added, which must have counted it. */
+    /** Waits for all batches and checks their counts. */
     def finish(): Unit = {
       query.processAllAvailable()
       assert(session.table(name).collect().map(_.getLong(1)).toSeq == Seq.fill(values.size)(batches.toLong))
@@ -86,15 +86,15 @@ class HungFileSystemSuite extends AnyFunSuite with PenstockApplication with Time
     ("state/_penstock", Seq.empty),
     ("", Seq.empty)
   ).zipWithIndex.foreach { case ((folder, conf), i) =>
-    test(s"operations in ${if (folder.isEmpty) "the whole checkpoint" else folder} hang") {
+    test(s"hanging operations in ${if (folder.isEmpty) "the whole checkpoint" else folder} do not affect others") {
       val slow = new Counting(s"slow$i", conf: _*)
       val other = new Counting(s"other$i")
       val queries = Seq(slow, other)
       try {
-        // So that there is something to clean, and to write snapshots of.
+        // These batches make something to clean and to write snapshots of.
         (1 to 3).foreach(_ => queries.foreach(_.batch()))
         HeldFileManager.holdAt(slow.checkpoint.resolve(folder))
-        // Another routing version.
+        // Creates another routing version.
         Penstock.setOption(slow.query, "tasks", hangingTasks.toString)
         slow.add()
         failAfter(Span(2, Minutes)) {

@@ -7,7 +7,7 @@ import org.apache.spark.sql.penstock.integration.harness._
 
 import org.scalatest.funsuite.AnyFunSuite
 
-/** `penstock inspect --verify` on checkpoints from which much was cleaned: nothing is wrong, and what is broken is found. */
+/** `penstock inspect --verify` on checkpoints after much cleaning: it finds no problem, and every planted fault. */
 class InspectSuite extends AnyFunSuite with PenstockApplication {
   private val batches = 40
   private val faults = 3
@@ -37,14 +37,14 @@ class InspectSuite extends AnyFunSuite with PenstockApplication {
         .start()
       try
         (1 to batches).foreach { batch =>
-          // Shards change in some batches and not in others, so that manifests of long ago are needed for a few of them.
+          // Shards change only in some batches, so that a few of them need very old manifests.
           source.addData((1L to batch.toLong).filter(_ % 7 == batch % 7))
           query.processAllAvailable()
         }
       finally query.stop()
       (0 until faults).foreach { fault =>
         val seed = TestSeed.of(s"$inlineBytes $deltas $fault")
-        Inspection.contradiction(checkpoint, seed).foreach(what => fail(s"$what (${TestSeed.clue})"))
+        Inspection.contradiction(checkpoint, seed).foreach(c => fail(s"$c (${TestSeed.clue})"))
       }
     }
 }

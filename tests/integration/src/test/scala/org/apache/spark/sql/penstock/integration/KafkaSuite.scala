@@ -15,7 +15,7 @@ class KafkaSuite extends AnyFunSuite with PenstockApplication {
   private val seed = TestSeed.of("kafka")
   private val engines = EnginePair.of(Engine.HdfsBacked, OperatorCase.Shards, seed)
 
-  test("window aggregation from a topic to a topic") {
+  test("window aggregation from one topic to another equals plain Spark's") {
     assume(
       Try(Class.forName("org.apache.spark.sql.kafka010.KafkaSourceProvider")).isSuccess,
       "Spark's Kafka connector is not published for this version of Spark"

@@ -19,9 +19,9 @@ import io.penstock.Penstock
 import io.penstock.metrics.{Metric, MetricOutput, Metrics}
 
 /**
- * Executors in processes of their own. The binding is random, so in every batch executors are given shards that they do
- * not hold; and executors are killed, so that some of them hold nothing at all. Checkpoint files are written by Spark's
- * default file manager.
+ * Runs executors in separate processes. The binding is random, so that in every batch executors get shards that they do
+ * not hold. Executors are killed, so that some of them hold nothing at all. Spark's default file manager writes the
+ * checkpoint.
  */
 class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
 
@@ -36,11 +36,11 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     )
   ))
 
-  if (!Brief.isOn) test("aggregation: a task that fails and is retried, perhaps elsewhere") {
+  if (!Brief.isOn) test("aggregation: a task fails and is retried, perhaps elsewhere") {
     assertSameAnswers(AggregationCases.appendMode, disturb = Faults.failTasksOnce)
   }
 
-  test("aggregation: executors that are killed between batches") {
+  test("aggregation: executors are killed between batches") {
     assertSameAnswers(AggregationCases.appendMode, withExecutorsLost(killOneExecutor))
   }
 
@@ -48,11 +48,11 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     assertSameAnswers(AggregationCases.global, withExecutorsLost(killAllExecutors))
   }
 
-  if (!Brief.isOn) test("transformWithState: executors that are replaced between batches") {
+  if (!Brief.isOn) test("transformWithState: executors are replaced between batches") {
     assertSameAnswers(TransformWithStateCases.eventTimers, withExecutorsLost(replaceOneExecutor))
   }
 
-  /** Runs batches until they are enough: six at least, and two minutes at most. */
+  /** Runs at least six batches, until `enough` holds or two minutes have passed. */
   private def batches(options: (String, String)*)(
       enough: Seq[StreamingQueryProgress] => Boolean
   ): Seq[StreamingQueryProgress] =
@@ -84,38 +84,41 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     sofar
   }
 
-  /** Sidecars are started beside the executors: the first batches may be before they are there. */
-  private def travel(of: Seq[StreamingQueryProgress]): Boolean = {
-    val last = of.takeRight(2)
+  /**
+   * Whether executors sent shards to each other in the last two batches, and loaded none. The first batches may run
+   * before the sidecars have started.
+   */
+  private def travel(progress: Seq[StreamingQueryProgress]): Boolean = {
+    val last = progress.takeRight(2)
     metric(last, Metrics.ShardsTravelled).forall(_ > 50) && metric(last, Metrics.ShardsLoaded).forall(_ == 0)
   }
 
-  private def metric(of: Seq[StreamingQueryProgress], metric: Metric): Seq[Long] =
-    of.map(_.stateOperators.head.customMetrics.get(metric.name).longValue)
+  private def metric(progress: Seq[StreamingQueryProgress], metric: Metric): Seq[Long] =
+    progress.map(_.stateOperators.head.customMetrics.get(metric.name).longValue)
 
   test("tasks run on the executors that hold their shards") {
-    // Whatever rows seem to cost.
+    // With the static policy the measured cost of rows has no effect.
     val batches = this.batches("penstock.policy" -> "static")(_ => true)
     assert(batches.size == 6)
     val regions = ReportedRegion.of(batches).flatten
     assert(regions.forall(region => region.tasks == 2 && region.moved._1 == 0), regions)
     val loaded = metric(batches, Metrics.ShardsLoaded)
     val folded = metric(batches, Metrics.ShardsFolded)
-    // The same rows in every batch: no shard changes task, and only an executor that does not hold one has to load it.
+    // The rows are the same in every batch, so no shard changes its task, and no executor has to load one.
     assert(loaded.forall(_ == 0L), s"shards loaded in each batch: $loaded")
     assert(folded.drop(1).forall(_ == 256L), s"shards folded in each batch: $folded")
     executorsReport()
   }
 
-  test("state travels from one executor's memory to the other's, and how long tasks waited for it is told") {
-    // In every other batch they have homes at random, to which they come ahead of the tasks.
-    def ahead(of: Seq[StreamingQueryProgress]) = ReportedRegion.of(of).flatten.exists(_.homes._3 > 50)
-    val found = batches("penstock.policy" -> "chaos(7)", "penstock.tasks" -> "2")(of => travel(of) && ahead(of))
+  test("state is sent between executors' memories, and the waiting time of tasks is reported") {
+    // In every other batch the homes are random, and shards move there ahead of the tasks.
+    def ahead(p: Seq[StreamingQueryProgress]) = ReportedRegion.of(p).flatten.exists(_.homes._3 > 50)
+    val found = batches("penstock.policy" -> "chaos(7)", "penstock.tasks" -> "2")(p => travel(p) && ahead(p))
     assert(ahead(found), ReportedRegion.of(found).flatten.map(_.homes))
-    def told = s"travelled ${metric(found, Metrics.ShardsTravelled)}, loaded ${metric(found, Metrics.ShardsLoaded)}"
-    assert(travel(found), told)
+    def counts = s"travelled ${metric(found, Metrics.ShardsTravelled)}, loaded ${metric(found, Metrics.ShardsLoaded)}"
+    assert(travel(found), counts)
     val moved = ReportedRegion.of(found).flatten.map(_.moved)
-    // The first batch finds nothing anywhere.
+    // In the first batch no executor has any state.
     assert(moved.head == ((0L, 0L)), moved)
     assert(moved.drop(1).forall(_._1 > 0) && moved.map(_._2).sum > 0, moved)
     val brought = ReportedRegion.of(found).flatten.map(_.brought)
@@ -124,38 +127,38 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
 
   test("an executor that is given back hands its shards over first") {
     var replacedAt = -1
-    val found = batches("penstock.policy" -> "chaos(7)", "penstock.tasks" -> "2") { of =>
-      if (replacedAt < 0 && travel(of)) {
-        replacedAt = of.size
+    val found = batches("penstock.policy" -> "chaos(7)", "penstock.tasks" -> "2") { progress =>
+      if (replacedAt < 0 && travel(progress)) {
+        replacedAt = progress.size
         replaceOneExecutor(application.sparkContext)
       }
-      replacedAt > 0 && of.size > replacedAt
+      replacedAt > 0 && progress.size > replacedAt
     }
-    assert(replacedAt > 0, "nothing travelled")
+    assert(replacedAt > 0, "no shard was sent to another executor")
     val loaded = metric(found.drop(replacedAt), Metrics.ShardsLoaded)
     assert(loaded.nonEmpty && loaded.forall(_ == 0L), s"shards loaded after an executor was given back: $loaded")
   }
 
-  test("an executor that came gets its share, by plan or at the barrier") {
-    var cameAt = -1
+  test("a new executor gets its share of the shards, by plan or at the barrier") {
+    var addedAt = -1
     def balanced(region: ReportedRegion) = region.elsewhere.contains(0) &&
       region.homes._2.exists(why => why.contains("gained over 20 batches") || why == "balanced")
-    // On a machine that is not busy a shard has less to do in a batch than a move takes, and more in twenty.
-    val found = batchesOf(LocalClusterSuite.served(100000L), 600L) { of =>
-      if (cameAt < 0 && of.size >= 6) {
-        cameAt = of.size
+    // On an idle machine a shard has less work in one batch than a move costs, but more in twenty.
+    val found = batchesOf(LocalClusterSuite.served(100000L), 600L) { progress =>
+      if (addedAt < 0 && progress.size >= 6) {
+        addedAt = progress.size
         replaceOneExecutor(application.sparkContext)
       }
-      cameAt > 0 && ReportedRegion.of(of.drop(cameAt)).flatten.exists(balanced)
+      addedAt > 0 && ReportedRegion.of(progress.drop(addedAt)).flatten.exists(balanced)
     }
     val regions = ReportedRegion.of(found).flatten
     val homes = regions.map(r => (r.homes, r.elsewhere))
-    assert(regions.forall(_.homes._1.contains(2)) && regions.drop(cameAt).exists(balanced), homes)
-    // Two on one executor are one too many for whoever is left; what nobody has in memory is nowhere read twice.
+    assert(regions.forall(_.homes._1.contains(2)) && regions.drop(addedAt).exists(balanced), homes)
+    // No shard is loaded from the checkpoint, because the replaced executor has handed its shards over.
     assert(metric(found, Metrics.ShardsLoaded).forall(_ == 0L), homes)
   }
 
-  if (!Brief.isOn) test("queries with few tasks get executors of their own, and keep them") {
+  if (!Brief.isOn) test("queries with few tasks get an executor each and keep it") {
     val queries = Seq.fill(2)(new LocalClusterSuite.PlacedQuery(application.newSession(), newDirectory("checkpoint")))
     val rounds = Buffer.empty[Seq[Set[String]]]
     def round(): Unit = {
@@ -170,7 +173,7 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     val reasons =
       try {
         (1 to 4).foreach(_ => round())
-        // Both queries' state is on the other one now.
+        // The state of both queries is now on the other executor.
         replaceOneExecutor(application.sparkContext)
         while (!apart && System.nanoTime() < until) round()
         queries.map(_.homes)
@@ -179,45 +182,45 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     assert(reasons.forall(_.exists(_.endsWith("; 1 tasks on 1 of 2 executors"))), reasons)
   }
 
-  test("an executor that is killed costs no reload where shards have a second copy") {
+  test("with replicas, a killed executor causes no reload") {
     var killedAt = -1
-    // Shards stay on their tasks, so that one of two executors has about a half.
-    val found = batches("penstock.replicas" -> "2") { of =>
-      if (killedAt < 0 && of.size >= 8) {
-        killedAt = of.size
+    // Shards keep their tasks, so each of the two executors has about half of them.
+    val found = batches("penstock.replicas" -> "2") { progress =>
+      if (killedAt < 0 && progress.size >= 8) {
+        killedAt = progress.size
         killOneExecutor(application.sparkContext)
       }
-      killedAt > 0 && of.size > killedAt + 1
+      killedAt > 0 && progress.size > killedAt + 1
     }
     val after = found.drop(killedAt)
-    def told = s"${ReportedRegion.of(after).flatten.map(_.brought)}"
-    assert(killedAt > 0 && metric(after, Metrics.ShardsLoaded).forall(_ == 0L), told)
-    // What the last batch before it had changed comes from the checkpoint, and nothing else does.
-    assert(metric(after, Metrics.ShardsCaughtUp).sum > 50L, told)
+    def brought = s"${ReportedRegion.of(after).flatten.map(_.brought)}"
+    assert(killedAt > 0 && metric(after, Metrics.ShardsLoaded).forall(_ == 0L), brought)
+    // Only the changes of the last batch before the kill come from the checkpoint.
+    assert(metric(after, Metrics.ShardsCaughtUp).sum > 50L, brought)
   }
 
-  if (!Brief.isOn) test("executors that a query does not need are given back, and asked for when it does") {
+  if (!Brief.isOn) test("executors that a query does not need are given back, and requested again when needed") {
     val context = application.sparkContext
     var fewAt = -1
     val found =
-      batchesOfQuery(LocalClusterSuite.served(300000L), 400L, "penstock.latency.targetMs" -> "60000") { (query, of) =>
+      batchesOfQuery(LocalClusterSuite.served(300000L), 400L, "penstock.latency.targetMs" -> "60000") { (query, p) =>
         val executors = context.getExecutorIds().size
         if (fewAt < 0 && executors == 1) {
-          fewAt = of.size
-          // Out of reach: as many as make a difference.
+          fewAt = p.size
+          // An unreachable target, which asks for as many executors as are useful.
           Penstock.setOption(query, "latency.targetMs", "1")
         }
         fewAt > 0 && executors == 2
       }
-    val told = found.flatMap(p => Option(p.observedMetrics.get("penstock").getAs[String]("scaling"))).distinct
-    assert(fewAt > 10 && context.getExecutorIds().size == 2, told)
-    assert(told.exists(_.contains("within stabilisation window")) && told.exists(_.contains("out of reach")), told)
-    // What was given back was handed over before.
+    val texts = found.flatMap(p => Option(p.observedMetrics.get("penstock").getAs[String]("scaling"))).distinct
+    assert(fewAt > 10 && context.getExecutorIds().size == 2, texts)
+    assert(texts.exists(_.contains("within stabilisation window")) && texts.exists(_.contains("out of reach")), texts)
+    // Executors that were given back had handed over their shards before.
     assert(metric(found, Metrics.ShardsLoaded).forall(_ == 0L))
   }
 
-  // The last: sidecars that were killed so often are started again after a minute.
-  if (!Brief.isOn) test("aggregation: sidecars that are killed between batches") {
+  // This test is last, because sidecars killed so often are restarted only after a minute.
+  if (!Brief.isOn) test("aggregation: sidecars are killed between batches") {
     def killed(seed: Long, twoInputs: Boolean) =
       Script.standard(seed, twoInputs).flatMap(step => Seq(step, Step.Disturb(() => killSidecars())))
     assertSameAnswers(AggregationCases.appendMode, killed)
@@ -226,7 +229,7 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
   private def killSidecars(): Unit = ProcessHandle.current().descendants().iterator().asScala
     .filter(_.info().commandLine().orElse("").contains("-m penstock.sidecars.transfer")).foreach(_.destroyForcibly())
 
-  /** Every executor has its own metrics in its own metrics system. */
+  /** Checks that every executor has its own metrics in its own metrics system. */
   private def executorsReport(): Unit = {
     val reports = application.sparkContext.parallelize(1 to 8, 8)
       .map(_ => (SparkEnv.get.executorId, PluginMetrics.here, Runtime.getRuntime.maxMemory)).collect()
@@ -247,14 +250,14 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
     steps.take(2) ++ Seq(loss) ++ steps.slice(2, 5) ++ Seq(loss) ++ steps.drop(5)
   }
 
-  /** As an outage does: nothing is handed over. */
+  /** Kills an executor as an outage would, without a hand-over. */
   private def killOneExecutor(context: SparkContext): Unit = kill(context, context.getExecutorIds().take(1))
 
   private def killAllExecutors(context: SparkContext): Unit = kill(context, context.getExecutorIds())
 
   private def kill(context: SparkContext, ids: Seq[String]): Unit = {
     val executors = ProcessHandle.current().descendants().iterator().asScala.filter { process =>
-      // Java cuts command lines off that have a class path as long as the tests'.
+      // Java truncates long command lines, such as those with the tests' class path.
       val line = Try(Files.readString(Path.of(s"/proc/${process.pid}/cmdline"))).getOrElse("").split('\u0000')
       line.exists(_.endsWith("CoarseGrainedExecutorBackend")) &&
       ids.exists(id => line.containsSlice(Seq("--executor-id", id)))
@@ -274,7 +277,7 @@ class LocalClusterSuite extends OperatorMatrixSuite with LocalCluster {
 
 object LocalClusterSuite {
 
-  /** Counts values in one task, and knows which executors did. */
+  /** Counts values in one task, and records which executors ran it. */
   final private class PlacedQuery(session: SparkSession, checkpoint: Path) {
     private val source = MemoryStream[Long](Encoders.scalaLong, session)
     @volatile private var found = Set.empty[String]
@@ -292,13 +295,13 @@ object LocalClusterSuite {
 
     def add(rows: Long): Unit = source.addData(1L to rows): Unit
 
-    /** Of the newest batch, when all is done. */
+    /** Executors that ran the newest batch, after all input is processed. */
     def executors(): Set[String] = {
       query.processAllAvailable()
       found
     }
 
-    /** Why shards are where they are. */
+    /** The reported reason for the homes of the shards. */
     def homes: Option[String] = ReportedRegion.of(query.recentProgress.toSeq).flatten.flatMap(_.homes._2).lastOption
 
     def stop(): Unit = query.stop()
@@ -306,7 +309,7 @@ object LocalClusterSuite {
 
   private val RowNs = 300000L
 
-  /** Counts each value, which takes so long a row. */
+  /** Counts each value, taking the given time per row. */
   def served(rowNs: Long)(source: MemoryStream[Long]): DataFrame =
     source.toDS().groupByKey(identity[Long] _)(Encoders.scalaLong).mapGroupsWithState(
       (value: Long, rows: Iterator[Long], state: GroupState[Long]) => {

@@ -15,11 +15,11 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Seconds, Span}
 
-/** What Penstock writes to the log beside a query that nothing happens to. */
+/** The lines that Penstock logs for a query without incidents. */
 class LogLinesSuite extends AnyFunSuite with PenstockApplication with Eventually {
   import LogLinesSuite._
 
-  test("a quiet query has at most one line a batch, and no warning") {
+  test("a query without incidents logs at most one line per batch and no warning") {
     val batches = 12
     application.conf.set("spark.sql.shuffle.partitions", "4")
     val lines = new Lines
@@ -43,16 +43,16 @@ class LogLinesSuite extends AnyFunSuite with PenstockApplication with Eventually
       } finally query.stop()
     }
     assert(lines.at(Level.WARN).isEmpty)
-    val told = lines.at(Level.INFO)
-    assert(told.exists(_.contains("routed")), "nothing of ours is seen: the test proves nothing")
-    assert(told.size <= ran, told.mkString("\n"))
+    val logged = lines.at(Level.INFO)
+    assert(logged.exists(_.contains("routed")), "no line of Penstock was captured")
+    assert(logged.size <= ran, logged.mkString("\n"))
   }
 }
 
 object LogLinesSuite {
   private val OurLoggers = Seq("io.penstock", "org.apache.spark.sql.penstock")
 
-  /** The lines of Penstock's loggers from INFO on. */
+  /** Captures the lines of Penstock's loggers from level INFO on. */
   final private class Lines {
     private val events = new ConcurrentLinkedQueue[LogEvent]()
 
@@ -77,7 +77,7 @@ object LogLinesSuite {
       }
     }
 
-    /** Those of a level and of more severe ones. */
+    /** Lines of the given level and of more severe ones. */
     def at(level: Level): Seq[String] =
       events.asScala.filter(_.getLevel.isMoreSpecificThan(level)).map(_.getMessage.getFormattedMessage).toSeq
   }

@@ -10,20 +10,20 @@ import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.streaming.StreamingQueryException
 import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row}
 
-/** Whatever a plan does with partitions, few tasks run its state, and the answer is plain Spark's. */
+/** Whatever a plan does with partitions, few tasks run its state, and the answer equals plain Spark's. */
 class PartitionsSuite extends OperatorMatrixSuite {
 
   override protected def applicationConf: Map[String, String] = super.applicationConf ++ ForeignNodes.Conf
 
   Brief.someOf(PartitionCases.all, every = 2).foreach { operatorCase =>
-    test(s"${operatorCase.name}: few tasks") {
+    test(s"${operatorCase.name}: state runs in few tasks") {
       val (_, tasks) = maxTasks(assertSameAnswers(operatorCase))
       assert(tasks <= PartitionsSuite.MaxTasks)
     }
   }
 
   Brief.orElse(Seq(PartitionCases.between), Seq(PartitionCases.below, PartitionCases.between)).foreach { operatorCase =>
-    test(s"${operatorCase.name}: batches done again, tasks that fail and are retried") {
+    test(s"${operatorCase.name}: batches run again, and tasks fail and are retried") {
       val (_, ends) = Faults.countingTaskEnds(application.sparkContext) {
         assertSameAnswers(operatorCase, Script.withReplays, Faults.failTasksOnce)
       }
@@ -39,13 +39,13 @@ class PartitionsSuite extends OperatorMatrixSuite {
     }
   }
 
-  /** With the most tasks that a stage with state had meanwhile. */
+  /** Runs `body` and returns the largest number of tasks of a stage with state. */
   private def maxTasks[T](body: => T): (T, Int) = {
     val stages = new StageSizes
     (Faults.listening(application.sparkContext, stages)(body), stages.most)
   }
 
-  /** Runs two batches whose function does nothing but that. */
+  /** Runs two batches of a foreachBatch query that only runs `action`. */
   private def onlyDoing(query: DataFrame => DataFrame)(action: Dataset[Row] => Unit): Unit = {
     val session = Engine.penstock(OperatorCase.Shards, policy = "static").session(application)
     val source = MemoryStream[Long](Encoders.scalaLong, session)
@@ -60,11 +60,11 @@ class PartitionsSuite extends OperatorMatrixSuite {
     finally running.stop()
   }
 
-  test("isEmpty reads each task's first row, which is all of a hash aggregation") {
+  test("isEmpty on a hash aggregation reads each task's first row and thereby all of the state") {
     onlyDoing(_.groupBy("value").agg(count("*")))(batch => assert(!batch.isEmpty))
   }
 
-  test("isEmpty reads a part of what other operators hand over") {
+  test("isEmpty on other operators reads only a part of the state, which is an error") {
     val error = intercept[StreamingQueryException] {
       onlyDoing(_.withColumn("i", explode(sequence(lit(1), lit(3)))).dropDuplicates("value", "i"))(batch =>
         assert(!batch.isEmpty)
@@ -77,7 +77,7 @@ class PartitionsSuite extends OperatorMatrixSuite {
 
 private object PartitionsSuite {
 
-  /** What the chaos of the matrix takes. */
+  /** Largest number of tasks that the chaos policy of the matrix uses. */
   val MaxTasks = 5
 }
 

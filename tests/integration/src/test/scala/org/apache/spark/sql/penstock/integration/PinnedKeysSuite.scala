@@ -3,7 +3,7 @@ package org.apache.spark.sql.penstock.integration
 import org.apache.spark.sql.penstock.integration.cases._
 import org.apache.spark.sql.penstock.integration.harness._
 
-/** Keys are pinned and unpinned between batches, at random, batches done again included: answers stay those of Spark. */
+/** Keys are pinned and unpinned at random between batches, including rerun batches. The answers equal plain Spark's. */
 class PinnedKeysSuite extends OperatorMatrixSuite {
   private val cases = Seq(
     AggregationCases.appendMode,

@@ -19,7 +19,7 @@ import io.penstock.control.Measured
 import io.penstock.sidecars.planner.{FrameKind, PlanMessages, PlannerFrame, PlannerSidecar}
 import org.scalatest.funsuite.AnyFunSuite
 
-/** `penstock.tasks=auto`: plans of the real sidecar, and of one that fails in every way. Answers are always right. */
+/** `penstock.tasks=auto` with plans of the real sidecar, and with sidecars that fail. Answers are always right. */
 class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
   private val rowsPerBatch = 100
   private val PatienceNs = 120000000000L
@@ -37,7 +37,7 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
       .format("memory")
       .start()
 
-    /** Runs a batch, whose answer must be right; returns its number of tasks, and the reason. */
+    /** Runs a batch, whose answer must be right. Returns its number of tasks and the reason. */
     def batch(): (Int, String) = {
       source.addData(1L to rowsPerBatch.toLong)
       query.processAllAvailable()
@@ -48,20 +48,20 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
       (region.getAs[Int]("tasks"), region.getAs[String]("tasksReason"))
     }
 
-    /** Why the batches so far had as many tasks as they had. */
+    /** Reasons for the numbers of tasks of the batches so far. */
     val reasons = scala.collection.mutable.Set[String]()
 
-    /** Of the batch before the newest one. */
+    /** Number of tasks of the batch before the newest one. */
     var tasksBefore = 0
 
-    /** Runs batches until the reason of one is as wanted. */
-    def batchesUntil(what: String)(isWanted: String => Boolean): (Int, String) = {
+    /** Runs batches until the reason of one satisfies `isWanted`. */
+    def batchesUntil(wanted: String)(isWanted: String => Boolean): (Int, String) = {
       val until = System.nanoTime() + PatienceNs
       var last = batch()
       while (!isWanted(last._2)) {
         tasksBefore = last._1
         reasons += last._2
-        assert(System.nanoTime() < until, s"no batch with $what; the last one: $last")
+        assert(System.nanoTime() < until, s"no batch with $wanted; the last one: $last")
         Thread.sleep(100)
         last = batch()
       }
@@ -80,7 +80,7 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
   private def withPython(python: Path): classic.SparkSession =
     application(Applications.Plugin ++ Map("spark.penstock.python" -> python.toString, "spark.penstock.shards" -> "16"))
 
-  /** A program in the place of Python that behaves as the script says; its last argument is the folder. */
+  /** A program in place of Python that runs the given script. Its last argument is the sidecar's folder. */
   private def program(script: String): Path = {
     val file = newDirectory("program").resolve("sidecar")
     Files.writeString(file, s"#!${CommandLine.python}\n$script\n")
@@ -90,16 +90,16 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
   private def sidecars: Seq[ProcessHandle] = ProcessHandle.current().children().iterator().asScala
     .filter(_.info().commandLine().orElse("").contains("penstock.sidecars.planner")).toSeq
 
-  /** Waits for what happens beside the query. */
-  private def eventually(what: String)(holds: => Boolean): Unit = {
+  /** Waits for an event outside of the query. */
+  private def eventually(event: String)(holds: => Boolean): Unit = {
     val until = System.nanoTime() + PatienceNs
     while (!holds) {
-      assert(System.nanoTime() < until, s"not within two minutes: $what")
+      assert(System.nanoTime() < until, s"not within two minutes: $event")
       Thread.sleep(20)
     }
   }
 
-  test("plans come with reasons, and no sidecar outlives its application") {
+  test("plans have reasons, and no sidecar outlives its application") {
     running(CommandLine.python) { running =>
       assert(sidecars.isEmpty, "a sidecar runs before a query asks for plans")
       assert(running.batch() == ((2, "nothing measured yet")))
@@ -113,7 +113,7 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
     eventually("the sidecar's end")(sidecars.isEmpty)
   }
 
-  test("a sidecar that is killed is started again, and the query goes on as it was") {
+  test("a killed sidecar is restarted, and the number of tasks stays the same meanwhile") {
     running(CommandLine.python) { running =>
       running.batchesUntil("a plan")(isPlan)
       val first = sidecars
@@ -149,7 +149,7 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
       |question = decode_rest(prefix, read(prefix.head_bytes + prefix.body_bytes))
       |""".stripMargin
 
-  /** Ends with an answer, right but for `changes`; shards are placed on the tasks `placed`, an expression of Python's. */
+  /** A sidecar that answers correctly except for `changes`, with shards on the tasks `placed`, a Python expression. */
   private def plans(changes: String, placed: String = "[0] * 16"): String = welcomed +
     s"""import numpy as np
        |from penstock.sidecars.planner.server import _body
@@ -162,11 +162,11 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
 
   private val failures = Seq(
     ("is not there", "import sys; sys.exit('no such module')", "no such module"),
-    ("answers garbage", connected + "connection.sendall(bytes(1000))", "no frame begins like this"),
-    ("answers a question with garbage", welcomed + "connection.sendall(bytes(1000))", "no frame begins like this"),
+    ("answers random bytes", connected + "connection.sendall(bytes(1000))", "a frame has an invalid header"),
+    ("answers a question with random bytes", welcomed + "connection.sendall(bytes(1000))", "invalid header"),
     ("closes the connection", connected, "it closed the connection"),
     (
-      "proposes more tasks than can be",
+      "proposes too many tasks",
       plans("'tasks': 99"),
       "impossible plan: tasks must be a number from 1 to 2, found 99"
     ),
@@ -174,7 +174,7 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
     ("plans another batch", plans("'batch': 77"), "impossible plan: batch must be"),
     ("leaves a shard out", plans("", "[0] * 15"), "impossible plan: column task must have 16 numbers"),
     (
-      "places a shard on a task that is not there",
+      "places a shard on a task that does not exist",
       plans("", "[0] * 15 + [2]"),
       "impossible plan: a shard is placed on task 2"
     ),
@@ -190,8 +190,8 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
     )
   )
 
-  Brief.someOf(failures).foreach { case (what, script, reason) =>
-    test(s"a sidecar that $what costs a plan and nothing else") {
+  Brief.someOf(failures).foreach { case (behavior, script, reason) =>
+    test(s"a sidecar that $behavior costs only the plan") {
       running(program(script), Map("penstock.policy" -> "refine")) { running =>
         val (tasks, _) = running.batchesUntil(reason)(_.contains(reason))
         assert(tasks == 2)
@@ -199,7 +199,7 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
     }
   }
 
-  test("an error while a region is planned is told once, with where it was, and the sidecar goes on") {
+  test("an error while a region is planned is logged once with its location, and the sidecar continues") {
     val script =
       """import sys
         |from pathlib import Path
@@ -227,7 +227,7 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
     answers.poll(PatienceNs, TimeUnit.NANOSECONDS)
   }
 
-  test("a question that cannot be put is the trouble of who asks, and of nobody else") {
+  test("a question that cannot be sent fails only for its caller") {
     val measured = Measured(new UUID(1, 2), 0L, 3L, 1, 1, 1.0, Seq(1.0), Array(1L), Array(1L))
     val sidecar =
       new PlannerSidecar(
@@ -246,22 +246,22 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
         "on purpose" -> (() => ask(sidecar, PlannerFrame.newHead(), throw new IllegalStateException("on purpose"))),
         "too long" -> (() => ask(sidecar, long, Array.emptyByteArray))
       )
-      failing.foreach { case (what, put) =>
-        assert(put().left.exists(why => why.startsWith("the planner was not asked") && why.contains(what)))
+      failing.foreach { case (error, put) =>
+        assert(put().left.exists(why => why.startsWith("the planner was not asked") && why.contains(error)))
         assert(isAnswered)
       }
       assert(process.size == 1 && sidecars == process)
-      // Not what anybody expects to catch: the thread is there all the same for who asks next.
+      // Not an exception that callers usually catch. The thread must survive for the next caller.
       assert(ask(sidecar, PlannerFrame.newHead(), throw new NoClassDefFoundError("on purpose")).isLeft)
       assert(isAnswered)
     } finally sidecar.close()
   }
 
-  test("batches do not wait for a sidecar that hangs") {
+  test("batches do not wait for a hanging sidecar") {
     running(program(welcomed + "sys.stdin.read()")) { running =>
       val (tasks, _) = running.batchesUntil("no answer")(_.contains("it did not answer within 10 s"))
       assert(tasks == 2)
-      // The first one asks; those that come while nobody answers say so.
+      // The first batch asks. Batches without an answer say so.
       assert(running.reasons == Set("nothing measured yet", "planner late"))
     }
   }

@@ -10,14 +10,14 @@ import org.apache.spark.sql.{Encoders, Row, classic}
 import io.penstock.conf.PolicyChoice
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Policies that plan between batches in queries that run, with the real sidecar: the papers', and pinned keys. */
+/** Runs the policies that plan between batches with the real sidecar: those of the papers, and pinned keys. */
 class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
   private val PatienceNs = 120000000000L
 
   /** One key has half as many rows as all others together. */
   private val rows = (1L to 40L) ++ Seq.fill(19)(7L)
 
-  /** A query that counts, and takes two milliseconds for each row. */
+  /** A query that counts rows and takes two milliseconds for each. */
   private class Running(session: classic.SparkSession, options: Map[String, String]) {
     private val source = MemoryStream[Long](Encoders.scalaLong, session)
     private var counts = Map.empty[Long, Long].withDefaultValue(0L)
@@ -32,21 +32,21 @@ class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
       .start()
     @volatile private var last = Map.empty[Long, Long]
 
-    /** Runs a batch, whose answer must be right, and returns what it reports of its region. */
+    /** Runs a batch, whose answer must be right, and returns the report of its region. */
     def batch(rows: Seq[Long] = rows): Row = {
       source.addData(rows)
       query.processAllAvailable()
-      val seen = rows.groupBy(identity).map { case (key, of) => key -> (counts(key) + of.size) }
+      val seen = rows.groupBy(identity).map { case (key, same) => key -> (counts(key) + same.size) }
       counts ++= seen
       assert(last == seen)
       ReportedRegion.withState(query.recentProgress.toSeq).last.observedMetrics.get("penstock").getSeq[Row](4).head
     }
 
-    /** Runs batches until one is as wanted. */
-    def batchUntil(what: String, rows: Seq[Long] = rows)(isWanted: Row => Boolean): Row = {
+    /** Runs batches until the report of one satisfies `isWanted`. */
+    def batchUntil(wanted: String, rows: Seq[Long] = rows)(isWanted: Row => Boolean): Row = {
       val until = System.nanoTime() + PatienceNs
       Iterator.continually(batch(rows)).find { region =>
-        assert(System.nanoTime() < until, s"no batch $what; the last one: $region")
+        assert(System.nanoTime() < until, s"no batch $wanted; the last one: $region")
         isWanted(region)
       }.get
     }
@@ -56,7 +56,7 @@ class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
 
   private def pinned(region: Row): Int = region.getAs[Int]("pinned")
 
-  /** By rows, which are the same in every batch: all take equally long. */
+  /** Imbalance by rows, which are the same in every batch and take equally long. */
   private def imbalance(region: Row): Double = region.getAs[Double]("imbalance")
 
   private def running(options: (String, String)*)(body: Running => Unit): Unit = {
@@ -70,12 +70,12 @@ class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
   }
 
   Brief.someOf(PolicyChoice.planned).foreach { policy =>
-    test(s"$policy: shards are placed by what the batch before has shown") {
+    test(s"$policy: shards are placed by the load of the batch before") {
       running("penstock.policy" -> policy.name) { running =>
         val first = running.batch()
         assert(decision(first).startsWith(s"${policy.name} has no plan (nothing measured yet): shards stay"))
         assert(imbalance(first) > 1.25, "by shard id, the key with many rows makes its task busy")
-        // A busy machine makes some batches' times tell little of their rows.
+        // On a busy machine, the measured times of some batches hardly depend on their rows.
         running.batchUntil("that a plan has balanced") { region =>
           decision(region).startsWith(s"${policy.name}, by batch ") && imbalance(region) < imbalance(first) - 0.15
         }
@@ -83,7 +83,7 @@ class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
     }
   }
 
-  test("observe: what the policy would do is told, and not done") {
+  test("observe: the policy's plan is reported but not applied") {
     running("penstock.policy" -> "refine", "penstock.mode" -> "observe") { running =>
       val first = running.batch()
       val planned = running.batchUntil("that a plan would balance")(imbalance(_) < imbalance(first) - 0.15)
@@ -99,12 +99,12 @@ class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
   }
   private val hot = others ++ Seq.fill(50)(together).flatten
 
-  test("hybrid: keys of one shard that is too heavy are parted, and come together again when they are light") {
+  test("hybrid: keys of an overloaded shard are pinned, and unpinned when they are light again") {
     running("penstock.tasks" -> "2") { running =>
       val first = running.batch(hot)
       assert(imbalance(first) > 1.3 && pinned(first) == 0, decision(first))
-      // One does it. A busy machine makes some batches' times tell little of their rows, and then the other may be pinned as
-      // well, which nothing is gained by taking back.
+      // One pinned key is enough. On a busy machine, where times hardly depend on rows, the second key may be pinned as
+      // well, and unpinning it would gain nothing.
       def isParted(region: Row) = Seq(1, 2).contains(pinned(region))
       running.batchUntil("that pinned keys balance", hot)(r => isParted(r) && imbalance(r) < 1.1)
       running.batchUntil("without pinned keys", others ++ together)(pinned(_) == 0)
@@ -112,21 +112,21 @@ class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
     }
   }
 
-  test("hybrid, observe: keys that would be pinned are told, and stay") {
+  test("hybrid, observe: keys that would be pinned are reported but not pinned") {
     running("penstock.tasks" -> "2", "penstock.mode" -> "observe") { running =>
-      val told = running.batchUntil("that tells of a key", hot)(decision(_).endsWith("; 1 keys would be pinned"))
-      assert(decision(told).contains("observe: ") && pinned(told) == 0)
+      val region = running.batchUntil("that tells of a key", hot)(decision(_).endsWith("; 1 keys would be pinned"))
+      assert(decision(region).contains("observe: ") && pinned(region) == 0)
     }
   }
 
-  test("hybrid: where no key may be pinned, none is") {
+  test("hybrid: no key is pinned if none may be") {
     running("penstock.tasks" -> "2", "penstock.pinned.max" -> "0") { running =>
       val all = Seq.fill(5)(running.batch(hot))
       assert(all.forall(r => pinned(r) == 0 && !decision(r).contains("pinned")), all.map(decision))
     }
   }
 
-  test("shards are placed on as many tasks as are planned") {
+  test("shards are placed on the planned number of tasks") {
     running("penstock.policy" -> "mixed", "penstock.tasks" -> "auto") { running =>
       val planned = running.batchUntil("with a plan")(decision(_).startsWith("mixed, by batch "))
       assert(Seq(1, 2).contains(planned.getAs[Int]("tasks")))
@@ -137,7 +137,7 @@ class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
 object PolicySuite {
   private val RowMs = 2L
 
-  /** A value, so that it is serialized without the query that uses it. */
+  /** A function value, so that it is serialized without the query that uses it. */
   private val count: (Long, Iterator[Long], GroupState[Long]) => Iterator[(Long, Long)] = (key, rows, state) => {
     val seen = rows.map { row => Thread.sleep(RowMs); row }.size
     state.update(state.getOption.getOrElse(0L) + seen)

@@ -20,7 +20,7 @@ import org.scalatest.time.SpanSugar._
 
 /** Queries in Real-Time Mode, which Penstock leaves to Spark. */
 class RealTimeModeSuite extends AnyFunSuite with PenstockApplication with Eventually {
-  // All stages run at once.
+  // All stages run at the same time.
   override protected def master: String = "local[8]"
 
   override protected def applicationConf: Map[String, String] =
@@ -29,35 +29,35 @@ class RealTimeModeSuite extends AnyFunSuite with PenstockApplication with Eventu
   private val Partitions = "2"
   private val events = new EventGenerator(seed = 5).input(0, 100)
 
-  test("without state: as in plain Spark, with nothing set") {
+  test("a stateless query runs as in plain Spark, without any setting") {
     val found = run(session, "stateless", events.size)(_.filter("key >= 0").select("key", "value"))
     assert(found.sorted == events.map(e => Rendering.of(Row(e.key, e.value))).sorted)
   }
 
-  test("with state: as in plain Spark, which keeps it") {
+  test("a stateful query runs as in plain Spark, which keeps its state") {
     assume(RealTimeMode.refusesOtherProviders, "Spark has it from 4.3 on")
     val checkpoint = newDirectory("checkpoint")
     val found = run(session, "stateful", events.size, checkpoint)(_.groupBy("key").agg(count(lit(1)).as("n")))
-    // Every row of input gives the new count of its key.
-    val expected = events.groupBy(_.key).toSeq.flatMap { case (key, of) =>
-      (1L to of.size.toLong).map(n => Rendering.of(Row(key, n)))
+    // Every input row gives the new count of its key.
+    val expected = events.groupBy(_.key).toSeq.flatMap { case (key, same) =>
+      (1L to same.size.toLong).map(n => Rendering.of(Row(key, n)))
     }
     assert(found.sorted == expected.sorted)
     val recorded = Engine.recordedConf(checkpoint)
     assert(recorded(Engine.ProviderKey) == Engine.RocksDb && recorded(Engine.PartitionsKey) == Partitions)
   }
 
-  test("beside it, in the same session: other queries use Penstock, unless the session says otherwise") {
+  test("other queries of the same session use Penstock, unless the session says otherwise") {
     val own = session
     run(own, "before", events.size)(_.filter("key >= 0"))
     assert(stateOf(own) == (Engine.PenstockProvider, "256"))
     assert(own.conf.get(Engine.ProviderKey) == application.newSession().conf.get(Engine.ProviderKey))
     own.conf.set(Engine.ProviderKey, Engine.HdfsBacked)
-    // Where the plugin sets the number for the application, a session with another provider keeps it.
+    // Even if the plugin sets the number for the application, a session with another provider keeps its own.
     assert(stateOf(own) == (Engine.HdfsBacked, if (RealTimeMode.refusesOtherProviders) Partitions else "256"))
   }
 
-  test("in a session that names Penstock's provider: Spark refuses, and names the setting") {
+  test("in a session with Penstock's provider Spark rejects the query, and the error names the setting") {
     assume(RealTimeMode.refusesOtherProviders, "Spark does so from 4.3 on")
     val own = session
     own.conf.set(Engine.ProviderKey, Engine.PenstockProvider)
@@ -71,7 +71,7 @@ class RealTimeModeSuite extends AnyFunSuite with PenstockApplication with Eventu
     own
   }
 
-  /** The provider and the number of partitions that a micro-batch query of the session pins in its checkpoint. */
+  /** The provider and number of partitions that a micro-batch query of the session stores in its checkpoint. */
   private def stateOf(session: classic.SparkSession): (String, String) = {
     val source = MemoryStream[Event](Encoders.product[Event], session)
     source.addData(events)
@@ -87,16 +87,16 @@ class RealTimeModeSuite extends AnyFunSuite with PenstockApplication with Eventu
     (recorded(Engine.ProviderKey), recorded(Engine.PartitionsKey))
   }
 
-  /** Rows that the sink was given, once there are `expected` of them and a batch has ended. */
+  /** Rows that the sink received, once there are `expected` of them and a batch has ended. */
   private def run(
       session: classic.SparkSession,
       name: String,
       expected: Int,
       checkpoint: Path = newDirectory("checkpoint")
-  )(of: DataFrame => DataFrame): Seq[String] = {
+  )(build: DataFrame => DataFrame): Seq[String] = {
     val source = new LowLatencyMemoryStream[Event](1, session)(Encoders.product[Event])
     source.addData(events)
-    val query = of(source.toDF()).writeStream
+    val query = build(source.toDF()).writeStream
       .outputMode("update")
       .option("checkpointLocation", checkpoint.toString)
       .trigger(Trigger.RealTime("2 seconds"))
@@ -107,7 +107,7 @@ class RealTimeModeSuite extends AnyFunSuite with PenstockApplication with Eventu
         assert(query.exception.isEmpty)
         assert(Collecting.rows(name).size >= expected && query.lastProgress != null)
       }
-      assert(query.lastProgress.observedMetrics.isEmpty, "Penstock took part")
+      assert(query.lastProgress.observedMetrics.isEmpty, "Penstock was involved in the query")
       Collecting.rows(name)
     } finally query.stop()
   }

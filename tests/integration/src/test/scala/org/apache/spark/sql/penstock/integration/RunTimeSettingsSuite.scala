@@ -52,13 +52,13 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
       again.processAllAvailable()
       source.addData(1L to 100L)
       again.processAllAvailable()
-      // What was set is gone with the run, from the first batch on: no run before has tried it.
+      // The set option has ended with its run, from the first batch on, because no earlier run has tried that batch.
       assert(ReportedRegion.of(again.recentProgress.toSeq).flatten.map(_.tasks) == Seq(2, 2))
       assert(session.table("counts").collect().forall(_.getLong(1) == wanted.size + 2L))
     } finally again.stop()
   }
 
-  test("what is set for a query of one session stays when something is set for one of another") {
+  test("an option set for a query of one session is kept when one is set for a query of another session") {
     final class Running(tasks: Int) {
       private val session = application.newSession()
       private val source = MemoryStream[Long](Encoders.scalaLong, session)
@@ -70,7 +70,7 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
         .start()
       Penstock.setOption(query, "tasks", tasks.toString)
 
-      /** Tasks of the next batch. */
+      /** Number of tasks of the next batch. */
       def next(): Int = {
         source.addData(1L to 100L)
         query.processAllAvailable()
@@ -89,7 +89,7 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
     } finally Seq(one, other).foreach(_.query.stop())
   }
 
-  /** Runs a query that counts by value, from its checkpoint on, while `body` does. */
+  /** Runs a query that counts by value from its checkpoint, while `body` runs. */
   private def counting(source: MemoryStream[Long], checkpoint: Path, name: String, options: (String, String)*)(
       body: StreamingQuery => Unit
   ): Unit = {
@@ -185,7 +185,7 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
     } finally query.stop()
   }
 
-  /** Runs a query with keys of a type, and one batch of it. */
+  /** Runs a query with the given key, and one batch of it. */
   private def withKeys(key: Column)(body: (StreamingQuery, () => Row) => Unit): Unit = {
     val session = application.newSession()
     val source = MemoryStream[Long](Encoders.scalaLong, session)
@@ -206,7 +206,7 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
     } finally query.stop()
   }
 
-  test("a key of the wrong type is refused, with what the query has and what was given") {
+  test("a key of the wrong type is rejected, and the error names both types") {
     withKeys(col("value")) { (query, _) =>
       Seq[Any]("5", 5.0, true).foreach { key =>
         val refused = errorOf(Penstock.pin(query, key))
@@ -226,7 +226,7 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
     }
   }
 
-  test("pinned keys are told by name, and one that was never seen is told to be so") {
+  test("pinned keys are reported by name, and marked if they were never seen") {
     withKeys(concat(lit("k"), col("value"))) { (query, batch) =>
       Penstock.pin(query, "k5")
       Penstock.pin(query, "kay5")
@@ -242,7 +242,7 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
     }
   }
 
-  test("a metric of the user with the report's name is told beside it") {
+  test("a user's metric with the name of the report is kept next to the report") {
     val session = application.newSession()
     val source = MemoryStream[Long](Encoders.scalaLong, session)
     val query =
@@ -269,7 +269,7 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
   }
 
   Seq("observe", "off").foreach { mode =>
-    test(s"a query with pinned keys goes on in mode $mode, where they return to their base shards") {
+    test(s"a query with pinned keys continues in mode $mode, with keys in their base shards") {
       val session = application.newSession()
       val source = MemoryStream[Long](Encoders.scalaLong, session)
       val checkpoint = newDirectory("checkpoint")
@@ -300,7 +300,7 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
     }
   }
 
-  test("where nothing is routed no key can be pinned") {
+  test("no key can be pinned if nothing is routed") {
     val source = MemoryStream[Long](Encoders.scalaLong, application)
     val query = source.toDF().groupBy("value").agg(count(lit(1)).as("n")).writeStream
       .outputMode("complete")

@@ -8,7 +8,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 /**
  * As [[SamePathSuite]], with executors that read state from the checkpoint in every batch: the binding is random, and
- * nothing travels between them.
+ * no state is sent between executors.
  */
 @SameOnEverySpark
 class SamePathClusterSuite extends AnyFunSuite with LocalCluster {
@@ -22,14 +22,14 @@ class SamePathClusterSuite extends AnyFunSuite with LocalCluster {
 
   private def newQuery() = new CountAtPath(application, newDirectory("parent").resolve("checkpoint"))
 
-  /** Another binding in every batch of every life. */
+  /** Another binding in every batch of every life of the checkpoint. */
   private def engine(life: Int): Engine = {
     val chaos = s"chaos(${(TestSeed.of("same path on a cluster") + life) & 0xffff})"
     Engine.penstock(shards = 32, policy = "static")
       .copy(queryOptions = _ => Map("penstock.policy" -> chaos, "penstock.tasks" -> "4"))
   }
 
-  test("a checkpoint is deleted and begun again, several times")(withClue(TestSeed.clue) {
+  test("a checkpoint is deleted and started again several times")(withClue(TestSeed.clue) {
     val query = newQuery()
     lives.zipWithIndex.foreach { case (inputs, life) =>
       assert(query.run(engine(life), inputs) == CountAtPath.expected(inputs), s"life $life")
@@ -37,7 +37,7 @@ class SamePathClusterSuite extends AnyFunSuite with LocalCluster {
     }
   })
 
-  test("an older copy of a checkpoint is put back, several times")(withClue(TestSeed.clue) {
+  test("an older copy of a checkpoint is restored several times")(withClue(TestSeed.clue) {
     val query = newQuery()
     val copy = query.checkpoint.resolveSibling("copy")
     val first = lives.head.take(1)

@@ -9,15 +9,15 @@ import io.penstock.SameOnEverySpark
 import org.scalatest.funsuite.AnyFunSuite
 
 /**
- * A checkpoint is deleted or put back while the application goes on, as in a notebook, and the next one at its path is
- * another one: what memory has of the one before counts for nothing.
+ * A checkpoint is deleted or restored from a copy while the application continues, as in a notebook. Content in memory
+ * that belongs to the earlier checkpoint at the path must not be used.
  */
 @SameOnEverySpark
 class SamePathSuite extends AnyFunSuite with PenstockApplication {
   private val batches = 3
   private val one = CountAtPath.inputs(TestSeed.of("one life"), firstKey = 0L, batches)
 
-  /** Some keys are the same, and most values are others. */
+  /** Some keys are the same, and most values differ. */
   private val other = CountAtPath.inputs(TestSeed.of("other life"), firstKey = 15L, batches)
 
   private def engine(shards: Int, inlineBytes: Long): Engine = {
@@ -29,7 +29,7 @@ class SamePathSuite extends AnyFunSuite with PenstockApplication {
 
   private def delete(checkpoint: Path): Unit = FileUtils.deleteDirectory(checkpoint.toFile)
 
-  /** The batches' answers, and the state that each has left as Spark's reader shows it. */
+  /** Checks the batches' answers, and the state after each batch as Spark's state reader shows it. */
   private def assertIs(query: CountAtPath, answers: Map[Long, Seq[String]], inputs: Seq[Seq[Event]]): Unit = {
     val expected = CountAtPath.expected(inputs)
     assert(answers.nonEmpty && answers == expected.filter(batch => answers.contains(batch._1)))
@@ -39,14 +39,14 @@ class SamePathSuite extends AnyFunSuite with PenstockApplication {
   }
 
   Seq("in manifests" -> 4194304L, "in files of their own" -> 0L).foreach { case (where, inlineBytes) =>
-    test(s"a checkpoint is deleted and begun again: its state is read, changes $where")(withClue(TestSeed.clue) {
+    test(s"a checkpoint deleted and started again is read anew, changes $where")(withClue(TestSeed.clue) {
       val query = newQuery()
       assertIs(query, query.run(engine(8, inlineBytes), one), one)
       delete(query.checkpoint)
       assertIs(query, query.run(engine(8, inlineBytes), other), other)
     })
 
-    test(s"an older copy of a checkpoint is put back: its state is read, changes $where")(withClue(TestSeed.clue) {
+    test(s"an older copy of a checkpoint that is restored is read anew, changes $where")(withClue(TestSeed.clue) {
       val query = newQuery()
       val copy = query.checkpoint.resolveSibling("copy")
       query.run(engine(8, inlineBytes), one.take(1))
@@ -59,7 +59,7 @@ class SamePathSuite extends AnyFunSuite with PenstockApplication {
     })
   }
 
-  test("a query has thousands of shards where another had four")(withClue(TestSeed.clue) {
+  test("a query may have thousands of shards where an earlier one had four")(withClue(TestSeed.clue) {
     val query = newQuery()
     assert(query.run(engine(4, inlineBytes = 4194304L), one.take(2)) == CountAtPath.expected(one.take(2)))
     delete(query.checkpoint)

@@ -8,14 +8,14 @@ import org.apache.spark.sql.penstock.integration.harness.TestDirectory
 import io.penstock.faults.Fault
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Scenarios as files: those of earlier versions can be read, and what is written is what is read. */
+/** Scenario files: those of earlier versions can be read, and written scenarios read back. */
 class ScenarioSuite extends AnyFunSuite with TestDirectory {
   private val seeds = 0L until 500L
 
   private def read(text: String): Scenario =
     Scenario.read(Files.writeString(newDirectory("scenario").resolve("file"), text))
 
-  test("a file that knows nothing of actions and speculation is one action without it") {
+  test("a file without actions and speculation has one action and no speculation") {
     val old = read(
       """{"seed":7,"query":"aggregation, update","cluster":true,"twice":false,"shards":4,"policy":"static",""" +
         """"conf":{"a.b":"1"},"steps":["feed 0 5 3","restart","idle"],"faults":["publish manifests/3 die"]}"""
@@ -25,14 +25,14 @@ class ScenarioSuite extends AnyFunSuite with TestDirectory {
     assert(old.kind.isCluster && old.steps.size == 3 && old.conf == Map("a.b" -> "1"))
   }
 
-  test("what is written is what is read") {
+  test("a written scenario reads back") {
     seeds.map(Scenarios.of).foreach { scenario =>
       assert(read(scenario.toString) == scenario)
       assert(scenario.plan.map(_.toString) == scenario.faults)
     }
   }
 
-  test("there are several actions, speculation, and orderly ends in further actions of a cluster") {
+  test("scenarios include several actions, speculation, and orderly ends in further actions") {
     val all = seeds.map(Scenarios.of)
     assert(all.map(_.actions).toSet == Set(1, 2, 3))
     assert(all.filter(_.speculation).forall(_.cluster) && all.count(_.speculation) > 20)
@@ -40,7 +40,7 @@ class ScenarioSuite extends AnyFunSuite with TestDirectory {
     assert(all.count(s => s.cluster && s.plan.exists(endsLate)) > 10)
   }
 
-  test("starts differ in their settings where they are to, and only there") {
+  test("starts differ in their settings only in scenarios that ask for it") {
     val (other, same) = seeds.map(Scenarios.of).partition(_.otherSettings)
     assert(other.size > 200 && same.size > 200)
     assert(other.forall(s => (0 to 5).map(s.settings).toSet.size > 1))

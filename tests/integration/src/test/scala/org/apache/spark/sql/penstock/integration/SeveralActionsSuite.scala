@@ -12,14 +12,14 @@ import org.apache.spark.sql.{Dataset, Encoders, Row}
 
 import org.scalatest.funsuite.AnyFunSuite
 
-/** What further actions of a foreachBatch function on the same batch cost: each may write one manifest, not one per task. */
+/** The cost of further actions of a foreachBatch function on a batch: each may write one manifest, not one per task. */
 class SeveralActionsSuite extends AnyFunSuite with PenstockApplication {
   private val batches = 3
   private val tasks = 16
   private val engine = Engine.penstock(shards = 32, policy = "static")
     .copy(queryOptions = _ => Map("penstock.policy" -> "static", "penstock.tasks" -> tasks.toString))
 
-  /** How many manifests each batch has. */
+  /** Number of manifests of each batch. */
   private def manifests(actions: Int): Map[Long, Int] = {
     val session = engine.session(application)
     val checkpoint = newDirectory("checkpoint")
@@ -52,7 +52,7 @@ class SeveralActionsSuite extends AnyFunSuite with PenstockApplication {
       Files.list(folder)
     )(_.iterator.asScala.map(_.getFileName.toString).filterNot(_.startsWith(".")).toSeq)
 
-  test("three actions write two manifests more than one does, at most") {
+  test("three actions write at most two manifests more than one action") {
     val one = manifests(actions = 1)
     val three = manifests(actions = 3)
     assert(one.size == batches && three.keySet == one.keySet)

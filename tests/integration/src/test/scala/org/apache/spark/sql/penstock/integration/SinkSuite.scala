@@ -12,12 +12,12 @@ import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row, classic}
 
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Stateful queries into each of Spark's sinks, through the public interface, with a restart before every input. */
+/** Stateful queries with each of Spark's sinks, through the public interface, with a restart before every input. */
 class SinkSuite extends AnyFunSuite with PenstockApplication {
   private val inputs = 4
   private val engines = EnginePair.of(Engine.HdfsBacked, OperatorCase.Shards, TestSeed.of("sinks"))
 
-  /** One query on one engine with a session and a checkpoint of its own. */
+  /** A query on one engine, with its own session and checkpoint. */
   private class Writing(engine: Engine) {
     val session: classic.SparkSession = engine.session(application)
     val checkpoint: Path = newDirectory("checkpoint")
@@ -89,7 +89,7 @@ class SinkSuite extends AnyFunSuite with PenstockApplication {
     seen.toSeq
   }
 
-  test("memory") {
+  test("memory sink") {
     assertSame { writing =>
       val table = "counts"
       writing.run("complete", writing.counts)(_.format("memory").queryName(table))
@@ -97,7 +97,7 @@ class SinkSuite extends AnyFunSuite with PenstockApplication {
     }
   }
 
-  test("files") {
+  test("file sink") {
     assertSame { writing =>
       val output = newDirectory("parquet").toString
       writing.run("append", writing.windows)(_.format("parquet").option("path", output))
@@ -105,7 +105,7 @@ class SinkSuite extends AnyFunSuite with PenstockApplication {
     }
   }
 
-  test("noop, by the rows that the operator keeps") {
+  test("noop sink, compared by the number of state rows") {
     assertSame { writing =>
       writing
         .run("update", writing.counts)(_.format("noop"))

@@ -5,16 +5,16 @@ import org.apache.spark.sql.penstock.integration.soak._
 
 import org.scalatest.funsuite.AnyFunSuite
 
-/** A short soak; `make soak` takes half an hour, and a large state as well. */
+/** A short soak. `make soak` takes half an hour, and also runs with large state. */
 class SoakSuite extends AnyFunSuite {
   private val seconds = 60
 
-  if (!Brief.isOn) test("memory, threads, descriptors and files stay as they are") {
+  if (!Brief.isOn) test("memory, threads, descriptors and files do not grow") {
     val grows = Soak.run(seconds, keys = 20000L, valueBytes = 50, line => info(line))
     assert(grows.isEmpty, grows.mkString("\n"))
   }
 
-  test("growth is seen, and noise is not") {
+  test("growth is detected, and noise is not taken for growth") {
     val quantity = Flatness("things", 0.05, 3)
     val level = (0 until 30).map(i => 100.0 + i % 4)
     assert(quantity.contradiction(level).isEmpty)

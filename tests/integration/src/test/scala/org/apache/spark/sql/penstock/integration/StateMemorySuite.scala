@@ -7,7 +7,7 @@ import org.apache.spark.sql.penstock.state.ShardStores
 
 import org.scalatest.funsuite.AnyFunSuite
 
-/** State is bounded in memory: past the bound a query fails with an error that says what to do, and loses nothing. */
+/** State in memory is bounded: past the bound a query fails, loses nothing, and the error says what to do. */
 class StateMemorySuite extends AnyFunSuite with OneApplicationAtATime {
   private val maxBytes = "spark.penstock.state.maxBytes"
 
@@ -30,21 +30,19 @@ class StateMemorySuite extends AnyFunSuite with OneApplicationAtATime {
     error
   }
 
-  test("changes that are too large end their query; with more room it goes on and nothing is lost") {
+  test("changes above the memory bound fail their query, which continues with a higher bound") {
     val query = newQuery()
     val error = intercept[Exception](query.runOn(withPlugin(maxBytes -> "1k")))
     assert(Errors.missing(error, "PENSTOCK_STATE_TOO_LARGE", s"$maxBytes=1k", "1024").isEmpty)
     assert(query.runOn(withPlugin())._1 == query.expected)
   }
 
-  test(
-    "content that is too large to be loaded or folded ends its query; with more room it goes on and nothing is lost"
-  ) {
+  test("content above the memory bound fails its query, which continues with a higher bound") {
     val query = newQuery()
     (0 until 3).foreach(_ => assert(query.runOn(withPlugin())._1 == query.expected))
     refusal(query, withPlugin(maxBytes -> "2k"))
-    // A task that is killed with its query takes a moment longer to end.
-    await(s"${ShardStores.memory.bytes} bytes: what refused tasks brought in was not given back") {
+    // A task that is killed with its query ends a moment later.
+    await(s"${ShardStores.memory.bytes} bytes: the content of failed tasks was not released") {
       ShardStores.memory.bytes < 2048L
     }
     refusal(query, withPlugin(maxBytes -> "6k"))
@@ -52,23 +50,23 @@ class StateMemorySuite extends AnyFunSuite with OneApplicationAtATime {
     assert(query.runOn(withPlugin(maxBytes -> "100%"))._1 == query.expected)
   }
 
-  test("shards of queries that have ended make room before anything fails") {
+  test("shards of ended queries are dropped before a query fails") {
     val first = newQuery()
     val probe = withPlugin()
     (0 until 2).foreach(_ => first.runOn(probe))
     val one = ShardStores.memory.bytes
-    // Room for one query with its changes, and by far not for ten.
+    // Enough for one query with its changes, and far too little for ten.
     val session = withPlugin(maxBytes -> (3 * one).toString)
     (0 until 10).foreach { _ =>
       val query = newQuery()
       (0 until 2).foreach(_ => assert(query.runOn(session)._1 == query.expected))
-      // What a task commits is not refused any more, and counts.
+      // Changes are not rejected any more once they are committed, but they still count.
       assert(ShardStores.memory.bytes <= 4 * one)
     }
     assert(first.runOn(session)._1 == first.expected)
   }
 
-  test("state leaves the memory of a JVM that outlives its application") {
+  test("a JVM that outlives its application releases the state") {
     val session = withPlugin()
     val query = newQuery()
     query.runOn(session)
@@ -78,7 +76,7 @@ class StateMemorySuite extends AnyFunSuite with OneApplicationAtATime {
     assert(query.runOn(withPlugin())._1 == query.expected)
   }
 
-  test("Spark is told how much state there is, and is told no more when there is none") {
+  test("Spark's unmanaged memory includes the state until it is released") {
     val session = withPlugin("spark.memory.unmanagedMemoryPollingInterval" -> "20ms")
     val query = newQuery()
     (0 until 2).foreach(_ => query.runOn(session))

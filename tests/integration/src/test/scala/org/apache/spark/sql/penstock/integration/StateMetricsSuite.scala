@@ -12,7 +12,7 @@ import org.apache.spark.sql.{Encoders, Row}
 import io.penstock.metrics.{Metric, MetricOutput, Metrics}
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Metrics of state in progress and in Spark's metrics system: the same names, and the same numbers. */
+/** Metrics of state in progress and in Spark's metrics system: they have the same names and the same numbers. */
 class StateMetricsSuite extends AnyFunSuite with PenstockApplication {
   private val shards = 16
   private val batches = 25
@@ -28,8 +28,8 @@ class StateMetricsSuite extends AnyFunSuite with PenstockApplication {
 
   private def report(p: StreamingQueryProgress): Row = p.observedMetrics.get("penstock")
 
-  test("a query's metrics, batch by batch, and their sums in the metrics system") {
-    // A task that outlived its application would have left shards, which would be let go in the middle of the test.
+  test("a query's metrics add up to those in the metrics system") {
+    // A task that outlived its application may have left shards, which would be dropped in the middle of the test.
     ShardStores.dropAll()
     val session = application.newSession()
     val before = PluginMetrics.here
@@ -63,7 +63,7 @@ class StateMetricsSuite extends AnyFunSuite with PenstockApplication {
       }
       Seq(Metrics.FoldTime, Metrics.CommitTime).foreach(m => assert(after(m.name) > before(m.name), m.name))
       assert(after(Metrics.ShardsHeld.name) - before(Metrics.ShardsHeld.name) == shards)
-      // The last batch's changes are not folded yet: they are memory as well.
+      // The last batch's changes are not folded yet, but are also in memory.
       assert(after(Metrics.StateBytes.name) > progress.last.stateOperators.head.memoryUsedBytes / 2)
       assert(after(Metrics.StateMaxBytes.name) == Runtime.getRuntime.maxMemory / 100 * 60)
       assert(after(Metrics.OverlayBytes.name) == 0L)
@@ -81,7 +81,7 @@ class StateMetricsSuite extends AnyFunSuite with PenstockApplication {
       assert(lag(Metrics.SnapshotAge).take(2) == Seq(1L, 2L))
       assert(lag(Metrics.SnapshotLagChanges).take(2) == Seq(shards.toLong, 2L * shards))
       assert(lag(Metrics.SnapshotLagBytes).head > 0L)
-      // Snapshots are taken in the background, again and again: the lag does not grow with the number of batches.
+      // Snapshots are written repeatedly in the background, so the lag does not grow with the number of batches.
       assert(lag(Metrics.SnapshotAge).max < batches, lag(Metrics.SnapshotAge))
       Seq(Metrics.SnapshotAge, Metrics.SnapshotLagChanges, Metrics.SnapshotLagBytes).foreach { m =>
         assert(after(m.name) == lag(m).last, m.name)
@@ -91,7 +91,7 @@ class StateMetricsSuite extends AnyFunSuite with PenstockApplication {
       Metrics.at(MetricOutput.Run).foreach { m =>
         val values = ofRun(m)
         assert(values.head == 0L && values == values.sorted && values.last > 0L, s"${m.name}: $values")
-        // What is done in the background may have gone on after the last batch's progress.
+        // Background work may have continued after the last batch's progress.
         assert(after(m.name) - before(m.name) >= values.last, m.name)
       }
       assert(ofRun(Metrics.SnapshotShards).last >= ofRun(Metrics.SnapshotFiles).last)

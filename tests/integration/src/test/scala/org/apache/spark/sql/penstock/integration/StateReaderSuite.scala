@@ -11,7 +11,7 @@ import org.apache.spark.sql.{DataFrame, Row}
 
 import org.scalatest.funsuite.AnyFunSuite
 
-/** `spark.read.format("statestore")` on a checkpoint of Penstock shows what it shows on one of plain Spark. */
+/** `spark.read.format("statestore")` shows the same for a checkpoint of Penstock as for one of plain Spark. */
 class StateReaderSuite extends AnyFunSuite with PenstockApplication {
   import StateReaderSuite._
 
@@ -19,7 +19,7 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
 
   private val known = mutable.Map.empty[String, Played]
 
-  /** By both engines. Tests only read checkpoints, so that a case is played once. */
+  /** Plays a case with both engines. Tests only read checkpoints, so a case is played once. */
   private def playedBoth(operatorCase: OperatorCase): Played = known.getOrElseUpdate(
     operatorCase.name, {
       val seed = TestSeed.of(operatorCase.name)
@@ -58,17 +58,17 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
     }
   }
 
-  /** Every row is in one shard, and reading a shard at a time gives all of them. */
+  /** Checks that every row is in one shard, and that reading the shards separately gives all rows. */
   private def assertDividedByShard(state: DataFrame, shards: Int, rows: Int): Unit = {
     val perShard = state.groupBy("partition_id").count().collect().map(row => row.getInt(0) -> row.getLong(1)).toMap
     assert(perShard.keys.forall(shard => shard >= 0 && shard < shards))
     assert(perShard.size > shards / 4, "shards that hold a row")
     assert(perShard.values.sum == rows)
-    // They are small: no more tasks than run at once.
+    // The shards are small, so they are read by no more tasks than run at the same time.
     assert(state.rdd.getNumPartitions == math.min(shards, application.sparkContext.defaultParallelism))
   }
 
-  /** As [[checkpointOf]], by a run that ends while keys are pinned: which are is drawn from the seed. */
+  /** As [[checkpointOf]], by a run that ends with pinned keys. The seed determines which keys. */
   private def checkpointWithPins(operatorCase: OperatorCase, seed: Long): (Path, Engine) = {
     val engines =
       Iterator.from(0).take(10).map(i => EnginePair.of(operatorCase.stock, operatorCase.shards, seed + i).subject)
@@ -85,7 +85,7 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
   compare(SessionWindowCases.appendMode)(Map.empty[String, String])
   compare(GroupsWithStateCases.initialState)(Map.empty[String, String])
   compare(StreamJoinCases.inner)(Map("joinSide" -> "left"), Map("joinSide" -> "right"))
-  // A limit ends tasks that have not come to their last shard: the state of all of them is whole.
+  // A limit ends tasks before their last shard. The state of all shards is complete nevertheless.
   compare(PartitionCases.someOfBetween)(Map("operatorId" -> "0"), Map("operatorId" -> "1"))
   compare(TransformWithStateCases.eventTimers)(
     variable("rowCount"),
@@ -109,7 +109,7 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
   })
 
   for (operatorCase <- Seq(AggregationCases.updateMode, StreamJoinCases.inner, TransformWithStateCases.eventTimers)) {
-    test(s"${operatorCase.name}, state-metadata: as plain Spark's, but for the number of partitions")(
+    test(s"${operatorCase.name}, state-metadata: as plain Spark's, except for the number of partitions")(
       withClue(TestSeed.clue) {
         val played = playedBoth(operatorCase)
         def metadata(engine: Engine, checkpoint: Path): Seq[Row] = {
@@ -123,7 +123,7 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
     )
   }
 
-  /** The change feed up to each batch makes what the reader shows of that batch. */
+  /** Checks that the change feed up to each batch gives what the reader shows for that batch. */
   private def follow(operatorCase: OperatorCase)(options: Map[String, String]*): Unit = {
     options.foreach { chosen =>
       test(s"${operatorCase.name}, change feed, ${chosen.mkString(", ")}")(withClue(TestSeed.clue) {
@@ -144,12 +144,12 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
   follow(DeduplicationCases.withWatermark)(Map.empty[String, String])
   follow(TransformWithStateCases.eventTimers)(variable("rowCount"), variable("values"), variable("byRemainder"))
 
-  test("snapshotStartBatchId: the same state from any retained batch and the changes since") {
+  test("snapshotStartBatchId gives the same state from any retained batch and the changes since") {
     val checkpoint = playedBoth(TransformWithStateCases.eventTimers).found
     val variable = this.variable("values")
-    val whole = read(checkpoint, variable)
-    val shard = whole.groupBy("partition_id").count().orderBy(desc("count")).first().getInt(0)
-    val expected = content(whole.filter(s"partition_id = $shard"))
+    val state = read(checkpoint, variable)
+    val shard = state.groupBy("partition_id").count().orderBy(desc("count")).first().getInt(0)
+    val expected = content(state.filter(s"partition_id = $shard"))
     def from(batch: Long) = content(read(
       checkpoint,
       variable ++ Map("snapshotStartBatchId" -> batch.toString, "snapshotPartitionId" -> shard.toString)
@@ -159,7 +159,7 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
     batches.foreach(batch => assert(from(batch) == expected, s"from batch $batch"))
   }
 
-  test("the shard of a row is the hash of its key") {
+  test("a row is in the shard of its key's hash") {
     val played = playedBoth(AggregationCases.updateMode)
     val state = read(played.found, Map.empty)
     val elsewhere = state.filter(expr(s"partition_id <> pmod(hash(key.key), ${played.engines.subject.partitions})"))
@@ -170,10 +170,10 @@ class StateReaderSuite extends AnyFunSuite with PenstockApplication {
 
 private object StateReaderSuite {
 
-  /** Checkpoints of a case: plain Spark's, which is expected, and Penstock's. */
+  /** Checkpoints of a case, by plain Spark (expected) and by Penstock (found). */
   final case class Played(engines: EnginePair, expected: Path, found: Path)
 
-  /** What a change feed comes to: a row of key and value each, as the reader of the state itself shows them. */
+  /** Applies a change feed. Returns one row of key and value for each entry, as the state reader shows them. */
   def folded(feed: Seq[Row]): Seq[String] = {
     val values = mutable.LinkedHashMap.empty[Seq[Any], Vector[Any]]
     feed.foreach { row =>

@@ -18,7 +18,7 @@ import jakarta.servlet.http.{HttpServletRequest, HttpServletRequestWrapper, Http
 import jakarta.servlet.{Filter, FilterChain, ServletRequest, ServletResponse}
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Who may see the status page and its JSON is for Spark's UI to say; and what is shown is text, whatever it is. */
+/** Spark's UI decides who may see the status page and its JSON, and any content is shown as plain text. */
 @SameOnEverySpark
 class StatusAccessSuite extends AnyFunSuite with OneApplicationAtATime {
   private val client = HttpClient.newHttpClient()
@@ -39,12 +39,12 @@ class StatusAccessSuite extends AnyFunSuite with OneApplicationAtATime {
     client.send(request.build(), BodyHandlers.ofString())
   }
 
-  test("a filter of Spark's UI that refuses refuses the status as well") {
+  test("a rejecting filter of Spark's UI also rejects the status") {
     val session = withUi("spark.ui.filters" -> classOf[RefusingFilter].getName)
     places.foreach(place => assert(ask(session, place).statusCode() == 418, place))
   }
 
-  test("who may not view Spark's UI may not view the status") {
+  test("users who may not view Spark's UI may not view the status") {
     val session = withUi(
       "spark.ui.filters" -> classOf[NamedUser].getName,
       "spark.acls.enable" -> "true",
@@ -56,14 +56,14 @@ class StatusAccessSuite extends AnyFunSuite with OneApplicationAtATime {
     }
   }
 
-  test("only GET is answered with a status") {
+  test("only GET returns a status") {
     val session = withUi()
-    // A servlet of before version 6.1 does not implement PATCH, rather than not allow it.
+    // Before version 6.1, a servlet answers PATCH with "not implemented" instead of "not allowed".
     for (place <- places; method <- Seq("POST", "PUT", "DELETE", "PATCH"))
       assert(ask(session, place, method).statusCode() == (if (method == "PATCH") 501 else 405), s"$method $place")
   }
 
-  test("whatever parameters the JSON is asked with, it is an answer or a refusal, never an error of the server") {
+  test("any parameters of the JSON give an answer or a client error, never a server error") {
     val session = withUi()
     val url = URI.create(session.sparkContext.uiWebUrl.get)
     val seed = java.lang.Long.getLong("penstock.test.seed", 36L)
@@ -104,24 +104,24 @@ class StatusAccessSuite extends AnyFunSuite with OneApplicationAtATime {
   }
 }
 
-/** One HTTP answer. */
+/** An HTTP response. */
 final private case class Answer(status: Int, body: String)
 
-/** Sends lines of requests as they are, which a client's library would refuse to send. */
+/** Sends raw request lines that an HTTP client library would reject. */
 final private class Requests(host: String, port: Int) extends AutoCloseable {
   private var open: Option[Socket] = None
 
   /**
-   * Asks, and reads the whole answer.
+   * Sends a request and reads the complete response.
    *
    * @throws java.io.IOException
-   *   where the server ends the connection before the answer does, or says nothing for 10 s
+   *   If the server closes the connection before the end of the response, or sends nothing for 10 s
    */
   def ask(target: String): Answer = {
     val reused = open.isDefined
     try askOnce(target)
     catch {
-      // A server may end a connection after any answer, and need not say so. A new connection has to have an answer.
+      // A server may close a connection after any response without notice. A new connection must have a response.
       case _: EOFException | _: SocketException if reused =>
         close()
         askOnce(target)
@@ -173,29 +173,29 @@ final private class Requests(host: String, port: Int) extends AutoCloseable {
   }
 }
 
-/** What no browser sends. */
+/** Queries that no browser sends. */
 private object Hostile {
   private val Names = Seq("batches", "query", "batches[]", "", "Batches", "<script>", "%00", "%zz", "%c0%af")
   private val Values =
     Seq("0", "1", "-1", "100000000000", "1e3", "NaN", "", "%", "%f", "%00", "%ff%fe", "<script>", "'\"--", "a" * 3000)
 
-  /** Printable bytes and others, but for those that end the line. */
+  /** Printable and other bytes, except for those that end the line. */
   private def anything(random: Random): String =
     Seq.fill(random.nextInt(40))((33 + random.nextInt(223)).toChar).filter(_ != '#').mkString
 
   def query(random: Random): String = Seq.fill(random.nextInt(4)) {
-    def one(of: Seq[String]) = if (random.nextInt(3) == 0) anything(random) else of(random.nextInt(of.size))
+    def one(from: Seq[String]) = if (random.nextInt(3) == 0) anything(random) else from(random.nextInt(from.size))
     s"${one(Names)}=${one(Values)}"
   }.mkString("&")
 }
 
-/** Answers everything itself. */
+/** Answers every request itself. */
 final class RefusingFilter extends Filter {
   override def doFilter(request: ServletRequest, response: ServletResponse, chain: FilterChain): Unit =
     response.asInstanceOf[HttpServletResponse].sendError(418)
 }
 
-/** Believes who a request says it is from. */
+/** Trusts the user name in a request header. */
 final class NamedUser extends Filter {
   override def doFilter(request: ServletRequest, response: ServletResponse, chain: FilterChain): Unit = {
     val named = new HttpServletRequestWrapper(request.asInstanceOf[HttpServletRequest]) {

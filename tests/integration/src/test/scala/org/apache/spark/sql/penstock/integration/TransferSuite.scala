@@ -15,7 +15,7 @@ import io.penstock.process.SidecarCommand
 import io.penstock.sidecars.transfer._
 import org.scalatest.funsuite.AnyFunSuite
 
-/** The executor's side of real sidecars, which carry questions from one to the other. */
+/** The executor's side of real sidecars, which carry questions between executors. */
 class TransferSuite extends AnyFunSuite {
   private val command = Seq(CommandLine.python.toString, "-m", "penstock.sidecars.transfer")
   private val limitMs = 20000
@@ -24,7 +24,7 @@ class TransferSuite extends AnyFunSuite {
   private def settings(transport: String) =
     TransferSettings(secret, "127.0.0.1", transport, encrypted = false, authenticated = false, channels = 2)
 
-  /** Answers a number with so many bytes, in two parts. */
+  /** Answers a question for a number with as many bytes, in two parts. */
   private object Numbers extends AnswerSource {
     override def give(question: Array[Byte]): Either[String, Message] =
       new String(question, UTF_8).toInt match {
@@ -47,7 +47,7 @@ class TransferSuite extends AnyFunSuite {
 
   private def question(n: Int): Array[Byte] = n.toString.getBytes(UTF_8)
 
-  /** A sidecar and what it last introduced. */
+  /** A sidecar with its introductions. */
   private class Executor(transport: String, program: Seq[String] = command) extends AutoCloseable {
     private val introductions = new LinkedBlockingQueue[Option[Introduction]]()
     val sidecar =
@@ -70,7 +70,7 @@ class TransferSuite extends AnyFunSuite {
   private def sidecars: Seq[ProcessHandle] = ProcessHandle.current().children().iterator().asScala
     .filter(_.info().commandLine().orElse("").contains("penstock.sidecars.transfer")).toSeq
 
-  /** Files of channels' memory that this process has mapped. */
+  /** Files of channel memory that this process has mapped. */
   private def channels: Set[String] = Files.readAllLines(Path.of("/proc/self/maps")).asScala
     .filter(_.contains("penstock-channel")).map(_.split(" +")(4)).toSet
 
@@ -86,7 +86,7 @@ class TransferSuite extends AnyFunSuite {
   }
 
   Seq("local", "tcp").foreach { transport =>
-    test(s"$transport: what is asked of another executor comes whole") {
+    test(s"$transport: an answer of another executor arrives complete") {
       Using.resources(new Executor(transport), new Executor(transport)) { (one, other) =>
         one.introduced()
         val peer = other.introduced()
@@ -96,11 +96,11 @@ class TransferSuite extends AnyFunSuite {
         }
         assert(one.ask(peer, -1) == Outcome.Refused("there is nothing of that size"))
         assert(one.ask(peer, 13).toString.contains("a source that fails"))
-        // Nothing of it was there yet.
+        // No byte of the answer had arrived when it failed.
         assert(one.ask(peer, 17) == Outcome.Refused("the executor gave up"))
-        // What is not read does not stay in the way, also where reading it fails.
-        val some = one.sidecar.ask(peer.addresses, question(3000000), limitMs)((in, _) => in.take(1000).toSeq)
-        assert(answer(some) == pattern(3000000).toSeq.take(1000))
+        // Unread parts of an answer do not block later ones, even if the reader fails.
+        val taken = one.sidecar.ask(peer.addresses, question(3000000), limitMs)((in, _) => in.take(1000).toSeq)
+        assert(answer(taken) == pattern(3000000).toSeq.take(1000))
         assert(intercept[IllegalStateException](one.sidecar.ask(peer.addresses, question(3000000), limitMs) { (in, _) =>
           in.take(1000000)
           throw new IllegalStateException("a reader that fails")
@@ -116,14 +116,14 @@ class TransferSuite extends AnyFunSuite {
     }
   }
 
-  test("a peer that is gone is told, and there again when it is") {
+  test("a lost peer is reported, and reachable again after its restart") {
     Using.resources(new Executor("auto"), new Executor("auto")) { (one, other) =>
       one.introduced()
       val before = other.introduced()
       assert(answer(one.ask(before, 5)) == pattern(5).toSeq)
-      // Which of the two it is, is not known: both are started again.
+      // It is not known which sidecar belongs to which executor, so both are restarted.
       sidecars.foreach(_.destroyForcibly())
-      assert(Seq(one, other).forall(_.next().isEmpty), "the end is introduced as well")
+      assert(Seq(one, other).forall(_.next().isEmpty), "the end of a sidecar is reported")
       one.introduced()
       val again = other.introduced()
       assert(one.ask(before, 5).isInstanceOf[Outcome.Lost])
@@ -131,8 +131,8 @@ class TransferSuite extends AnyFunSuite {
     }
   }
 
-  test("memory of channels is handed from one sidecar to the next, also while questions are asked") {
-    // Of tests before, which wait for the collector.
+  test("channel memory is passed on to the next sidecar, even while questions are asked") {
+    // Channels of earlier tests are still waiting for the garbage collector.
     val before = channels
     Using.resources(new Executor("local"), new Executor("local")) { (one, other) =>
       var peer = Seq(one, other).map(_.introduced()).last
@@ -140,7 +140,7 @@ class TransferSuite extends AnyFunSuite {
       val asked = new java.util.concurrent.atomic.AtomicReference(peer)
       @volatile var enough = false
       val asking = new Thread(() => {
-        // While sidecars end and start, TCP may bring it.
+        // While sidecars restart, TCP may carry the answer.
         def ask() = one.sidecar.ask(asked.get.addresses, question(5000000), limitMs)((in, _) => in.takeAll().toSeq)
         while (!enough) ask() match {
           case Outcome.Here(value) => assert(value == pattern(5000000).toSeq)
@@ -161,14 +161,15 @@ class TransferSuite extends AnyFunSuite {
       enough = true
       asking.join(60000)
       assert(failure.isEmpty && !asking.isAlive)
-      // Two executors, with two channels for each way; a channel whose user noticed late may have been made anew.
+      // Two executors with two channels in each direction. A channel whose user noticed the restart late may be
+      // replaced.
       assert(known.size == 8 && (channels -- before).size <= known.size + 4)
       assert(answer(one.ask(peer, 20000000)) == pattern(20000000).toSeq)
     }
   }
 
   Seq("local", "tcp").foreach { transport =>
-    test(s"$transport: a task that is interrupted while it asks costs no sidecar") {
+    test(s"$transport: interrupting a task that asks does not cost the sidecar") {
       Using.resources(new Executor(transport), new Executor(transport)) { (one, other) =>
         one.introduced()
         val peer = other.introduced()
@@ -176,7 +177,7 @@ class TransferSuite extends AnyFunSuite {
         val seed = 20261126
         info(s"seed $seed")
         val random = new scala.util.Random(seed)
-        @volatile var told = 0
+        @volatile var ended = 0
         (1 to 60).foreach { _ =>
           val task = new Thread(() => {
             try
@@ -185,7 +186,7 @@ class TransferSuite extends AnyFunSuite {
                 case _ => assert(Thread.currentThread().isInterrupted)
               }
             catch { case _: InterruptedException => () }
-            told += 1
+            ended += 1
           })
           task.start()
           Thread.sleep(random.nextInt(40).toLong)
@@ -193,19 +194,19 @@ class TransferSuite extends AnyFunSuite {
           task.join(30000)
           assert(!task.isAlive)
         }
-        assert(told == 60)
+        assert(ended == 60)
         assert(sidecars.map(_.pid).toSet == running)
         assert(answer(one.ask(peer, 20000000)) == pattern(20000000).toSeq)
       }
     }
   }
 
-  test("nothing is left, whatever ends first") {
+  test("no files are left, whatever ends first") {
     val (left, shared) = (folders, new java.io.File("/dev/shm").list().toSet)
     val executor = new Executor("auto")
     executor.introduced()
     assert(answer(executor.sidecar.echo(question(7), limitMs)).toSeq == question(7).toSeq)
-    // While it runs there is nothing that could be left.
+    // While the sidecar runs, it keeps no files that could be left behind.
     assert(folders == left && new java.io.File("/dev/shm").list().toSet == shared)
     sidecars.foreach(_.destroyForcibly())
     assert(executor.next().isEmpty)
@@ -213,14 +214,14 @@ class TransferSuite extends AnyFunSuite {
     assert(sidecars.isEmpty && folders == left && new java.io.File("/dev/shm").list().toSet == shared)
   }
 
-  test("without a sidecar nothing is answered, and nothing waits") {
+  test("without a sidecar questions fail immediately") {
     Using.resource(new Executor("auto", Seq("/no/such/python"))) { executor =>
       val nobody = Introduction(Map("tcp" -> "127.0.0.1:1"), Map.empty)
       assert(executor.ask(nobody, 1) == Outcome.Lost("this executor has no sidecar"))
     }
   }
 
-  test("a sidecar of another version of Penstock is not used") {
+  test("a sidecar of another version of Penstock is rejected") {
     val program =
       "import sys, pathlib, penstock; penstock.__version__ = '0.0.9'; import penstock.sidecars.transfer.__main__ as m; " +
         "sys.exit(m.main(pathlib.Path(sys.argv[1])))"
@@ -235,12 +236,12 @@ class TransferSuite extends AnyFunSuite {
           new ChannelMemories
         )
       )
-      assert(e.getMessage.contains("its package penstock is of version 0.0.9, and this jar of 0.1.0"))
+      assert(e.getMessage.contains("its package penstock has version 0.0.9, but this jar has version 0.1.0"))
     } finally clock.shutdownNow(): Unit
     assert(sidecars.isEmpty)
   }
 
-  test("a folder for temporary files with a long name, such as YARN gives its containers") {
+  test("a long name of the temporary folder, as in YARN containers, is supported") {
     val usual = System.getProperty("java.io.tmpdir")
     val long = Files.createDirectories(Files.createTempDirectory("penstock-yarn").resolve("c" * 60).resolve("t" * 90))
     System.setProperty("java.io.tmpdir", long.toString)
@@ -248,7 +249,7 @@ class TransferSuite extends AnyFunSuite {
     finally System.setProperty("java.io.tmpdir", usual): Unit
   }
 
-  test("modules of the working directory are not those that a sidecar imports") {
+  test("a sidecar does not import modules from the working directory") {
     val shared = Files.createTempDirectory("penstock-shared")
     Seq("hmac", "json", "penstock", "numba", "queue").foreach { name =>
       Files.writeString(shared.resolve(s"$name.py"), "import os; os._exit(3)\n")
@@ -261,12 +262,12 @@ class TransferSuite extends AnyFunSuite {
       val process = builder.start()
       process.getOutputStream.close()
       val said = new String(process.getInputStream.readAllBytes(), UTF_8)
-      // It was told nothing.
+      // The process exits because it received no input.
       assert(process.waitFor() == 2, said)
     }
   }
 
-  test("a wrong setting is an error of the sidecar") {
+  test("an invalid setting is reported by the sidecar") {
     val clock = Executors.newSingleThreadScheduledExecutor()
     try {
       val e = intercept[io.penstock.process.SidecarFailure](

@@ -12,7 +12,7 @@ import org.apache.spark.sql.penstock.integration.harness._
 import io.penstock.SameOnEverySpark
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Checkpoints that were copied: the query goes on, and whoever reads the state sees all of it or is told why not. */
+/** Copied checkpoints: the query continues, and a reader of the state gets all of it or an error. */
 @SameOnEverySpark
 class TravelledCheckpointSuite extends AnyFunSuite with PenstockApplication {
   private val shards = 16
@@ -33,7 +33,7 @@ class TravelledCheckpointSuite extends AnyFunSuite with PenstockApplication {
     assert(Inspection.verified(location) == (0, Nil))
   }
 
-  /** Brings a checkpoint to where it is told and has it read, before and after the query goes on. */
+  /** Moves a checkpoint by `travel` and reads it, before and after the query continues. */
   private def assertTravels(travel: Path => (Path, String)): Unit = {
     val original = written()
     val (checkpoint, location) = travel(original.checkpoint)
@@ -49,9 +49,9 @@ class TravelledCheckpointSuite extends AnyFunSuite with PenstockApplication {
     (to, location(to))
   }
 
-  test("file by file, without empty folders")(assertTravelsAs(_.toString))
+  test("a copy file by file, without empty folders, is complete")(assertTravelsAs(_.toString))
 
-  test("a checkpoint of 0.1.0, without empty folders: a part is not read as the whole, and the next run mends it") {
+  test("a 0.1.0 checkpoint copied without empty folders is rejected by readers until the next run") {
     val original = written()
     CheckpointCopy.withoutPartitionFiles(original.checkpoint)
     assertReadable(original, original.checkpoint.toString)
@@ -64,12 +64,12 @@ class TravelledCheckpointSuite extends AnyFunSuite with PenstockApplication {
     assert(problems.head._2.contains("1 of 16"))
     assert(query.runOn(application)._1 == query.expected)
     assertReadable(query, copy.toString)
-    // From now on it may travel.
+    // After the repair the checkpoint can be copied.
     val again = CheckpointCopy.fileByFile(copy, elsewhere())
     assertReadable(query.movedTo(again, again.toString), again.toString)
   }
 
-  test("other time stamps") {
+  test("other time stamps do not matter") {
     assertTravels { from =>
       val to = CheckpointCopy.fileByFile(from, elsewhere())
       CheckpointCopy.paths(to).zipWithIndex.foreach { case (p, i) =>
@@ -79,20 +79,20 @@ class TravelledCheckpointSuite extends AnyFunSuite with PenstockApplication {
     }
   }
 
-  test("a trailing slash")(assertTravelsAs(to => s"$to/"))
+  test("a location with a trailing slash works")(assertTravelsAs(to => s"$to/"))
 
-  test("under a scheme")(assertTravelsAs(to => s"file:$to"))
+  test("a location with a scheme works")(assertTravelsAs(to => s"file:$to"))
 
-  test("under a scheme with an empty authority, and a trailing slash")(assertTravelsAs(to => s"file://$to/"))
+  test("a location with a scheme, an empty authority and a trailing slash works")(assertTravelsAs(to => s"file://$to/"))
 
-  test("through a link to the checkpoint") {
+  test("a link to the checkpoint works") {
     assertTravels { from =>
       val link = Files.createSymbolicLink(elsewhere(), CheckpointCopy.fileByFile(from, elsewhere()))
       (link, link.toString)
     }
   }
 
-  test("with folders that are links") {
+  test("folders that are links work") {
     assertTravels { from =>
       val to = CheckpointCopy.fileByFile(from, elsewhere())
       for (folder <- Seq("state/_penstock/manifests", "state/_penstock", "state/0", "state")) {
@@ -103,7 +103,7 @@ class TravelledCheckpointSuite extends AnyFunSuite with PenstockApplication {
     }
   }
 
-  test("with files of other programs in every folder") {
+  test("files of other programs in every folder do not matter") {
     assertTravels { from =>
       val to = CheckpointCopy.fileByFile(from, elsewhere())
       val foreign =
@@ -115,7 +115,9 @@ class TravelledCheckpointSuite extends AnyFunSuite with PenstockApplication {
     }
   }
 
-  /** What tools copy one after the other. Of Spark's own logs the older come first, so that they agree. */
+  /**
+   * Parts that tools copy one after the other. Older parts of Spark's own logs come first, so that they are consistent.
+   */
   private val logs = Seq(Seq("metadata", "commits"), Seq("offsets"), Seq("sources"))
   private val parts = Seq(
     Seq("state/0", "state/_penstock/FORMAT", "state/_penstock/epochs"),
@@ -124,7 +126,7 @@ class TravelledCheckpointSuite extends AnyFunSuite with PenstockApplication {
     Seq("state/_penstock/snapshots")
   )
 
-  test("copied while it was written: a copy goes on from the batch that it has committed, or is refused") {
+  test("a copy made during a write continues from its committed batch or is rejected") {
     val random = new Random(TestSeed.of("copied while it was written"))
     val orders = Seq(logs ++ parts, parts ++ logs) ++ Seq.fill(3) {
       val places = random.shuffle((logs ++ parts).indices.toVector)
@@ -146,22 +148,22 @@ class TravelledCheckpointSuite extends AnyFunSuite with PenstockApplication {
         CheckpointCopy.fileByFile(original.checkpoint.resolve(part), to.resolve(part))
     }
     original.runOn(session)
-    val wentOn = for ((order, to) <- copies) yield withClue(s"$order, ${TestSeed.clue}: ") {
+    val continuedCopies = for ((order, to) <- copies) yield withClue(s"$order, ${TestSeed.clue}: ") {
       val query = original.movedTo(to, to.toString)
       val committed = QueryRun.committed(to).last
       val (status, problems) = Inspection.verified(to.toString)
       val read = Try(query.state(session))
-      val goneOn = Try(query.goOn(session)._1)
-      for (Failure(e) <- Seq(read, goneOn)) assert(Errors.missing(e, "PENSTOCK_").isEmpty)
+      val continued = Try(query.goOn(session)._1)
+      for (Failure(e) <- Seq(read, continued)) assert(Errors.missing(e, "PENSTOCK_").isEmpty)
       read.foreach(state => assert(state == query.expectedOf(committed.toInt + 1)))
-      goneOn.foreach(counts => assert(counts == query.expected && query.state(session) == query.expected))
-      assert(status != 0 || (read.isSuccess && goneOn.isSuccess), problems)
-      goneOn.isSuccess
+      continued.foreach(counts => assert(counts == query.expected && query.state(session) == query.expected))
+      assert(status != 0 || (read.isSuccess && continued.isSuccess), problems)
+      continued.isSuccess
     }
-    assert(wentOn.distinct.size == 2, "some go on, and some are refused")
+    assert(continuedCopies.distinct.size == 2, "some copies continue, and some are rejected")
   }
 
-  test("a join: a copy whose original is gone is read as plain Spark's is")(withClue(TestSeed.clue) {
+  test("a join's copy without its original is read as plain Spark's")(withClue(TestSeed.clue) {
     val operatorCase = StreamJoinCases.inner
     val seed = TestSeed.of(operatorCase.name)
     val engines = EnginePair.of(operatorCase.stock, shards, seed)

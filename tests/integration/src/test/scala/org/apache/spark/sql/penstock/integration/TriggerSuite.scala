@@ -16,7 +16,7 @@ class TriggerSuite extends AnyFunSuite with PenstockApplication {
   private val filesPerRun = 3
   private val engines = EnginePair.of(Engine.HdfsBacked, OperatorCase.Shards, TestSeed.of("triggers"))
 
-  test("available now: several batches in one run") {
+  test("available now runs several batches") {
     assertSame(onlyBatchOf = false)(write => PublicRun.toTheEnd(write.trigger(Trigger.AvailableNow())))
   }
 
@@ -29,7 +29,7 @@ class TriggerSuite extends AnyFunSuite with PenstockApplication {
     }
   }
 
-  test("once: everything in one batch") {
+  test("once runs everything in one batch") {
     assertSame(onlyBatchOf = true)(write => PublicRun.toTheEnd(write.trigger(Triggers.once)))
   }
 
@@ -42,7 +42,7 @@ class TriggerSuite extends AnyFunSuite with PenstockApplication {
       assert(if (onlyBatchOf) batches == 2 else batches >= 2 * filesPerRun)
     }
 
-  /** All rows of two runs of the query, sorted, and the number of batches that had input. */
+  /** The sorted rows of two runs of the query, and the number of batches with input. */
   private def answer(engine: Engine, run: DataStreamWriter[Row] => StreamingQuery): (Seq[String], Int) = {
     val generator = new EventGenerator(TestSeed.of("triggers"))
     val source = newDirectory("source")

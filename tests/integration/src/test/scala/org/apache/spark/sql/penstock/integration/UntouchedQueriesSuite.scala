@@ -13,7 +13,7 @@ import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row, classic}
 
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Queries without state, with the plugin on and nothing else set: they run in Spark's own plans. */
+/** Queries without state use Spark's own plans while the plugin is on with default settings. */
 class UntouchedQueriesSuite extends AnyFunSuite with PenstockApplication {
   private lazy val session: classic.SparkSession = application.newSession()
   private lazy val events = new EventGenerator(seed = 3).input(0, 200)
@@ -25,7 +25,7 @@ class UntouchedQueriesSuite extends AnyFunSuite with PenstockApplication {
     assert(Plans.ours(Plans.of(rows)).isEmpty)
   }
 
-  test("batch queries: aggregation, join, deduplication, sort, window functions") {
+  test("batch queries have plain plans: aggregation, join, deduplication, sort, window functions") {
     val counts = static.groupBy("key").agg(count("*").as("n"))
     val expected = events.groupBy(_.key).map { case (key, rows) => key -> rows.size.toLong }
     assert(counts.collect().map(row => row.getLong(0) -> row.getLong(1)).toMap == expected)
@@ -39,18 +39,18 @@ class UntouchedQueriesSuite extends AnyFunSuite with PenstockApplication {
     ).foreach(assertUntouched)
   }
 
-  test("batch queries over groups, transformWithState among them") {
+  test("batch queries over groups, including transformWithState, have plain plans") {
     import session.implicits._
     val groups = session.createDataset(events).groupByKey(_.key)
     assertUntouched(groups.mapGroups((key, rows) => (key, rows.size)).toDF())
     assertUntouched(groups.flatMapSortedGroups($"time")((key, rows) => Iterator((key, rows.size))).toDF())
     val processor = new EveryVariable(Timers.None, Duration.ZERO)
-    // In a batch query too, Spark's store looks for the coordinator that the manager of streaming queries starts.
+    // In batch queries, too, Spark's store needs the coordinator that the manager of streaming queries starts.
     assert(session.streams.active.isEmpty)
     assertUntouched(groups.transformWithState(processor, TimeMode.None(), OutputMode.Append()).toDF())
   }
 
-  test("a stream without state, with an exchange") {
+  test("a stateless stream with an exchange has a plain plan") {
     val plans = mutable.ArrayBuffer.empty[String]
     val rows = mutable.ArrayBuffer.empty[String]
     val query = run(_.filter("key > 3").repartition(5, col("key")), "append") { batch =>
@@ -62,7 +62,7 @@ class UntouchedQueriesSuite extends AnyFunSuite with PenstockApplication {
     assert(rows.sorted == events.filter(_.key > 3).map(event => Rendering.of(Row.fromTuple(event))).sorted)
   }
 
-  test("batch queries inside foreachBatch of a stream with state") {
+  test("batch queries inside foreachBatch of a stateful stream have plain plans") {
     val plans = mutable.ArrayBuffer.empty[String]
     val totals = mutable.ArrayBuffer.empty[Long]
     run(_.groupBy("key").agg(count("*").as("n")), "update") { batch =>

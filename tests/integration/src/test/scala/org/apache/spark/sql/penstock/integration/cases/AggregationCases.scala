@@ -56,7 +56,7 @@ object AggregationCases {
 
   private val oneShard = updateMode.copy(name = "aggregation, 1 shard", shards = 1)(updateMode.query)
 
-  /** Key expressions by what is difficult about them. */
+  /** Key expressions, named by their difficulty. */
   private val keyTypes = Seq(
     "string and empty string" -> "if(key % 5 = 0, '', concat('k', key % 7))",
     "null" -> "if(key % 3 = 0, null, key)",

@@ -15,7 +15,9 @@ object DeduplicationCases {
     _.leftWatermarked.select("key", "ts").dropDuplicates("key", "ts")
   )
 
-  /** A row's event time is made a function of its key and input: which of several rows comes first is Spark's choice. */
+  /**
+   * Makes a row's event time depend only on its key and input, because Spark chooses which of several rows is first.
+   */
   val withinWatermark: OperatorCase = OperatorCase("dropDuplicatesWithinWatermark", Append())(
     _.left
       .select(

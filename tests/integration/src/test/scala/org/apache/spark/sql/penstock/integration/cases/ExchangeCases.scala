@@ -5,7 +5,7 @@ import org.apache.spark.sql.functions._
 import org.apache.spark.sql.penstock.integration.harness.{Engine, Equivalence, OperatorCase, QueryInput}
 import org.apache.spark.sql.streaming.OutputMode.{Complete, Update}
 
-/** Aggregations whose stage is fed, or followed, by exchanges that were not made for the stateful operator. */
+/** Aggregations whose stage is fed or followed by exchanges that other operators require. */
 object ExchangeCases {
   private val SortMergeJoin = Map("spark.sql.autoBroadcastJoinThreshold" -> "-1")
 
@@ -36,7 +36,7 @@ object ExchangeCases {
       in.left.join(names(in), Seq("key"), "left_outer").groupBy("name").agg(count("*"))
     )
 
-  /** The cached table is already divided as the join wants it, so no exchange is left that could be routed. */
+  /** The cached table is already partitioned as the join requires, so no exchange is left that could be routed. */
   private val joinedWithCached = OperatorCase(
     "aggregation, sort-merge joined with a cached table",
     Update(),

@@ -7,10 +7,10 @@ import org.apache.spark.sql.penstock.integration.harness.{Engine, Event, Operato
 import org.apache.spark.sql.streaming.OutputMode.{Append, Update}
 import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode}
 
-/** State of a group: rows seen, and the latest event time in seconds. */
+/** State of a group: the number of its rows, and its latest event time in seconds. */
 final case class Seen(rows: Long, latest: Long)
 
-/** What a group reports: its rows so far, and why it reports. */
+/** Report of a group: the number of its rows so far, and the reason for the report. */
 final case class Report(key: Long, rows: Long, reason: String)
 
 /** mapGroupsWithState and flatMapGroupsWithState with every timeout. */
@@ -35,7 +35,7 @@ object GroupsWithStateCases {
   private def timedRows(in: QueryInput, timeout: GroupStateTimeout): DataFrame =
     (if (timeout == EventTimeTimeout) in.leftWatermarked else in.left).select("key", "time", "ts")
 
-  /** Counts the rows of a group; forgets the group when its timeout, which differs by key, expires. */
+  /** Counts the rows of a group. Forgets the group when its timeout, which differs by key, expires. */
   private def count(timeout: GroupStateTimeout)(
       key: Long,
       rows: Iterator[TimedRow],

@@ -5,7 +5,7 @@ import org.apache.spark.sql.functions._
 import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.streaming.OutputMode.{Complete, Update}
 
-/** State in plans with nodes that make other partitions, or of which Penstock does not know what they do with them. */
+/** State in plans with nodes that change partitions, or whose handling of partitions Penstock does not know. */
 object PartitionCases {
   private def counts(rows: DataFrame): DataFrame = rows.groupBy("key").agg(count("*").as("n"))
 
@@ -14,12 +14,12 @@ object PartitionCases {
       counts(in.left).orderBy(desc("n"), col("key")).limit(10)
     )
 
-  private val some =
+  private val limited =
     OperatorCase("aggregation, ten of the rows", Complete(), equivalence = Equivalence.SameCounts)(in =>
       counts(in.left).limit(10)
     )
 
-  private val someOfSome =
+  private val limitedTwice =
     OperatorCase(
       "aggregation, ten of the rows, joined, twenty of these",
       Complete(),
@@ -28,7 +28,7 @@ object PartitionCases {
       counts(in.left).limit(10).crossJoin(broadcast(in.session.range(3).toDF("i"))).limit(20)
     )
 
-  /** Spark 4.3 has an operator for that. Others take no notice of the setting. */
+  /** Spark 4.3 has an operator for this. Other versions ignore the setting. */
   private val rowByRow = OperatorCase(
     "aggregation that hands over a row for each that comes in",
     Update(),
@@ -53,7 +53,7 @@ object PartitionCases {
     twoInputs = true
   )(CompositionCases.aggregationsThenJoin.query)
 
-  /** Its order is that of the partitions, which are run one after the other. */
+  /** The order of rows is that of the partitions, which run one after the other. */
   private val cachedInOrder = OperatorCase(
     "aggregation, sort-merge joined with a cached table in order",
     Update(),
@@ -68,7 +68,7 @@ object PartitionCases {
   private def dedupThenCounts(in: QueryInput): DataFrame =
     in.left.select("key", "value").dropDuplicates("key", "value").groupBy("key", "value").agg(count("*").as("n"))
 
-  /** Each of two operators in one stage has to see the partitions that the node sees. */
+  /** Both operators of the stage must see the partitions that the node sees. */
   val between: OperatorCase = OperatorCase(
     "dropDuplicates and aggregation with a node between them that is not known",
     Update(),
@@ -97,6 +97,6 @@ object PartitionCases {
     equivalence = Equivalence.SameOrder
   )(dedupThenCounts(_).sortWithinPartitions("value").orderBy("key", "value"))
 
-  val all: Seq[OperatorCase] = Seq(top, some, someOfSome, rowByRow, above, below, joinBelow, cachedInOrder) ++
+  val all: Seq[OperatorCase] = Seq(top, limited, limitedTwice, rowByRow, above, below, joinBelow, cachedInOrder) ++
     Seq(handingOver, between, someOfBetween, betweenInOrder)
 }

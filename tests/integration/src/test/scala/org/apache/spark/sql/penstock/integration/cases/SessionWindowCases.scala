@@ -5,7 +5,7 @@ import org.apache.spark.sql.penstock.integration.harness.{OperatorCase, QueryInp
 import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.streaming.OutputMode.{Append, Complete}
 
-/** Session windows: the state key is the group's key and the session's start. */
+/** Session windows. The state key consists of the group's key and the session's start. */
 object SessionWindowCases {
 
   val appendMode: OperatorCase = sessions("session window, append with eviction", Append())

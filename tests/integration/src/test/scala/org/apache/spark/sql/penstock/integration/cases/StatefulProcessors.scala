@@ -6,12 +6,12 @@ import org.apache.spark.sql.Encoders
 import org.apache.spark.sql.penstock.integration.harness.Event
 import org.apache.spark.sql.streaming._
 
-/** What a processor reports: two numbers, and all of the group's state as text. */
+/** Report of a processor: two numbers, and the complete state of the group as text. */
 final case class StateReport(key: Long, first: Long, second: Long, state: String)
 
 final case class CompoundKey(remainder: Long, name: String)
 
-/** Which timers [[EveryVariable]] registers. */
+/** Kind of timers that [[EveryVariable]] registers. */
 sealed trait Timers
 
 object Timers {
@@ -21,10 +21,10 @@ object Timers {
 }
 
 /**
- * Uses value, list and map state, and timers, and reports all of it, so that a single wrong entry changes the answer.
+ * Uses value, list and map state and timers, and reports all of it, so that a single wrong entry changes the answer.
  *
  * @param timeToLive
- *   of all three variables; zero for none
+ *   Time to live of all three variables; zero for none
  */
 class EveryVariable(timers: Timers, timeToLive: Duration) extends StatefulProcessor[Long, Event, StateReport] {
   @transient private var rowCount: ValueState[Long] = _
@@ -80,7 +80,7 @@ class EveryVariable(timers: Timers, timeToLive: Duration) extends StatefulProces
   }
 }
 
-/** Counts from a number that the initial state gave the key. */
+/** Counts from the number that the initial state gives the key. */
 class CountFromInitialState extends StatefulProcessorWithInitialState[Long, Event, StateReport, (Long, Long)] {
   @transient private var count: ValueState[Long] = _
 
@@ -97,7 +97,7 @@ class CountFromInitialState extends StatefulProcessorWithInitialState[Long, Even
   }
 }
 
-/** Map state with time to live under a key of two columns; reports every entry. */
+/** Map state with time to live under a key of two columns. Reports every entry. */
 class CountByNameUnderCompoundKey extends StatefulProcessor[CompoundKey, Event, (String, Long)] {
   @transient private var counts: MapState[String, Long] = _
 
@@ -131,7 +131,7 @@ class CountingV1 extends StatefulProcessor[Long, Event, StateReport] {
   }
 }
 
-/** Second version: one more field, absent from what the first version wrote, and one more variable. */
+/** Second version: it has one more field, which is missing in the first version's state, and one more variable. */
 class CountingV2 extends StatefulProcessor[Long, Event, StateReport] {
   @transient private var state: ValueState[CountV2] = _
   @transient private var inputs: ListState[Long] = _

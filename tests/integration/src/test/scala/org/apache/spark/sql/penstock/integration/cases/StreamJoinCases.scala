@@ -7,11 +7,11 @@ import org.apache.spark.sql.functions._
 import org.apache.spark.sql.penstock.integration.harness.{Engine, OperatorCase, QueryInput}
 import org.apache.spark.sql.streaming.OutputMode.Append
 
-/** Stream-stream joins of every type in every state format that Spark lets a new query use. */
+/** Stream-stream joins of every type, in every state format that Spark allows for a new query. */
 object StreamJoinCases {
   private val FormatKey = "spark.sql.streaming.join.stateFormatVersion"
 
-  /** Spark still hides format 4 behind this switch. */
+  /** Spark still requires this setting for format 4. */
   private val Format4Key = "spark.sql.streaming.join.stateFormatV4.enabled"
   private val types = Seq("inner", "left_outer", "right_outer", "full_outer", "left_semi")
   private val formats = Seq(2, 3, 4)
@@ -37,7 +37,7 @@ object StreamJoinCases {
     check = usesFormat(version)
   )(query)
 
-  /** Spark takes format 2 without a word where the provider cannot hold a later one. */
+  /** Spark silently falls back to format 2 if the provider does not support a later one. */
   private def usesFormat(version: Int)(plan: SparkPlan): Unit = {
     val versions = plan.collect { case join: StreamingSymmetricHashJoinExec => join.stateFormatVersion }
     assert(versions == Seq(version), s"state formats of the joins of\n$plan")
@@ -57,7 +57,7 @@ object StreamJoinCases {
   private def rangedInFormat(joinType: String, version: Int) =
     inFormat(s"join, $joinType", version)(ranged(_, joinType))
 
-  /** Where the watermark moves and no rows come, rows wait for the next that do. */
+  /** If the watermark moves without new rows, results wait for the next batch with rows. */
   private val withoutEmptyBatches: Seq[OperatorCase] = Seq("left_outer", "full_outer", "left_semi").map { joinType =>
     OperatorCase(
       s"join, $joinType, without batches of no data",
@@ -68,7 +68,7 @@ object StreamJoinCases {
     )(ranged(_, joinType))
   }
 
-  /** The watermark is that of the input that is ahead: what is late by it is lost, on either side alike. */
+  /** The watermark is that of the input that is ahead. Rows of either side that are late by it are lost. */
   private val aheadOfOneInput: OperatorCase = OperatorCase(
     "join, full_outer, watermark of the input that is ahead",
     Append(),
@@ -77,7 +77,7 @@ object StreamJoinCases {
     twoInputs = true
   )(ranged(_, "full_outer"))
 
-  /** Keys that are null on both sides meet. */
+  /** Null keys of both sides match each other. */
   private val nullSafe: OperatorCase = OperatorCase(
     "join by keys that may be null",
     Append(),

@@ -16,7 +16,7 @@ object TransformWithStateCases {
   private def byKey(in: QueryInput): KeyValueGroupedDataset[Long, Event] =
     in.leftEvents.groupByKey(_.key)(Encoders.scalaLong)
 
-  /** The same rows by way of a DataFrame that has a watermark. */
+  /** The same rows as a DataFrame with a watermark. */
   private def byKeyWatermarked(in: QueryInput): KeyValueGroupedDataset[Long, Event] = {
     import in.session.implicits._
     in.leftWatermarked
@@ -62,7 +62,7 @@ object TransformWithStateCases {
 
   val timeToLive: OperatorCase = transform(
     "time to live and processing-time timers",
-    // A timer that finds nothing any more.
+    // Report of a timer that finds no state any more.
     evidence = Seq("values= byRemainder= timers=")
   )(in =>
     reports(byKey(in), new EveryVariable(Timers.ProcessingTime, Duration.ofSeconds(7)), TimeMode.ProcessingTime())
@@ -88,7 +88,7 @@ object TransformWithStateCases {
   private val schemaEvolution = transform(
     "schema evolution at a restart",
     Avro,
-    // A value that the first version wrote, and one that the second wrote, both read by the second.
+    // A value written by the first version and one written by the second, both read by the second.
     evidence = Seq("v2 Some(None)", "v2 Some(Some(")
   )(in =>
     reports(byKey(in), if (in.run == 0) new CountingV1 else new CountingV2, TimeMode.None())

@@ -7,8 +7,8 @@ import scala.util.Using
 import org.apache.spark.util.Utils
 
 /**
- * `make chaos RUNS=200 SEED=1`: arguments are the number of runs and the seed of the first; the others' follow it. Or the
- * file of one scenario. Ends with status 1 where a run found something.
+ * `make chaos RUNS=200 SEED=1`. Arguments are the number of runs and the seed of the first run, which the others' seeds
+ * follow, or the file of one scenario. Exits with status 1 if a run found a problem.
  */
 object Chaos {
   private val ManyRuns = 20
@@ -37,6 +37,6 @@ object Chaos {
     sys.exit(if (found.isEmpty) 0 else 1)
   }
 
-  /** Seeds of different bases do not meet. */
+  /** First seed for a base. The seeds of different bases do not overlap. */
   def firstOf(base: Long): Long = base * 1000000L
 }

@@ -12,10 +12,10 @@ import org.apache.spark.sql.penstock.integration.harness._
 import io.penstock.faults.{FaultPlan, FaultyCheckpointFileManager}
 
 /**
- * A process with a Spark application that plays scenarios, each from where the one before it left off. It reads the
- * directory of a run per line, and answers each with a line.
+ * A process with a Spark application that plays scenarios, each from the point where the process before it ended. It
+ * reads the directory of a run from each input line, and answers with a line.
  *
- * Arguments: the [[WorkerKind]], a directory for the application's own files, and the Python that plans.
+ * Arguments: the [[WorkerKind]], a directory for the application's own files, and the Python for the planner.
  */
 object ChaosWorker {
   val Ready = "chaos: ready"
@@ -36,7 +36,7 @@ object ChaosWorker {
           val text = new StringWriter
           e.printStackTrace(new PrintWriter(text))
           run.error = text.toString
-          // Whoever asked sees the end, and not an answer that comes just before it.
+          // The parent process should see the end, not an answer just before it.
           if (FaultPlan.isEnding) Thread.currentThread().join()
           println(Failed)
       }

@@ -9,8 +9,8 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.penstock.integration.harness.JavaHome
 
 /**
- * The classes of libraries as a JVM keeps them for itself (class data sharing). Processes are started by the hundred, and
- * most of what a start takes is loading the same classes.
+ * An archive of library classes for class data sharing of JVMs. The tests start hundreds of processes, and most of a
+ * start is spent on loading the same classes.
  */
 final class ClassArchive(directory: Path) {
   import ClassArchive._
@@ -18,14 +18,14 @@ final class ClassArchive(directory: Path) {
   private val list = directory.resolve("classes.list")
   private val archive = directory.resolve("classes.jsa")
 
-  /** JVM options of a process that uses the archive; none while there is none. */
+  /** JVM options of a process that uses the archive. Empty until the archive exists. */
   def options: Seq[String] = if (Files.exists(archive)) Seq(s"$Flag$archive") else Nil
 
   /**
-   * Makes the archive. A JVM that cannot use it, for whatever reason, goes on without.
+   * Creates the archive. A JVM that cannot use it continues without.
    *
    * @param train
-   *   runs a process with these options that does what is typical, and ends it in an orderly way
+   *   Function that runs a typical process with the given JVM options and ends it in an orderly way
    */
   def make(train: Seq[String] => Unit): Unit = {
     train(Seq("-Xshare:off", s"-XX:DumpLoadedClassList=$list"))
@@ -42,10 +42,10 @@ object ClassArchive {
   private val (jars, folders) =
     sys.props("java.class.path").split(File.pathSeparator).toSeq.partition(_.endsWith(".jar"))
 
-  /** The class path of processes that may use an archive: it has jars only, which must come first. */
+  /** The class path of processes that may use an archive: the jars, which are in the archive, must come first. */
   val classPath: String = (jars ++ folders).mkString(File.pathSeparator)
 
-  /** What this process was told of an archive, for those that it starts. */
+  /** Options of this process for an archive, to be passed to the processes that it starts. */
   def inherited: Seq[String] =
     ManagementFactory.getRuntimeMXBean.getInputArguments.asScala.filter(_.startsWith(Flag)).toSeq
 }

@@ -1,13 +1,13 @@
 package org.apache.spark.sql.penstock.integration.chaos
 
 /**
- * What is wrong with a run.
+ * A problem that a run has found.
  *
  * @param kind
- *   a smaller scenario must go wrong in the same way
+ *   Kind of the problem, which a reduced scenario must also show
  */
-final case class Finding(kind: Finding.Kind, what: String) {
-  override def toString: String = s"$kind: $what"
+final case class Finding(kind: Finding.Kind, detail: String) {
+  override def toString: String = s"$kind: $detail"
 }
 
 object Finding {

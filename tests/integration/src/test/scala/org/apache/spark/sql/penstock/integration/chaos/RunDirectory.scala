@@ -10,7 +10,7 @@ import org.apache.spark.sql.penstock.integration.harness.{QueryRun, RunObserver,
 import org.json4s.jackson.Serialization
 import org.json4s.{DefaultFormats, Formats}
 
-/** What a scenario's run leaves, so that the next process can go on where one ended: all of it is on disk. */
+/** The files of a scenario's run, from which the next process can continue after one has ended. */
 final class RunDirectory(val root: Path) {
   implicit private val formats: Formats = DefaultFormats
 
@@ -29,31 +29,31 @@ final class RunDirectory(val root: Path) {
 
   def scenario_=(s: Scenario): Unit = s.write(scenarioFile)
 
-  /** How often a process began to play the scenario. */
+  /** How often a process has started to play the scenario. */
   def starts: Int = if (Files.exists(startsFile)) Files.readString(startsFile).toInt else 0
 
   def countStart(): Unit = Files.writeString(startsFile, (starts + 1).toString): Unit
 
   /**
-   * Triggers whose place the start of a process took that had no batch to finish. Such a start is part of the answer: Spark
-   * runs a batch without data for a watermark that has moved, but not as the first batch of a run.
+   * Triggers that were replaced by the start of a process without an unfinished batch. The reference needs them,
+   * because Spark runs a batch without data for a moved watermark, but not as the first batch of a run.
    */
   def startedAfresh: Set[Int] =
     if (Files.exists(freshFile)) Files.readAllLines(freshFile).asScala.map(_.toInt).toSet else Set.empty
 
   /**
-   * Triggers whose batch a later run had to finish, and the batches. This is part of the answer as well: a run knows of each
-   * input only what it has seen itself, and the watermark that several inputs agree on may come later.
+   * Triggers whose batch a later run had to finish, with the batches. The reference needs them, because a run knows
+   * only the part of each input that it has seen itself, and the common watermark of several inputs may move later.
    */
   def doneAgain: Map[Int, Long] =
     if (!Files.exists(redoneFile)) Map.empty
     else Files.readAllLines(redoneFile).asScala.map(_.split(' ')).map(line => line(0).toInt -> line(1).toLong).toMap
 
   /**
-   * The trigger to begin with: that at which the run before ended, or the next one if its batch was committed all the same.
+   * The trigger to start with: the one at which the previous run ended, or the next one if its batch was committed.
    *
    * @param next
-   *   the trigger after one
+   *   Function from a trigger to the following one
    */
   def resumeAt(next: Int => Int): Int =
     position.fold(0) { case (trigger, committedBefore) =>
@@ -66,7 +66,7 @@ final class RunDirectory(val root: Path) {
     }
 
   val observer: RunObserver = new RunObserver {
-    // The first to come there, of two applications.
+    // If two applications run, the first one to reach the trigger records it.
     override def beforeTrigger(index: Int): Unit = {
       if (scenario.twice && index > 0) bothHaveStarted
       if (position.forall(_._1 < index)) write(positionFile, s"$index $newestCommit")
@@ -76,7 +76,7 @@ final class RunDirectory(val root: Path) {
       write(deliveries.resolve(s"$batch-${ProcessHandle.current.pid}-${System.nanoTime()}"), Serialization.write(rows))
   }
 
-  /** Every delivery of every batch. */
+  /** All deliveries of all batches. */
   def result: RunResult = {
     val all = Using.resource(Files.list(deliveries))(_.iterator.asScala.filterNot(isTemporary).toSeq)
     val batches = all.groupMap(_.getFileName.toString.takeWhile(_.isDigit).toLong)(f =>
@@ -89,7 +89,7 @@ final class RunDirectory(val root: Path) {
 
   def error_=(text: String): Unit = Files.writeString(errorFile, text): Unit
 
-  /** Returns when both applications have started the query, or the other one has had time enough. */
+  /** Waits until both applications have started the query, or the other one has had enough time. */
   private lazy val bothHaveStarted: Unit = {
     write(started.resolve(ProcessHandle.current.pid.toString), "")
     val deadline = System.nanoTime() + RunDirectory.PatienceMs * 1000000L

@@ -10,33 +10,33 @@ import org.json4s.jackson.Serialization
 import org.json4s.{DefaultFormats, Formats}
 
 /**
- * A query, what is done with it, and what goes wrong meanwhile. All of it is text and numbers, so that it can be printed,
- * given to another process, and made smaller.
+ * A query, the steps that it goes through, and the faults that strike it. Consists of texts and numbers only, so that
+ * it can be printed, passed to another process, and reduced.
  *
  * @param seed
- *   of the rows, of the numbers of tasks and of the bindings
+ *   Seed of the rows, of the numbers of tasks and of the bindings
  * @param query
- *   name of a case of the operator matrix
+ *   Name of a case of the operator matrix
  * @param cluster
- *   executors are processes of their own
+ *   Whether executors run in separate processes
  * @param twice
- *   at first two applications run the query at the same time, on one checkpoint
+ *   Whether two applications run the query at the same time at first, on one checkpoint
  * @param policy
- *   what places shards; at random where it is empty
+ *   Policy that places shards; empty for random places
  * @param conf
- *   session settings of the run with Penstock
+ *   Session settings of the run with Penstock
  * @param steps
- *   `feed <number> <rows left> <rows right>`, `idle`, `restart`; event time goes on with the number
+ *   `feed <number> <rows left> <rows right>`, `idle` or `restart`; event time increases with the number
  * @param faults
- *   each as `io.penstock.faults.Fault` reads it
+ *   Faults as text that `io.penstock.faults.Fault` reads
  * @param actions
- *   of the foreachBatch function on each batch
+ *   Number of actions of the foreachBatch function on each batch
  * @param pauseMs
- *   at each row of actions in which processes are to end in an orderly way
+ *   Pause at each row of actions in which processes end in an orderly way
  * @param speculation
- *   tasks are run twice; in a cluster only
+ *   Whether tasks run twice, which is possible in a cluster only
  * @param otherSettings
- *   beside those of `conf` each start has settings of its own, as [[StartSettings]] gives them
+ *   Whether each start has its own settings in addition to `conf`, see [[StartSettings]]
  */
 final case class Scenario(
     seed: Long,
@@ -57,10 +57,10 @@ final case class Scenario(
     .find(_.name == query)
     .getOrElse(throw new IllegalArgumentException(s"there is no case '$query' in the operator matrix"))
 
-  /** Of the application that is to play it. */
+  /** Kind of the application that plays the scenario. */
   def kind: WorkerKind = if (!cluster) WorkerKind.Local else WorkerKind.Cluster(speculation)
 
-  /** Session settings of a start, of which the first is 0. */
+  /** Session settings of a start. The first start is 0. */
   def settings(start: Int): Map[String, String] =
     if (otherSettings) StartSettings.of(seed, start) ++ conf else conf
 
@@ -68,13 +68,15 @@ final case class Scenario(
 
   def script: Seq[Step] = steps.map(_.split(' ') match {
     case Array("feed", number, left, right) =>
-      // By number, so that the rows of one input stay when another is left out.
+      // Rows depend on the number, so that they stay the same when another input is left out.
       def input(rows: String, side: Int) =
         new EventGenerator(seed * 1000 + number.toLong * 2 + side).input(number.toInt, rows.toInt)
       Step.Feed(input(left, 0), if (operatorCase.twoInputs) input(right, 1) else Nil)
     case Array("idle") => Step.Idle
     case Array("restart") => Step.Restart
-    case other => throw new IllegalArgumentException(s"'${other.mkString(" ")}' is no step")
+    case other => throw new IllegalArgumentException(
+        s"'${other.mkString(" ")}' is not a step; allowed: feed <number> <rows left> <rows right>, idle, restart"
+      )
   })
 
   def write(file: Path): Unit = Files.writeString(file, Serialization.write(this)(Scenario.formats)): Unit

@@ -14,10 +14,10 @@ import org.apache.spark.util.Utils
 import io.penstock.faults.FaultPlan
 
 /**
- * Plays a scenario with Penstock, and its steps without the faults with plain Spark, and compares every batch.
+ * Plays a scenario with Penstock and its steps without the faults with plain Spark, and compares every batch.
  *
- * A process that dies and a query that fails are started again, as an operator would; but only if a fault of the scenario
- * has struck since the start before: an error for no reason is a finding.
+ * Dead processes and failed queries are started again, as an operator would do. This requires that a fault of the
+ * scenario has struck since the previous start. Otherwise the error is a finding.
  */
 final class ScenarioRunner(application: classic.SparkSession, workers: Workers, directory: Path) {
   import ScenarioRunner._
@@ -47,17 +47,17 @@ final class ScenarioRunner(application: classic.SparkSession, workers: Workers, 
   ): (Ends, Option[Finding]) = {
     def struck = FaultPlan.struck(run.strikes)
     def ended(finding: Option[Finding]) = (Ends(deaths, failures, struck.size, pinned), finding)
-    def found(kind: Finding.Kind, what: Any) = ended(Some(Finding(kind, what.toString)))
+    def found(kind: Finding.Kind, detail: Any) = ended(Some(Finding(kind, detail.toString)))
     val before = struck
     val beside = intruder.exists(!_.isCompleted)
     val answer = workers.first(scenario.kind).play(run)
-    // From here on the query runs once.
+    // From here on only one application runs the query.
     val second = intruder.map(Await.result(_, Duration.Inf))
     def withPins = pinned + (if (PinnedKeys.count(run.checkpoint) > 0) 1 else 0)
     def noReason = struck == before && !beside
     (answer, second) match {
       case (WorkerProcess.Hung(threads), _) => found(Finding.Hangs, threads)
-      case (_, Some(WorkerProcess.Hung(threads))) => found(Finding.Hangs, s"the second one: $threads")
+      case (_, Some(WorkerProcess.Hung(threads))) => found(Finding.Hangs, s"the second application: $threads")
       case (WorkerProcess.Finished(ChaosWorker.Done), _) => ended(None)
       case (WorkerProcess.Finished(_), _) if noReason => found(Finding.FailsForNoReason, run.error)
       case (WorkerProcess.Died(log), _) if noReason => found(Finding.DiesForNoReason, log)
@@ -66,7 +66,7 @@ final class ScenarioRunner(application: classic.SparkSession, workers: Workers, 
     }
   }
 
-  /** Compares every batch; scenarios whose inputs give no rows have only none to give. */
+  /** Compares every batch. If the reference has no rows, the run must have none. */
   private def difference(scenario: Scenario, run: RunDirectory): Option[String] = {
     val expected = reference(scenario, run)
     def rows(result: RunResult) = result.batches.valuesIterator.flatten.flatten
@@ -93,21 +93,21 @@ object ScenarioRunner {
    * How the starts of a scenario ended.
    *
    * @param deaths
-   *   processes that died
+   *   Number of processes that died
    * @param failures
-   *   queries that failed
+   *   Number of queries that failed
    * @param struck
-   *   faults whose moment came
+   *   Number of faults that struck
    * @param pinned
-   *   deaths and failures that came when keys were pinned
+   *   Number of deaths and failures while keys were pinned
    */
   final case class Ends(deaths: Int, failures: Int, struck: Int, pinned: Int)
 
   /**
    * @param finding
-   *   what is wrong, if anything is
+   *   Problem that the run has found, if any
    * @param left
-   *   directory of everything that the run left; deleted where nothing is wrong
+   *   Directory with all files of the run; deleted if no problem was found
    */
   final case class Outcome(finding: Option[Finding], ends: Ends, left: Path)
 }

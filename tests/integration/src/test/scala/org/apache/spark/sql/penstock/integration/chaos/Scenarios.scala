@@ -16,13 +16,13 @@ object Scenarios {
   private val SparkFiles =
     "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager"
 
-  /** What the driver writes once per batch, in the order of a batch. */
+  /** Files that the driver writes once per batch, in the order of a batch. */
   private val DriverWrites = Seq("offsets", "epochs", "manifests", "commits")
   private val TaskWrites = Seq("changelogs", "snapshots")
   private val Reads = Seq("manifests", "changelogs", "snapshots", "epochs", "offsets", "commits")
 
   def of(seed: Long): Scenario = {
-    // The first numbers of java.util.Random are alike for seeds that are near each other.
+    // For similar seeds the first numbers of java.util.Random are similar, so the seed is mixed first.
     val random = new Random(new SplittableRandom(seed).nextLong())
     val query = pick(random, Matrix.all)
     val cluster = random.nextInt(5) == 0
@@ -32,7 +32,7 @@ object Scenarios {
     val otherSettings = numbersOf(seed, salt = 7).nextBoolean()
     val steps = (0 until inputs).flatMap { number =>
       val rows = pick(random, Seq(0, 5, 60, 120))
-      // A source in memory cannot give an application that starts what only the other one has fed.
+      // A source in memory cannot give an application at its start the rows that only the other one was fed.
       val between = if (random.nextInt(3) == 0 && !twice) Seq("restart") else Nil
       s"feed ${number + random.nextInt(2) * inputs} $rows ${rows / 2 + 1}" +: between
     } :+ "idle"
@@ -54,17 +54,17 @@ object Scenarios {
     )
   }
 
-  /** Of numbers of its own. Random places are other ones in every batch: most scenarios have them. */
+  /** The policy, with its own random numbers. Most scenarios have random places, which change in every batch. */
   private def policy(seed: Long): String = {
     val random = numbersOf(seed, salt = 0)
     if (random.nextInt(3) > 0) "" else pick(random, PolicyChoice.Hybrid +: PolicyChoice.planned).toString
   }
 
-  /** Second copies of shards, by a number of its own, as for policies. */
+  /** Replicas of shards, with their own random numbers. */
   private def copies(seed: Long, cluster: Boolean): Map[String, String] =
     if (cluster && numbersOf(seed, salt = 1).nextBoolean()) Map("spark.penstock.replicas" -> "2") else Map.empty
 
-  /** In half of the scenarios sidecars end, those of the driver or of an executor. */
+  /** In half of the scenarios the sidecars of the driver or of an executor end. */
   private def ofSidecars(seed: Long, inputs: Int): Seq[Fault] = {
     val random = numbersOf(seed, salt = 2)
     if (random.nextBoolean()) Nil
@@ -75,21 +75,24 @@ object Scenarios {
     }
   }
 
-  /** In half of the scenarios a batch is read several times, and in most of those on a cluster; by numbers of its own. */
+  /**
+   * Number of actions on each batch, with its own random numbers. Half of the scenarios have several, on a cluster
+   * more.
+   */
   private def actionsOf(seed: Long, cluster: Boolean): Int = {
     val random = numbersOf(seed, salt = 3)
     if (random.nextInt(4) >= (if (cluster) 3 else 2)) 1 else 2 + random.nextInt(2)
   }
 
   /**
-   * In half of the scenarios, and in most of those on a cluster, processes end in an orderly way: executors where there are
-   * any, as a rule in an action after the first; else, and now and then, the driver.
+   * In half of the scenarios, on a cluster in more, processes end in an orderly way. On a cluster these are executors,
+   * usually in an action after the first. Otherwise, and sometimes on a cluster, it is the driver.
    */
   private def orderlyEnds(seed: Long, cluster: Boolean, inputs: Int, actions: Int): Seq[Fault] = {
     val random = numbersOf(seed, salt = 6)
     if (random.nextInt(4) >= (if (cluster) 3 else 2)) Nil
     else Seq.fill(1 + random.nextInt(2)) {
-      // The first batch, which reads no state, is the first that any fault without a number would strike.
+      // Not batch 0: it reads no state, and would be the first batch to be struck by a fault without a number.
       val batch = Some(1L + random.nextInt(inputs))
       val end = Fault.EndOrderly(pick(random, Seq(0L, 100L, 200L, 400L)))
       val action =
@@ -106,17 +109,17 @@ object Scenarios {
   private def numbersOf(seed: Long, salt: Int): Random =
     new Random(new SplittableRandom(~seed ^ (salt.toLong << 32)).nextLong())
 
-  /** Settings that bring into a few batches what otherwise takes many: changelogs, snapshots, cleaning. */
+  /** Settings that make changelogs, snapshots and cleaning occur within a few batches. */
   private def settings(random: Random): Map[String, String] = Map(
     FaultyCheckpointFileManager.DelegateKey -> pick(random, Seq(LocalFiles, LocalFiles, SparkFiles)),
     "spark.penstock.state.inlineBytes" -> pick(random, Seq("0", "0", "4194304")),
     "spark.sql.streaming.stateStore.minDeltasForSnapshot" -> pick(random, Seq("1", "2", "10")),
     "spark.sql.streaming.minBatchesToRetain" -> pick(random, Seq("1", "2", "100")),
-    // Spark takes a file that its first batch's driver left half written for another query's, and refuses to start.
+    // Spark takes a half-written file of a dead driver's first batch for another query's and refuses to start.
     SQLConf.STREAMING_VERIFY_CHECKPOINT_DIRECTORY_EMPTY_ON_START.key -> "false"
   )
 
-  /** Event time goes up, whatever numbers inputs were given. */
+  /** Sorts the inputs' numbers, so that event time increases. */
   private def ordered(steps: Seq[String]): Seq[String] = {
     val numbers = steps.filter(_.startsWith("feed")).map(_.split(' ')(1).toInt).sorted.iterator
     steps.map { s =>
@@ -124,7 +127,7 @@ object Scenarios {
     }
   }
 
-  /** Every input makes one batch, or two where a watermark moves. */
+  /** A random fault. Every input makes one batch, or two if a watermark moves. */
   private def fault(random: Random, cluster: Boolean, inputs: Int): Fault = {
     val batch = if (random.nextInt(4) == 0) None else Some(random.nextInt(inputs + 1).toLong)
     val delay = Fault.Delay(50L + random.nextInt(400))
@@ -137,7 +140,7 @@ object Scenarios {
       case 2 | 3 =>
         val moment = pick(random, Seq(Fault.Create, Fault.Publish, Fault.Published))
         val effects = Seq(Fault.Fail, Fault.Die, delay) ++ Option.when(moment == Fault.Published)(Fault.Exists)
-        // Names of snapshots begin with a version, of which few batches have any.
+        // Names of snapshots start with a version, and few versions have a snapshot.
         val place = pick(random, TaskWrites)
         Fault(moment, place, if (place == "snapshots") None else batch, pick(random, effects))
       case 4 =>
@@ -145,11 +148,11 @@ object Scenarios {
         Fault(moment, pick(random, Reads), None, pick(random, Seq(Fault.Fail, delay)))
       case 5 =>
         val moment = pick(random, Fault.OfTasks)
-        // Only the driver knows where map outputs are, so in a cluster a task cannot pick one to lose.
+        // Only the driver knows the locations of map outputs, so in a cluster a task cannot choose one to lose.
         val lost = Option.when(moment == Fault.FirstRow && !cluster)(Fault.LoseMapOutput)
         Fault(moment, "-", batch, pick(random, Seq(Fault.Fail, Fault.Die, delay) ++ lost))
     }
   }
 
-  private def pick[A](random: Random, of: Seq[A]): A = of(random.nextInt(of.size))
+  private def pick[A](random: Random, from: Seq[A]): A = from(random.nextInt(from.size))
 }

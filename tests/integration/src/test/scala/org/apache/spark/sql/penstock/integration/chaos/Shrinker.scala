@@ -1,15 +1,15 @@
 package org.apache.spark.sql.penstock.integration.chaos
 
-/** Makes a failing scenario small: leaves out whatever it fails without. */
+/** Reduces a failing scenario by leaving out everything that is not needed for the failure. */
 object Shrinker {
 
   /**
-   * The smallest scenario found.
+   * The smallest failing scenario found.
    *
    * @param fails
-   *   plays a scenario
+   *   Plays a scenario and returns whether it fails
    * @param attempts
-   *   scenarios to play at most
+   *   Largest number of scenarios to play
    */
   def shrink(scenario: Scenario, attempts: Int)(fails: Scenario => Boolean): Scenario = {
     var left = attempts

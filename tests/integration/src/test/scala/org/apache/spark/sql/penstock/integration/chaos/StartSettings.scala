@@ -6,7 +6,7 @@ import scala.util.Random
 
 import org.apache.spark.sql.penstock.integration.harness.Engine
 
-/** Settings that a query may be started with anew, at random: none of them may change an answer. */
+/** Random settings for each start of a query. None of them may change an answer. */
 object StartSettings {
 
   private val Choices = Seq(
@@ -16,7 +16,7 @@ object StartSettings {
     "spark.sql.streaming.stateStore.minDeltasForSnapshot" -> Seq("1", "2", "10"),
     "spark.sql.streaming.minBatchesToRetain" -> Seq("1", "2", "100"),
     "spark.sql.codegen.wholeStage" -> Seq("true", "false"),
-    // The checkpoint has the one that counts.
+    // Has no effect after the first start, because the checkpoint stores the number.
     Engine.PartitionsKey -> Seq("1", "7", "200")
   )
 

@@ -7,8 +7,8 @@ import org.apache.spark.sql.penstock.integration.harness.{Faults, QueryRun, RowF
 import io.penstock.faults.{Fault, FaultPlan}
 
 /**
- * Lets a plan's faults strike the tasks of a query's last stage. Where processes end in an orderly way in a further action on
- * a batch, its tasks are slow, most of all those of such a process: others have the time to run them as well.
+ * Applies a plan's faults to the tasks of a query's last stage. If processes end in an orderly way in a further action
+ * on a batch, its tasks are slow, especially those of an ending process, so that other executors run them as well.
  */
 final private class TaskFaults(settings: Map[String, String], pauseMs: Int) extends RowFault {
   @transient private lazy val plan = FaultPlan.of(settings.get(_).orNull)
@@ -33,7 +33,7 @@ object TaskFaults {
   private val BatchProperty = "streaming.sql.batchId"
   private val LagFactor = 10
 
-  /** The query with faults in the tasks that hand over its rows. */
+  /** Adds the faults to the tasks that emit the query's rows. */
   def inject(settings: Map[String, String], pauseMs: Int)(rows: DataFrame): DataFrame =
     Faults.inject(rows, new TaskFaults(settings, pauseMs))
 }

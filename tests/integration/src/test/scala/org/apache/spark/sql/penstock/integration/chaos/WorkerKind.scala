@@ -3,12 +3,12 @@ package org.apache.spark.sql.penstock.integration.chaos
 import org.apache.spark.sql.penstock.integration.harness.LocalCluster
 
 /**
- * What kind of application plays a scenario.
+ * The kind of application that plays a scenario.
  *
  * @param conf
- *   settings of the application, besides what every cluster needs
+ *   Settings of the application, in addition to those of every cluster
  * @param maxPlays
- *   scenarios that one process plays: Spark gives up a cluster whose executors die again and again
+ *   Number of scenarios that one process plays. Spark gives up a cluster whose executors die too often
  */
 sealed abstract class WorkerKind(
     override val toString: String,
@@ -33,8 +33,10 @@ object WorkerKind {
 
   def Cluster(speculation: Boolean): WorkerKind = if (speculation) Speculating else Calm
 
-  /** The kind of that name. */
+  /** The kind with the given name. */
   def of(name: String): WorkerKind = Seq(Local, Calm, Speculating)
     .find(_.toString == name)
-    .getOrElse(throw new IllegalArgumentException(s"'$name' is no kind of application"))
+    .getOrElse(throw new IllegalArgumentException(
+      s"'$name' is not a kind of application; allowed: local, cluster, speculating-cluster"
+    ))
 }

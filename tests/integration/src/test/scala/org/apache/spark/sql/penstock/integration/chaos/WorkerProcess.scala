@@ -10,10 +10,10 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.penstock.integration.harness.{CommandLine, JavaHome, LocalCluster}
 
 /**
- * A [[ChaosWorker]] and its executors. It starts while its maker goes on, and is waited for when it is to play.
+ * A [[ChaosWorker]] and its executors. It starts in the background, and `play` waits until it is ready.
  *
  * @param options
- *   of the JVM, besides those of this one
+ *   Options of the JVM, in addition to those of this one
  */
 final class WorkerProcess(kind: WorkerKind, directory: Path, options: Seq[String] = Nil) {
   import WorkerProcess._
@@ -43,7 +43,7 @@ final class WorkerProcess(kind: WorkerKind, directory: Path, options: Seq[String
   reader.start()
   private lazy val isReady = answer() == Finished(ChaosWorker.Ready)
 
-  /** Plays a run as far as it goes. */
+  /** Plays a run until it ends, in whatever way. */
   def play(run: RunDirectory): Answer = {
     require(isReady, s"a worker did not start, see $log")
     in.println(run.root)
@@ -52,13 +52,13 @@ final class WorkerProcess(kind: WorkerKind, directory: Path, options: Seq[String
 
   def isAlive: Boolean = process.isAlive
 
-  /** Lets the process end as it would by itself. */
+  /** Closes the input of the process and waits for its orderly end. */
   def end(): Unit = {
     in.close()
     process.waitFor(): Unit
   }
 
-  /** Ends the process and all that it started. */
+  /** Kills the process and all its descendants. */
   def close(): Unit = {
     val all = process.descendants().iterator.asScala.toSeq :+ process.toHandle
     all.foreach(_.destroyForcibly())
@@ -91,9 +91,9 @@ object WorkerProcess {
   sealed trait Answer
   final case class Finished(line: String) extends Answer
 
-  /** The process has ended before it answered. */
+  /** The process has ended without an answer. */
   final case class Died(log: String) extends Answer
 
-  /** The process did not answer in time, and was ended. */
+  /** The process did not answer in time and was killed. */
   final case class Hung(threads: String) extends Answer
 }

@@ -3,8 +3,8 @@ package org.apache.spark.sql.penstock.integration.chaos
 import java.nio.file.{Files, Path}
 
 /**
- * The workers that run: one as a rule, since two cores have enough to do with one Spark beside the reference's. While it plays
- * another one starts, to go on when it has died.
+ * The running workers. Usually one plays, because two cores are busy with one Spark application and the reference.
+ * Meanwhile a spare one starts, to replace it when it dies.
  */
 final class Workers(directory: Path, archive: ClassArchive) extends AutoCloseable {
   import Workers._
@@ -12,13 +12,13 @@ final class Workers(directory: Path, archive: ClassArchive) extends AutoCloseabl
   private var one, other = Option.empty[Running]
   private var spare = Option.empty[WorkerProcess]
 
-  /** A worker of the wanted kind; one that has died, or has played long enough, is replaced. */
+  /** A worker of the wanted kind. A worker that has died or played long enough is replaced. */
   def first(kind: WorkerKind): WorkerProcess = {
     one = Some(fresh(one, kind))
     one.get.process
   }
 
-  /** Another one, to play the same at the same time. */
+  /** A second worker that plays the same scenario at the same time. */
   def second: WorkerProcess = {
     other = Some(fresh(other, WorkerKind.Local))
     other.get.process
@@ -39,7 +39,7 @@ final class Workers(directory: Path, archive: ClassArchive) extends AutoCloseabl
   private def start(kind: WorkerKind, options: Seq[String] = archive.options) =
     new WorkerProcess(kind, newDirectory(), options)
 
-  /** Makes the archive of classes, from what a process loads that plays some scenarios. */
+  /** Creates the class archive from the classes that a process loads while it plays some scenarios. */
   def train(scenarios: Seq[Scenario]): Unit = archive.make { options =>
     val process = start(WorkerKind.Local, options)
     scenarios.foreach { scenario =>

@@ -3,15 +3,15 @@ package org.apache.spark.sql.penstock.integration.handover
 import java.nio.file.Path
 
 /**
- * Ends an executor in an orderly way while an action runs: soon after another executor has begun to read what this one has
- * committed in an action before, or when none does for long.
+ * Ends an executor in an orderly way while an action runs: soon after another executor has started to read what this
+ * one committed in an earlier action, or after a limit if none does.
  *
  * @param readers
- *   directory that [[SlowRead]] fills
+ *   Directory that [[SlowRead]] fills
  * @param own
- *   partitions that the executor has read in the action before
+ *   Partitions that the executor has read in the action before
  * @param afterMs
- *   how soon
+ *   Delay after another executor has started to read, in milliseconds
  */
 final class ExecutorEnd(readers: Path, own: Seq[ReadPartition], afterMs: Int) {
   import ExecutorEnd._
@@ -23,7 +23,7 @@ final class ExecutorEnd(readers: Path, own: Seq[ReadPartition], afterMs: Int) {
   thread.setDaemon(true)
   thread.start()
 
-  /** To be called when the action is over: whether an executor was ended, and how. */
+  /** Must be called when the action is over. Returns whether an executor was ended, and how. */
   def stop(): How = {
     over = true
     thread.join()

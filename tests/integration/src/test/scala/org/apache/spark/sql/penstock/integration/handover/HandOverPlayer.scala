@@ -13,7 +13,7 @@ import org.apache.spark.sql.{Dataset, Encoders, Row, classic}
  * Plays runs with plain Spark and with Penstock, and compares the rows of every action.
  *
  * @param directory
- *   for checkpoints and what tasks tell
+ *   Directory for checkpoints and for the files that tasks leave
  */
 final class HandOverPlayer(application: classic.SparkSession, directory: Path) {
   import HandOverPlayer._
@@ -53,7 +53,7 @@ final class HandOverPlayer(application: classic.SparkSession, directory: Path) {
     reads.map(_.flatMap(_.rows)).toSeq
   }
 
-  /** Rows of each action on each batch. */
+  /** The rows of each action on each batch. */
   private def rowsOf(engine: Engine, run: HandOverRun)(
       actions: (Dataset[Row], Long) => Seq[Seq[String]]
   ): Map[Long, Seq[Seq[String]]] = {
@@ -61,7 +61,7 @@ final class HandOverPlayer(application: classic.SparkSession, directory: Path) {
     val source = MemoryStream[Event](Encoders.product[Event], session)
     val checkpoint = Files.createTempDirectory(directory, "checkpoint")
     var rows = Map.empty[Long, Seq[Seq[String]]]
-    val query = run.query.of(source.toDS()).writeStream
+    val query = run.query.build(source.toDS()).writeStream
       .outputMode("update")
       .option("checkpointLocation", checkpoint.toString)
       .options(engine.queryOptions(0))
@@ -81,7 +81,7 @@ object HandOverPlayer {
 
   /**
    * @param difference
-   *   from plain Spark's rows, where there is one; a delivery is an action here, the first is 0
+   *   Difference from plain Spark's rows, if there is one. Each delivery in it is an action, counted from 0
    */
   final case class Outcome(difference: Option[String], how: ExecutorEnd.How)
 }

@@ -7,23 +7,23 @@ import scala.util.Random
 import org.apache.spark.sql.penstock.integration.harness.{Engine, Event}
 
 /**
- * A query whose foreachBatch function has several actions on one batch, and an executor that ends in one of them. All of it
- * comes from a seed.
+ * A query whose foreachBatch function has several actions on one batch, and an executor that ends in one of them.
+ * Everything is derived from a seed.
  *
  * @param actions
- *   on each batch
+ *   Number of actions on each batch
  * @param endsIn
- *   batch in which an executor ends
+ *   Batch in which an executor ends
  * @param slow
- *   number of the action in which it ends and which reads slowly, from 1: not the first
+ *   Number of the action, from 1, that reads slowly and in which the executor ends; never the first
  * @param executor
- *   which of the executors ends, in the order of their names
+ *   Index of the executor that ends, in the order of the executors' names
  * @param lags
- *   its tasks are slower than others, which have little to do and soon run its tasks as well
+ *   Whether the ending executor's tasks are slower than others, so that other executors soon run them as well
  * @param endsAfterMs
- *   how soon after another has begun to read what it has committed
+ *   Delay of the end after another executor has started to read its committed state
  * @param pausesMs
- *   by partition, for each row that is read slowly
+ *   Pause for each row that is read slowly, by partition
  */
 final case class HandOverRun(
     seed: Long,
@@ -41,7 +41,9 @@ final case class HandOverRun(
 ) {
   def engine: Engine = Engine.penstock(shards, "static").copy(queryOptions = _ => options)
 
-  /** Pauses by partition and executor, where an executor ends that has read some partitions. */
+  /**
+   * Pauses by partition and executor. `ending` is the executor that ends and `own` are the partitions that it has read.
+   */
   def pauses(ending: String, own: Set[Int]): (Int, String) => Int = {
     val (pausesMs, lags) = (this.pausesMs, this.lags)
     (partition, executor) =>
@@ -62,9 +64,9 @@ object HandOverRun {
   private val Inputs = 4
 
   def of(seed: Long): HandOverRun = {
-    // The first numbers of java.util.Random are alike for seeds that are near each other.
+    // For similar seeds the first numbers of java.util.Random are similar, so the seed is mixed first.
     val random = new Random(new SplittableRandom(seed).nextLong())
-    def pick[A](of: Seq[A]): A = of(random.nextInt(of.size))
+    def pick[A](from: Seq[A]): A = from(random.nextInt(from.size))
     val tasks = pick(Seq(6, 8, 10))
     val actions = pick(Seq(2, 2, 3))
     val lags = random.nextInt(5) > 0
@@ -88,10 +90,10 @@ object HandOverRun {
     )
   }
 
-  /** Most keys, some of them several times; in the last input all of them, so that it shows all of the state. */
+  /** Most keys, some of them several times. The last input has all keys, so that it shows the complete state. */
   private def input(random: Random, number: Int): Seq[Event] = {
-    val some = (0L until Keys.toLong).filter(_ => number == Inputs - 1 || random.nextInt(10) < 7)
-    random.shuffle(some ++ some.filter(_ => random.nextInt(4) == 0)).map(key =>
+    val keys = (0L until Keys.toLong).filter(_ => number == Inputs - 1 || random.nextInt(10) < 7)
+    random.shuffle(keys ++ keys.filter(_ => random.nextInt(4) == 0)).map(key =>
       Event(key, random.nextInt(1000).toLong, number.toLong, number.toLong)
     )
   }

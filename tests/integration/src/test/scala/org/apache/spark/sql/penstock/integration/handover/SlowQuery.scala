@@ -9,13 +9,13 @@ import org.apache.spark.sql.streaming.{GroupState, OutputMode, TimeMode}
 import org.apache.spark.sql.{DataFrame, Dataset, Encoders}
 
 /**
- * Counts and sums by key. Each row that is asked for reads the state of its key, and not before: an aggregation would read
+ * Counts and sums by key. The state of a key is read when a row is requested, and not before. An aggregation would read
  * all of it first.
  *
  * @param stock
  *   Spark's provider to compare with
  */
-final case class SlowQuery(name: String, stock: String)(val of: Dataset[Event] => DataFrame)
+final case class SlowQuery(name: String, stock: String)(val build: Dataset[Event] => DataFrame)
 
 object SlowQuery {
   private val byFunction = SlowQuery("mapGroupsWithState", Engine.HdfsBacked)(

@@ -7,23 +7,23 @@ import org.apache.spark.sql.penstock.integration.harness.Rendering
 import org.apache.spark.{SparkEnv, TaskContext}
 
 /**
- * A partition of a batch that was read to its end.
+ * A partition of a batch that was read completely.
  *
  * @param executor
- *   that read it
+ *   Executor that read the partition
  */
 final case class ReadPartition(partition: Int, executor: String, pid: Long, rows: Seq[String])
 
-/** A task is reading a partition, and has read its first row. */
+/** A task that is reading a partition and has read its first row. */
 final case class Reader(partition: Int, executor: String)
 
 /**
- * Reads partitions with a pause at each row. What reads its state row by row does so meanwhile.
+ * Reads partitions with a pause at each row, so that a query which reads state row by row reads it slowly.
  *
  * @param pausesMs
- *   by partition and executor
+ *   Pause by partition and executor, in milliseconds
  * @param readers
- *   directory where each task leaves a file when it has read its first row
+ *   Directory in which each task creates a file when it has read its first row
  */
 final class SlowRead(pausesMs: (Int, String) => Int, readers: String)
     extends ((Int, Iterator[Row]) => Iterator[ReadPartition])
@@ -43,7 +43,7 @@ final class SlowRead(pausesMs: (Int, String) => Int, readers: String)
 
 object SlowRead {
 
-  /** Those that have read a row so far. */
+  /** Tasks that have read a row so far. */
   def readers(directory: Path): Seq[Reader] = directory.toFile.list.toSeq.map(_.split('-')).map(name =>
     Reader(name(0).toInt, name(1))
   )

@@ -6,7 +6,7 @@ import org.apache.spark.sql.{SparkSession, classic}
 
 import io.penstock.FewHadoopSettings
 
-/** Starts Spark applications for tests. There is at most one at a time in a JVM. */
+/** Starts Spark applications for tests. A JVM has at most one at a time. */
 object Applications {
   val Plugin: Map[String, String] = Map("spark.plugins" -> "io.penstock.PenstockPlugin")
 
@@ -18,9 +18,9 @@ object Applications {
    * Starts an application.
    *
    * @param warehouse
-   *   where Spark keeps tables
+   *   Directory of Spark's tables
    * @param conf
-   *   all settings that a test is about, the plugin's among them
+   *   All settings that matter to a test, including the plugin's
    */
   def start(name: String, master: String, warehouse: Path, conf: Map[String, String]): classic.SparkSession = {
     val builder = SparkSession
@@ -35,7 +35,7 @@ object Applications {
       .config("spark.sql.streaming.numRecentProgressUpdates", "1000")
     conf.foreach { case (key, value) => builder.config(key, value) }
     val session = builder.getOrCreate().asInstanceOf[classic.SparkSession]
-    // What fails on purpose fills the log.
+    // Expected failures would fill the log.
     session.sparkContext.setLogLevel("OFF")
     FewHadoopSettings.in(session.sparkContext.hadoopConfiguration)
     session

@@ -3,11 +3,11 @@ package org.apache.spark.sql.penstock.integration.harness
 /** Compares the answers of two runs, batch by batch. */
 object BatchComparison {
 
-  /** What differs, or None. Batches without rows are not compared: engines may need different numbers of them. */
+  /** The difference, or None. Batches without rows are ignored, because engines may need different numbers of them. */
   def difference(reference: RunResult, subject: RunResult, equivalence: Equivalence): Option[String] = {
     val expected = withRows(reference)
     val found = withRows(subject)
-    if (expected.isEmpty) Some("the reference gave no rows at all: nothing was compared")
+    if (expected.isEmpty) Some("the reference gave no rows, so nothing was compared")
     else (expected.keySet ++ found.keySet).toSeq.sorted.flatMap { batch =>
       val once = expected.getOrElse(batch, Seq(Nil)).head
       found.getOrElse(batch, Seq(Nil)).zipWithIndex.flatMap { case (rows, delivery) =>

@@ -9,7 +9,7 @@ import scala.collection.mutable
 /** Copies of checkpoints, as tools make them. */
 object CheckpointCopy {
 
-  /** Every file, and the folders that hold one, as an object store has them. What is deleted meanwhile is left out. */
+  /** Copies every file, and only folders with files, as object stores do. Files deleted meanwhile are left out. */
   def fileByFile(from: Path, to: Path): Path = {
     paths(from).filter(Files.isRegularFile(_)).foreach { file =>
       val target = to.resolve(from.relativize(file))
@@ -20,12 +20,12 @@ object CheckpointCopy {
     to
   }
 
-  /** A checkpoint as 0.1.0 left it: folders of state partitions are empty. */
+  /** Makes a checkpoint look as 0.1.0 left it, with empty folders of state partitions. */
   def withoutPartitionFiles(checkpoint: Path): Unit =
     paths(checkpoint.resolve("state")).filter(p => Files.isRegularFile(p) && p.getFileName.toString == "_penstock")
       .foreach(Files.delete)
 
-  /** A folder and all below it, the folder first; nothing where it does not exist. */
+  /** A folder and everything below it, the folder first. Empty if it does not exist. */
   def paths(folder: Path): Seq[Path] = {
     val found = mutable.ArrayBuffer.empty[Path]
     Files.walkFileTree(

@@ -2,12 +2,12 @@ package org.apache.spark.sql.penstock.integration.harness
 
 import java.nio.file.{Path, Paths}
 
-/** What the Makefile's virtual environment has. */
+/** Programs in the Makefile's virtual environment. */
 object CommandLine {
 
-  /** The command `penstock`. */
+  /** The `penstock` command. */
   val penstock: Path = Paths.get(sys.props.getOrElse("penstock.test.cli", ".venv/bin/penstock")).toAbsolutePath
 
-  /** The Python that has the package. */
+  /** The Python in which the package is installed. */
   val python: Path = penstock.resolveSibling("python")
 }

@@ -6,18 +6,18 @@ import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions.{count, sum}
 import org.apache.spark.sql.{Dataset, Encoders, Row, classic}
 
-/** A count and a sum by key, whose checkpoint is at a path that other checkpoints have had before. */
+/** A count and sum by key with a checkpoint at a path that earlier checkpoints have used. */
 final class CountAtPath(application: classic.SparkSession, val checkpoint: Path) {
 
   /**
-   * Runs the query, an input per batch.
+   * Runs the query with one input per batch.
    *
    * @param inputs
-   *   of all batches of the checkpoint
+   *   Inputs of all batches of the checkpoint
    * @param done
-   *   how many batches the checkpoint has already
+   *   Number of batches that the checkpoint already has
    * @return
-   *   what each of the other batches said of all keys
+   *   Rows of each of the other batches for all keys
    */
   def run(engine: Engine, inputs: Seq[Seq[Event]], done: Int = 0): Map[Long, Seq[String]] = {
     val session = engine.session(application)
@@ -38,7 +38,7 @@ final class CountAtPath(application: classic.SparkSession, val checkpoint: Path)
     answers
   }
 
-  /** What Spark's reader of state says that a batch has left. */
+  /** The state after a batch, as Spark's state reader shows it. */
   def stateAfter(batch: Long): Seq[String] = rendered(
     application.newSession().read.format("statestore").option("batchId", batch).load(checkpoint.toString)
       .selectExpr("key.key", "value.*")
@@ -49,13 +49,13 @@ final class CountAtPath(application: classic.SparkSession, val checkpoint: Path)
 
 object CountAtPath {
 
-  /** Inputs whose keys begin at a number: others may begin elsewhere. */
+  /** Inputs with keys from `firstKey` on. */
   def inputs(seed: Long, firstKey: Long, count: Int): Seq[Seq[Event]] = {
     val generator = new EventGenerator(seed)
     Seq.tabulate(count)(number => generator.input(number, 60).map(event => event.copy(key = event.key + firstKey)))
   }
 
-  /** What every batch has to say. */
+  /** The expected rows of every batch. */
   def expected(inputs: Seq[Seq[Event]]): Map[Long, Seq[String]] = inputs.indices.map { batch =>
     val byKey = inputs.take(batch + 1).flatten.groupBy(_.key)
     batch.toLong -> byKey.map { case (key, rows) => s"[$key, ${rows.size}, ${rows.map(_.value).sum}]" }.toSeq.sorted

@@ -6,26 +6,26 @@ import org.apache.spark.sql.functions.{count, lit}
 import org.apache.spark.sql.streaming.{StreamingQueryProgress, Trigger}
 import org.apache.spark.sql.{Dataset, Encoders, Row, classic}
 
-/** A small stateful query over files, which any application can go on with from its checkpoint. */
+/** A small stateful query over files that any application can continue from its checkpoint. */
 final class CountingQuery private (source: Path, val checkpoint: Path, location: String, private var inputs: Int) {
   def this(source: Path, checkpoint: Path) = this(source, checkpoint, checkpoint.toString, 0)
 
   /**
-   * The same query, whose checkpoint has been brought elsewhere.
+   * The same query with its checkpoint moved.
    *
    * @param location
-   *   how the query is told of it
+   *   Location of the checkpoint as given to the query
    */
   def movedTo(checkpoint: Path, location: String): CountingQuery =
     new CountingQuery(source, checkpoint, location, inputs)
 
   /**
-   * Adds one file of events and runs the query until all files are read.
+   * Adds a file of events and runs the query until all files are read.
    *
    * @param condition
-   *   that rows have to satisfy
+   *   Filter condition of the query's rows
    * @return
-   *   counts by key as the last batch gave them, and the run's progress
+   *   Counts by key of the last batch, and the progress of the run
    */
   def runOn(
       session: classic.SparkSession,
@@ -37,7 +37,7 @@ final class CountingQuery private (source: Path, val checkpoint: Path, location:
     goOn(session, options, condition)
   }
 
-  /** As [[runOn]], with the files that are there. */
+  /** As [[runOn]], without a new file. */
   def goOn(
       session: classic.SparkSession,
       options: Map[String, String] = Map.empty,
@@ -63,15 +63,15 @@ final class CountingQuery private (source: Path, val checkpoint: Path, location:
     (counts, query.recentProgress.toSeq)
   }
 
-  /** Its state, as Spark's reader of state shows it. */
+  /** The state as Spark's state reader shows it. */
   def state(session: classic.SparkSession): Map[Long, Long] =
     session.read.format("statestore").load(location).select("key.key", "value.count").collect()
       .map(row => row.getLong(0) -> row.getLong(1)).toMap
 
-  /** The counts that the query should have given by now. */
+  /** The counts that all files give. */
   def expected: Map[Long, Long] = expectedOf(inputs)
 
-  /** The counts that the first so many files give. */
+  /** The counts that the first `files` files give. */
   def expectedOf(files: Int): Map[Long, Long] = (0 until files).flatMap(events).groupMapReduce(_.key)(_ => 1L)(_ + _)
 
   private def events(input: Int): Seq[Event] = new EventGenerator(seed = 17L + input).input(input, 80)

@@ -7,7 +7,7 @@ import org.apache.spark.sql.functions.{count, lit}
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.{Encoders, classic}
 
-/** A query that counts values, batch by batch, for tests that do something to its checkpoint while it runs. */
+/** A query that counts values batch by batch, for tests that change its checkpoint while it runs. */
 final class CountingStream(session: classic.SparkSession, checkpoint: Path) {
   private val source = MemoryStream[Long](Encoders.scalaLong, session)
 
@@ -20,6 +20,6 @@ final class CountingStream(session: classic.SparkSession, checkpoint: Path) {
 
   def add(values: Seq[Long]): Unit = source.addData(values): Unit
 
-  /** How often each value was there, as the last batch said. */
+  /** The count of each value after the last batch. */
   def counts: Seq[Long] = session.table("counts").collect().map(_.getLong(1)).toSeq
 }

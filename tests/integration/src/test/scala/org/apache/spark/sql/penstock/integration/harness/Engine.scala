@@ -10,16 +10,16 @@ import org.json4s.jackson.JsonMethods.parse
 import org.json4s.{DefaultFormats, Formats}
 
 /**
- * What keeps a query's state and routes its rows.
+ * State store provider and routing of a query.
  *
  * @param conf
- *   session settings that choose it
+ *   Session settings that select the engine
  * @param queryOptions
- *   options of the write, by the number of the query's run
+ *   Options of the query for each run, counted from 0
  * @param provider
- *   class that the checkpoint must name
+ *   Provider class that the checkpoint must name
  * @param partitions
- *   state partitions that the checkpoint must name
+ *   Number of state partitions that the checkpoint must name
  */
 final case class Engine(
     name: String,
@@ -36,7 +36,7 @@ final case class Engine(
     session
   }
 
-  /** What contradicts that this engine ran the query, by the query's checkpoint and by its last plan. */
+  /** Evidence in the query's checkpoint and last plan that another engine ran the query. */
   def contradictions(checkpoint: Path, plan: SparkPlan): Seq[String] = {
     val recorded = Engine.recordedConf(checkpoint)
     val expected = Map(Engine.ProviderKey -> provider, Engine.PartitionsKey -> partitions.toString)
@@ -52,13 +52,13 @@ final case class Engine(
 object Engine {
   val ProviderKey = "spark.sql.streaming.stateStore.providerClass"
 
-  /** Under this name the offset log keeps the number of state partitions, wherever it came from. */
+  /** Name in the offset log for the number of state partitions, whatever setting it came from. */
   val PartitionsKey = "spark.sql.shuffle.partitions"
 
-  /** Spark's own setting of the number of state partitions, which the plugin sets for the application. */
+  /** Spark's setting for the number of state partitions, which the plugin sets for the application. */
   private val StatePartitionsKey = "spark.sql.streaming.internal.stateStore.partitions"
 
-  /** Without it RocksDB writes a snapshot and starts a child process per store and batch. */
+  /** Without this setting RocksDB writes a snapshot and starts a child process per store and batch. */
   private val RocksDbChangelogKey = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 
   private val SparkState = "org.apache.spark.sql.execution.streaming.state"
@@ -66,7 +66,7 @@ object Engine {
   val HdfsBacked = s"$SparkState.HDFSBackedStateStoreProvider"
   val PenstockProvider = "io.penstock.PenstockStateStoreProvider"
 
-  /** Plain Spark. */
+  /** Plain Spark with a state store provider. */
   def stock(provider: String, partitions: Int): Engine = Engine(
     s"${provider.split('.').last} with $partitions partitions",
     keeping(provider, partitions) ++ Map("spark.penstock.mode" -> "off", RocksDbChangelogKey -> "true"),
@@ -77,8 +77,8 @@ object Engine {
   )
 
   /**
-   * Penstock with a number of tasks, a binding, homes of shards and pinned keys that change at random in every batch and in
-   * every run, and with second copies of shards in every other run.
+   * Penstock with a number of tasks, a binding, homes of shards and pinned keys that change at random in every batch
+   * and run. Every other run has replicas.
    */
   def penstock(shards: Int, seed: Long): Engine = penstock(
     shards,
@@ -89,7 +89,7 @@ object Engine {
     }
   )
 
-  /** Penstock with a policy that users have. The papers' plan for a number of tasks that stays. */
+  /** Penstock with a policy that users choose. Policies of the papers plan for a constant number of tasks. */
   def penstock(shards: Int, policy: String): Engine =
     penstock(
       shards,
@@ -111,17 +111,19 @@ object Engine {
     StatePartitionsKey -> partitions.toString
   )
 
-  /** Whether a node is Penstock's own. The one that reports progress is not counted: it passes all rows on as they are. */
+  /**
+   * Whether a node is Penstock's own, except for the node that reports progress, which passes all rows on unchanged.
+   */
   def isOurs(node: SparkPlan): Boolean =
     node.getClass.getName.startsWith("org.apache.spark.sql.penstock") && (node match {
       case _: RoutingReportExec | _: ForeignExec | _: OpaqueExec => false
       case _ => true
     })
 
-  /** The settings that the offset log of a checkpoint pins for the query. */
+  /** The settings that the offset log of a checkpoint stores for the query. */
   def recordedConf(checkpoint: Path): Map[String, String] = {
     implicit val formats: Formats = DefaultFormats
-    // Old entries are deleted; all say the same.
+    // Old entries are deleted, and all entries agree.
     val newest = QueryRun.logged(checkpoint, "offsets").last
     val metadata = Files.readAllLines(checkpoint.resolve("offsets").resolve(newest.toString)).get(1)
     (parse(metadata) \ "conf").extract[Map[String, String]]

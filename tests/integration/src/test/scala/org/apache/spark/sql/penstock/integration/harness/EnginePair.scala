@@ -3,8 +3,8 @@ package org.apache.spark.sql.penstock.integration.harness
 /**
  * The two engines that a test compares.
  *
- * `-Dpenstock.test.subject=stock` puts another number of partitions of plain Spark in Penstock's place: every case must pass
- * there too, or it is the case that is not deterministic.
+ * With `-Dpenstock.test.subject=stock`, plain Spark with another number of partitions takes the place of Penstock.
+ * Every case must pass there as well; otherwise the case is not deterministic.
  */
 final case class EnginePair(reference: Engine, subject: Engine)
 
@@ -15,9 +15,9 @@ object EnginePair {
    * @param stock
    *   Spark's provider to compare with
    * @param shards
-   *   of the Penstock run
+   *   Number of shards of the Penstock run
    * @param seed
-   *   of the number of tasks and the binding of each batch
+   *   Seed of the number of tasks and the binding of each batch
    */
   def of(stock: String, shards: Int, seed: Long): EnginePair = EnginePair(
     Engine.stock(stock, 3),

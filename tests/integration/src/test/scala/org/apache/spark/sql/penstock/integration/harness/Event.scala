@@ -3,16 +3,16 @@ package org.apache.spark.sql.penstock.integration.harness
 import scala.util.Random
 
 /**
- * The row that every matrix query reads.
+ * The row that every query of the matrix reads.
  *
  * @param time
- *   event time in seconds
+ *   Event time in seconds
  * @param batch
- *   number of the input that the row came with
+ *   Number of the row's input
  */
 final case class Event(key: Long, value: Long, time: Long, batch: Long)
 
-/** Seeded input: some keys are hot, event time moves with the input's number, and some rows come too late. */
+/** Generates seeded input: some keys are hot, event time increases with the input's number, and some rows are late. */
 final class EventGenerator(seed: Long) {
   import EventGenerator._
 

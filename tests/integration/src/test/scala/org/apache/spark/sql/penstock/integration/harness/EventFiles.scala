@@ -7,12 +7,12 @@ import scala.jdk.CollectionConverters._
 /** Events as JSON files for Spark's file source. */
 object EventFiles {
 
-  /** Makes a file appear at once. The source reads in the order of modification times, so these follow the number. */
+  /** Writes a file atomically. The source reads by modification time, so modification times follow the number. */
   def write(source: Path, number: Int, events: Seq[Event]): Unit = {
     val lines = events.map { e =>
       s"""{"key": ${e.key}, "value": ${e.value}, "time": ${e.time}, "batch": ${e.batch}}"""
     }
-    // Spark does not read files whose name begins with a dot.
+    // Spark ignores files whose name starts with a dot.
     val file = Files.write(source.resolve(s".input-$number"), lines.asJava)
     file.toFile.setLastModified(1600000000000L + number * 10000L)
     Files.move(file, source.resolve(s"input-$number.json"))

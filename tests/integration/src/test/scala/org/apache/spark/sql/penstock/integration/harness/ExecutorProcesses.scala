@@ -4,17 +4,17 @@ import org.apache.spark.{SparkContext, SparkEnv}
 
 import io.penstock.sidecars.transfer.ExecutorTransfer
 
-/** The processes of a cluster's executors, as tasks on them tell. */
+/** The processes of a cluster's executors, as reported by tasks. */
 object ExecutorProcesses {
   private val LimitSeconds = 60L
   private val TaskMillis = 20L
 
-  /** Waits until there are enough executors, each with its sidecar, and gives their process ids. */
+  /** Waits until enough executors have a sidecar, and returns their process ids by executor. */
   def awaitSidecars(context: SparkContext, count: Int): Map[String, Long] = {
     val deadline = System.nanoTime() + LimitSeconds * 1000000000L
     var found = withSidecar(context)
     while (found.size < count) {
-      require(System.nanoTime() < deadline, s"after $LimitSeconds s these executors have a sidecar: $found")
+      require(System.nanoTime() < deadline, s"after $LimitSeconds s only these executors have a sidecar: $found")
       found = withSidecar(context)
     }
     found
@@ -23,7 +23,7 @@ object ExecutorProcesses {
   private def withSidecar(context: SparkContext): Map[String, Long] = {
     val tasks = context.defaultParallelism * 4
     context.parallelize(1 to tasks, tasks).map { _ =>
-      // Or one executor runs all of them.
+      // Without a pause one executor would run all tasks.
       Thread.sleep(TaskMillis)
       (SparkEnv.get.executorId, ProcessHandle.current().pid(), ExecutorTransfer.addresses.nonEmpty)
     }.collect().collect { case (executor, pid, true) => executor -> pid }.toMap

@@ -17,15 +17,15 @@ import org.apache.spark.{
 /** Faults that an expression on top of a query injects from inside its last stage. */
 object Faults {
 
-  /** Every task of the last stage fails on its third row, in its first attempt. */
+  /** Makes every task of the last stage fail on its third row, in its first attempt. */
   def failTasksOnce(rows: DataFrame): DataFrame = inject(rows, new FailOnThirdRow)
 
-  /** The last task of the last stage, once others had time to commit, loses a map output that it has read. */
+  /** Makes one task of the last stage lose a map output that it has read, after others had time to commit. */
   def loseMapOutputOnce(rows: DataFrame): DataFrame = inject(rows, new LoseMapOutput)
 
   /**
-   * An output that the running stage reads, as lost: exchanges are numbered from the sources up, so the last one feeds
-   * this stage. Only on the driver.
+   * A map output of the running stage, reported as lost. Exchanges are numbered from the sources up, so the last one
+   * feeds this stage. Works on the driver only.
    */
   def newestMapOutput(): Option[FetchFailedException] = {
     val tracker = SparkEnv.get.mapOutputTracker.asInstanceOf[MapOutputTrackerMaster]
@@ -36,19 +36,19 @@ object Faults {
     })
   }
 
-  /** The query with a fault in the tasks that hand over its rows. */
+  /** Adds a fault to the tasks that emit the query's rows. */
   def inject(rows: DataFrame, fault: RowFault): DataFrame = {
     val pass = udf(() => fault.onRow()).asNondeterministic()
     rows.filter(pass())
   }
 
-  /** Runs `body` and counts how the tasks of the application end meanwhile. */
+  /** Runs `body` and returns how the tasks of the application ended meanwhile. */
   def countingTaskEnds[T](context: SparkContext)(body: => T): (T, Seq[TaskEndReason]) = {
     val ends = new TaskEnds
     (listening(context, ends)(body), ends.reasons)
   }
 
-  /** Runs `body` while a listener hears of all that happens, to the end. */
+  /** Runs `body` while a listener receives all events until the end. */
   def listening[T](context: SparkContext, listener: SparkListener)(body: => T): T = {
     context.addSparkListener(listener)
     try {
@@ -71,7 +71,7 @@ private class TaskEnds extends SparkListener {
   def reasons: Seq[TaskEndReason] = synchronized(ended)
 }
 
-/** Called for every row; each task has a copy of its own. */
+/** Called for every row. Each task has its own copy. */
 trait RowFault extends Serializable {
   private var rows = 0
 
@@ -93,7 +93,7 @@ private class FailOnThirdRow extends RowFault {
 
 private class LoseMapOutput extends RowFault {
   override protected def strike(context: TaskContext, row: Int): Unit =
-    // The first task of a stage that hands over a row: which one does is not known before.
+    // The first task of a stage that emits a row loses the output. Which task that is cannot be predicted.
     if (row == 1 && context.stageAttemptNumber() == 0 && LoseMapOutput.struck.add(context.stageId())) {
       if (context.numPartitions() > 1) Thread.sleep(LoseMapOutput.HeadStartMillis)
       Faults.newestMapOutput().foreach(throw _)
@@ -102,7 +102,7 @@ private class LoseMapOutput extends RowFault {
 
 private object LoseMapOutput {
 
-  /** Stages that have lost an output; an application's stages have numbers of their own. */
+  /** Stages that have lost an output. Stage ids are per application. */
   val struck: java.util.Set[Int] = java.util.concurrent.ConcurrentHashMap.newKeySet[Int]()
   private val HeadStartMillis = 150L
 }

@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.{BaseStreamin
 import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
 import org.apache.spark.sql.penstock.routing.{ForeignExec, OpaqueExec}
 
-/** A plugin that adds nodes of its own to the plans of streaming queries with state, where the session says so. */
+/** A plugin that adds its own nodes to the plans of stateful streaming queries, if the session asks for it. */
 class ForeignNodes extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit = extensions.injectColumnar { session =>
     new ColumnarRule {
@@ -28,15 +28,15 @@ class ForeignNodes extends (SparkSessionExtensions => Unit) {
 
 object ForeignNodes {
 
-  /** Setting of the session. */
+  /** Session setting that selects where nodes are added. */
   val Key = "test.foreignNodes"
 
-  /** On top of the plan, above every exchange, above every deduplication. */
+  /** Allowed values: on top of the plan, above every exchange, above every deduplication. */
   val Above = "above"
   val Below = "below"
   val Between = "between"
 
-  /** Above every deduplication, and whatever the number of partitions is. */
+  /** Above every deduplication, with a node that works for any number of partitions. */
   val HandingOver = "handing over"
 
   /** Settings of the application. */

@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
 
 import io.penstock.LocalCheckpointFileManager
 
-/** A file manager whose operations hang, below a folder, until somebody lets them go on. */
+/** A file manager whose operations below a folder hang until a test releases them. */
 class HeldFileManager(path: Path, conf: Configuration) extends LocalCheckpointFileManager(path, conf) {
   import HeldFileManager.pass
 
@@ -55,13 +55,13 @@ object HeldFileManager {
 
   @volatile private var hold = new Hold("nothing")
 
-  /** From here on operations below a folder hang. */
+  /** Makes operations below a folder hang from now on. */
   def holdAt(folder: java.nio.file.Path): Unit = hold = new Hold(folder.toString)
 
-  /** How many hang now. */
+  /** Number of operations that hang now. */
   def waiting: Int = hold.waiting.get
 
-  /** Lets all of them go on. */
+  /** Releases all hanging operations. */
   def release(): Unit = {
     val before = hold
     hold = new Hold("nothing")

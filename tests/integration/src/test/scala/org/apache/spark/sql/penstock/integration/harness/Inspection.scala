@@ -7,11 +7,11 @@ import scala.util.Random
 import org.json4s.jackson.JsonMethods.parse
 import org.json4s.{DefaultFormats, Formats}
 
-/** `penstock inspect` on a checkpoint: it must find nothing wrong, and then whatever was broken on purpose. */
+/** Runs `penstock inspect` on a checkpoint. It must find no problem, and then every planted fault. */
 object Inspection {
   implicit private val formats: Formats = DefaultFormats
 
-  /** What is wrong with the command's answers, if anything is. */
+  /** Describes what is wrong with the command's output, if anything is. */
   def contradiction(checkpoint: Path, seed: Long): Option[String] = {
     val (status, printed) = inspect(checkpoint)
     val random = new Random(seed)
@@ -19,7 +19,7 @@ object Inspection {
     else flipped(checkpoint, printed, random).orElse(deleted(checkpoint, printed, random))
   }
 
-  /** One bit of one file that is needed. */
+  /** Flips one bit of a needed file. */
   private def flipped(checkpoint: Path, printed: String, random: Random): Option[String] = {
     val path = pick(needed(printed), random)
     planted(checkpoint, path) { intact =>
@@ -30,8 +30,8 @@ object Inspection {
   }
 
   /**
-   * A whole file. Not one of the newest manifest, without which the batch before is the newest, and not one of several
-   * manifests of a batch: the others may do.
+   * Deletes a needed file. Does not choose the newest manifest, because the batch before would become the newest, or
+   * one of several manifests of a batch, because the others may suffice.
    */
   private def deleted(checkpoint: Path, printed: String, random: Random): Option[String] = {
     val all = needed(printed)
@@ -65,7 +65,7 @@ object Inspection {
     )
   }
 
-  /** Exit status of `penstock inspect --verify`, and what is wrong as it says: classes of errors, with the words. */
+  /** Exit status of `penstock inspect --verify`, and the problems that it reports: error classes with texts. */
   def verified(location: String): (Int, Seq[(String, String)]) = {
     val (status, printed) = inspect(location)
     val problems = (parse(printed) \ "verified" \ "problems").children

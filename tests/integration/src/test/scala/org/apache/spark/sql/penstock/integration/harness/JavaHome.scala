@@ -2,7 +2,7 @@ package org.apache.spark.sql.penstock.integration.harness
 
 import java.nio.file.Path
 
-/** The Java that runs the tests. */
+/** The Java installation that runs the tests. */
 object JavaHome {
 
   /** Path of one of its programs. */

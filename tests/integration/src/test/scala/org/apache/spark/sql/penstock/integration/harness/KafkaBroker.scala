@@ -10,10 +10,10 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 /**
- * A Kafka cluster of one broker, in a process of its own, with the class path that the build resolved for it.
+ * A Kafka cluster of one broker in a separate process, with the class path that the build resolved for it.
  *
  * @param directory
- *   of its data and log
+ *   Directory of the broker's data and log
  */
 final class KafkaBroker(directory: Path) extends AutoCloseable {
   import KafkaBroker._
@@ -23,7 +23,7 @@ final class KafkaBroker(directory: Path) extends AutoCloseable {
   private val properties = writeProperties()
   private val server: Process = start()
 
-  /** What clients connect to. */
+  /** Address that clients connect to. */
   val address: String = s"127.0.0.1:${ports.head}"
 
   override def close(): Unit = {
@@ -73,17 +73,17 @@ final class KafkaBroker(directory: Path) extends AutoCloseable {
     ).asJava
   )
 
-  private def failed(what: String) =
-    new IllegalStateException(s"the Kafka broker $what; its log:\n${Files.readString(log)}")
+  private def failed(problem: String) =
+    new IllegalStateException(s"the Kafka broker $problem; its log:\n${Files.readString(log)}")
 }
 
 object KafkaBroker {
 
-  /** System property that the build sets to the broker's class path. */
+  /** System property with the broker's class path, set by the build. */
   val ClassPathProperty = "penstock.test.kafka.classpath"
   private val LimitSeconds = 60L
 
-  /** 16 bytes in URL-safe Base64. Not random: one that begins with a dash would be taken for an option. */
+  /** 16 bytes in URL-safe Base64. Not random, because an id that starts with a dash would be read as an option. */
   private val ClusterId = Base64.getUrlEncoder.withoutPadding().encodeToString("penstock-matrix!".getBytes(UTF_8))
 
   private def freePorts(count: Int): Seq[Int] = {
@@ -92,6 +92,6 @@ object KafkaBroker {
     finally sockets.foreach(_.close())
   }
 
-  /** Starts a broker for the length of `body`. */
+  /** Starts a broker and runs `body` with it. */
   def using[T](directory: Path)(body: KafkaBroker => T): T = Using.resource(new KafkaBroker(directory))(body)
 }

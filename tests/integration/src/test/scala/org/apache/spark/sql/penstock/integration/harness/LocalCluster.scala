@@ -7,10 +7,10 @@ import org.apache.spark.SparkContext
 import org.scalatest.Suite
 
 /**
- * An application with two executors that are processes of their own.
+ * An application with two executors in separate processes.
  *
- * Spark starts them with the jars of SPARK_HOME, which the build sets to a folder without any; what they need comes
- * from the class path of the tests.
+ * Spark starts executors with the jars of SPARK_HOME, which the build sets to an empty folder. Their classes come from
+ * the class path of the tests.
  */
 trait LocalCluster extends PenstockApplication { this: Suite =>
 
@@ -22,7 +22,7 @@ trait LocalCluster extends PenstockApplication { this: Suite =>
 
   protected def executorClassPath: String = sys.props("java.class.path")
 
-  /** Waits until enough executors are registered and one is gone. */
+  /** Waits until at least `atLeast` executors are registered, and `without` is not one of them. */
   protected def awaitExecutors(context: SparkContext, atLeast: Int, without: String): Unit = {
     val deadline = System.nanoTime() + LocalCluster.LimitSeconds * 1000000000L
     def ready = {
@@ -38,15 +38,15 @@ trait LocalCluster extends PenstockApplication { this: Suite =>
 
 object LocalCluster {
 
-  /** For a JVM that lives for seconds, in which better compiled code does not pay. */
+  /** For JVMs that live for seconds, which do not profit from better compiled code. */
   val ShortLived = "-XX:TieredStopAtLevel=1"
 
   val Master = "local-cluster[2,1,1024]"
 
-  /** With two cores each, so that a task may run in both at a time. */
+  /** Executors have two cores each, so that a task may run on both executors at the same time. */
   val MasterOfTwoCores = "local-cluster[2,2,1024]"
 
-  /** Tasks are run twice as soon as one of their stage has ended, and anywhere at once. */
+  /** Tasks run twice as soon as one of their stage has ended, without waiting for locality. */
   val Speculating: Map[String, String] = Map(
     "spark.speculation" -> "true",
     "spark.speculation.interval" -> "20ms",
@@ -58,7 +58,7 @@ object LocalCluster {
   )
   private val LimitSeconds = 60L
 
-  /** What two small executors need. */
+  /** Settings for two small executors. */
   def conf(classPath: String, options: Seq[String] = Nil): Map[String, String] =
     Map(
       "spark.executor.extraClassPath" -> classPath,
@@ -67,7 +67,7 @@ object LocalCluster {
       "spark.executor.extraJavaOptions" -> (ShortLived +: options).mkString(" ")
     )
 
-  /** A class path with Spark and without Penstock and its tests. */
+  /** The part of a class path with Spark but without Penstock and its tests. */
   def withoutPenstock(classPath: String): String =
     classPath.split(File.pathSeparator).filter(_.endsWith(".jar")).filterNot(_.contains("penstock"))
       .mkString(File.pathSeparator)

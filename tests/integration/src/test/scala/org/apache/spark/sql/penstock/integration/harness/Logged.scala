@@ -5,10 +5,10 @@ import org.apache.logging.log4j.core.config.Property
 import org.apache.logging.log4j.core.{LogEvent, Logger}
 import org.apache.logging.log4j.{Level, LogManager}
 
-/** What a class logs. */
+/** Captures log messages. */
 object Logged {
 
-  /** The warnings of a class while `body` runs. */
+  /** Runs `body` with a function that returns the warnings that a class has logged so far. */
   def warningsOf(logging: Class[_])(body: (() => Seq[String]) => Unit): Unit = {
     val logger = LogManager.getLogger(logging.getName).asInstanceOf[Logger]
     val lines = new java.util.concurrent.ConcurrentLinkedQueue[String]()

@@ -4,7 +4,7 @@ import org.apache.spark.sql.classic
 
 import org.scalatest.{BeforeAndAfterEach, Suite}
 
-/** Tests that need Spark applications of different kinds, one after the other. */
+/** Base of suites that need different Spark applications, one after the other. */
 trait OneApplicationAtATime extends BeforeAndAfterEach with TestDirectory { this: Suite =>
   private var running: Option[classic.SparkSession] = None
 
@@ -12,17 +12,17 @@ trait OneApplicationAtATime extends BeforeAndAfterEach with TestDirectory { this
     try stop()
     finally super.afterEach()
 
-  /** Stops the application that runs, if one does. */
+  /** Stops the running application, if there is one. */
   protected def stop(): Unit = {
     running.foreach(_.stop())
     running = None
   }
 
   /**
-   * Stops the application that runs and starts another one.
+   * Stops the running application and starts another one.
    *
    * @param attempts
-   *   of a task
+   *   Number of attempts of a task
    */
   protected def application(conf: Map[String, String], attempts: Int = 4, cores: Int = 2): classic.SparkSession = {
     stop()

@@ -6,7 +6,7 @@ import org.apache.spark.sql.functions.{col, timestamp_seconds}
 import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.{DataFrame, Dataset, classic}
 
-/** What a query definition may use. `run` counts the starts of the query on its checkpoint, from 0. */
+/** The input of a query definition. `run` counts the starts of the query on its checkpoint, from 0. */
 final class QueryInput(
     val session: classic.SparkSession,
     leftSource: MemoryStream[Event],
@@ -33,7 +33,7 @@ object QueryInput {
   val Delay = "3 seconds"
 }
 
-/** When two runs of a query gave the same answer. */
+/** When the answers of two runs of a query are equal. */
 sealed trait Equivalence
 
 object Equivalence {
@@ -44,7 +44,7 @@ object Equivalence {
   /** The same rows in the same order in every batch. */
   case object SameOrder extends Equivalence
 
-  /** As many rows in every batch: for queries that leave it to Spark which rows they return. */
+  /** The same number of rows in every batch, for queries whose rows Spark may choose. */
   case object SameCounts extends Equivalence
 }
 
@@ -52,17 +52,17 @@ object Equivalence {
  * One query of the operator matrix.
  *
  * @param stock
- *   Spark's provider to compare with; some operators only run on RocksDB
+ *   Spark's provider to compare with; some operators run only on RocksDB
  * @param shards
- *   shards of the Penstock run
+ *   Number of shards of the Penstock run
  * @param twoInputs
- *   whether the second source is fed
+ *   Whether the second source is fed
  * @param unrouted
- *   text of the reason why Penstock does not bind shards of some region; None where it binds those of every one
+ *   Text in the reason why Penstock does not route some region; None if it routes all regions
  * @param evidence
- *   texts that rows of the answer must hold, or the input did not reach what the case is about
+ *   Texts that must occur in the rows of the answer; otherwise the input did not cover the purpose of the case
  * @param check
- *   asserts that a run's last plan is the one the case is about
+ *   Asserts that the last plan of a run is the expected one
  */
 final case class OperatorCase(
     name: String,

@@ -14,7 +14,9 @@ abstract class OperatorMatrixSuite extends AnyFunSuite with PenstockApplication 
   protected def compareWithSpark(cases: Seq[OperatorCase]): Unit =
     cases.foreach(test => this.test(test.name)(assertSameAnswers(test)))
 
-  /** Runs a case with both engines, `script`, `disturb` and `sinkActions` as the fault to survive asks for. */
+  /**
+   * Runs a case with both engines. `script`, `disturb` and `sinkActions` can inject faults that the query must survive.
+   */
   protected def assertSameAnswers(
       test: OperatorCase,
       script: (Long, Boolean) => Seq[Step] = Script.standard,
@@ -33,7 +35,9 @@ abstract class OperatorMatrixSuite extends AnyFunSuite with PenstockApplication 
         if (steps == calm && disturb == undisturbed) SideBySide(reference, subject) else (reference, subject)
       BatchComparison.difference(expected, found, test.equivalence).foreach(fail(_))
       val rows = expected.batches.values.flatten.flatten
-      test.evidence.foreach(text => assert(rows.exists(_.contains(text)), s"no row shows $text: the case proves less"))
+      test.evidence.foreach(text =>
+        assert(rows.exists(_.contains(text)), s"no row shows $text, so the case does not cover its purpose")
+      )
       if (engines.subject.isPenstock) assert(ReportedRegion.contradictions(test, found.progress).isEmpty)
       found
     }
@@ -52,7 +56,7 @@ abstract class OperatorMatrixSuite extends AnyFunSuite with PenstockApplication 
 object OperatorMatrixSuite {
   private val undisturbed: DataFrame => DataFrame = identity
 
-  /** What the reference is spared. Restarts are not among it: they are part of the answer where time matters. */
+  /** Steps that the reference leaves out. Restarts stay, because the answer depends on them if time matters. */
   private def isFault(step: Step): Boolean = step match {
     case Step.Replay | Step.Disturb(_) => true
     case _ => false

@@ -9,7 +9,7 @@ trait PenstockApplication extends BeforeAndAfterAll with TestDirectory { this: S
 
   protected def master: String = "local[2,4]"
 
-  /** Settings of the application besides the plugin. */
+  /** Settings of the application in addition to the plugin's. */
   protected def applicationConf: Map[String, String] = Applications.FastFiles
 
   protected lazy val application: classic.SparkSession = Applications.start(

@@ -6,10 +6,10 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.penstock.routing.RoutingVersionLog
 import org.apache.spark.sql.penstock.state.StateDirectory
 
-/** Keys that have a shard of their own, by what a checkpoint says. */
+/** Pinned keys according to a checkpoint. */
 object PinnedKeys {
 
-  /** How many there are, in all regions, in the newest routing version of a query that does not run. */
+  /** Number of pinned keys in all regions, in the newest routing version of a query that is not running. */
   def count(checkpoint: Path): Int = {
     val state = checkpoint.resolve("state")
     if (!Files.exists(state)) 0

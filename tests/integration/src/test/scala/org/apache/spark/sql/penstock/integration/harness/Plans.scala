@@ -5,7 +5,7 @@ import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
 
-/** What a physical plan holds of Penstock, inside adaptive plans and subqueries as well. */
+/** Penstock's nodes in a physical plan, including those in adaptive plans and subqueries. */
 object Plans extends AdaptiveSparkPlanHelper {
   def ours(plan: SparkPlan): Seq[String] =
     collectWithSubqueries(plan) { case node if Engine.isOurs(node) => node.nodeName }

@@ -6,10 +6,10 @@ import org.apache.spark.SparkEnv
 
 import com.codahale.metrics.{Counter, Gauge}
 
-/** What the plugin has in Spark's metrics system. */
+/** The plugin's metrics in Spark's metrics system. */
 object PluginMetrics {
 
-  /** Names and values in this JVM. */
+  /** Names and values of the metrics in this JVM. */
   def here: Map[String, Long] =
     SparkEnv.get.metricsSystem.getSourcesByName("plugin.io.penstock.PenstockPlugin").flatMap { source =>
       source.metricRegistry.getMetrics.asScala.collect {

@@ -7,7 +7,7 @@ import org.apache.spark.sql.streaming.{DataStreamWriter, StreamingQuery}
 object PublicRun {
   private val LimitMillis = 120000L
 
-  /** Starts a query that ends by itself and waits for its end; throws what it failed with. */
+  /** Starts a query that ends by itself and waits for its end. Throws the query's error if it fails. */
   def toTheEnd(writer: DataStreamWriter[Row]): StreamingQuery = {
     val query = writer.start()
     try {

@@ -12,23 +12,23 @@ import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryProgress, T
 import org.apache.spark.sql.{DataFrame, Dataset, Encoder, Encoders, Row, classic}
 
 /**
- * What one run of a script gave.
+ * The result of one run of a script.
  *
  * @param batches
- *   the rows of each batch, rendered, once per delivery: each action on it is one, and a batch may be done again
+ *   Rendered rows of each batch, once per delivery: every action on a batch is a delivery, and a batch may run again
  */
 final case class RunResult(batches: Map[Long, Seq[Seq[String]]], progress: Seq[StreamingQueryProgress])
 
-/** Sees a script being played. */
+/** Observes a script while it is played. */
 trait RunObserver {
 
-  /** The action of this index, which is a trigger, is next. */
+  /** Called before the action with this index, which is a trigger. */
   def beforeTrigger(index: Int): Unit
 
   def delivered(batch: Long, rows: Seq[String]): Unit
 }
 
-/** Keeps what is delivered. */
+/** Stores all deliveries. */
 final private class Deliveries extends RunObserver {
   private var batches = Map.empty[Long, Vector[Seq[String]]]
 
@@ -44,9 +44,9 @@ final private class Deliveries extends RunObserver {
  * Plays a script against one query on one engine and records the rows of every batch.
  *
  * @param disturb
- *   put on top of the query; injects faults
+ *   Transformation of the query's result that injects faults
  * @param sinkActions
- *   how often the sink reads each batch, which nobody persists
+ *   How often the sink reads each batch, which is not persisted
  */
 final class QueryRun(
     application: classic.SparkSession,
@@ -68,7 +68,7 @@ final class QueryRun(
   private var runs = 0
   private var scriptedRun = -1
 
-  /** Plays a script from the query's first start and returns what it gave. */
+  /** Plays a script from the query's first start and returns the result. */
   def play(script: Seq[Step], startingAt: Set[Int] = Set.empty, doneAgain: Map[Int, Long] = Map.empty): RunResult = {
     val deliveries = new Deliveries
     play(Script.actions(script), 0, deliveries, startingAt, doneAgain)
@@ -79,11 +79,11 @@ final class QueryRun(
    * Plays actions to the end.
    *
    * @param from
-   *   the trigger to begin with, where a run before this one broke off: the query's start takes its place
+   *   Trigger to start with, at which an earlier run has ended. The start of the query replaces it
    * @param startingAt
-   *   triggers whose place a start of the query takes as well
+   *   Triggers that a start of the query replaces as well
    * @param doneAgain
-   *   triggers whose batch, which is told, a further run does again
+   *   Triggers whose batch, which is given, runs again in a further run
    */
   def play(
       actions: IndexedSeq[Action],
@@ -105,7 +105,7 @@ final class QueryRun(
           else {
             Option(query).foreach(stop)
             query = null
-            // Not before: the query would begin a batch, and be stopped in the middle of it.
+            // Only after the stop, or the query would begin a batch and be stopped in the middle of it.
             if (trigger == Action.Tick) clock.skip()
             if (index >= from) query = start(observer)
           }
@@ -118,7 +118,7 @@ final class QueryRun(
           stop(query)
           query = null
           QueryRun.loseNewestCommit(checkpoint)
-        case (Action.Act(what), _) => what()
+        case (Action.Act(run), _) => run()
       }
     } finally Option(query).foreach(stop)
   }
@@ -161,7 +161,7 @@ final class QueryRun(
 
 object QueryRun {
 
-  /** Under this name tasks are told the number of the action on the batch that they run for, from 1. */
+  /** Local property with the number of the action on the batch that a task runs for, from 1. */
   val ActionProperty = "penstock.test.action"
   private val MapTasks = 2
 
@@ -172,7 +172,7 @@ object QueryRun {
   /** The batches in the commit log, in ascending order. */
   def committed(checkpoint: Path): Seq[Long] = logged(checkpoint, "commits")
 
-  /** The batches in one of Spark's logs, in ascending order; none where there is no log. */
+  /** The batches in one of Spark's logs, in ascending order. Empty if the log does not exist. */
   def logged(checkpoint: Path, log: String): Seq[Long] =
     Option(checkpoint.resolve(log).toFile.list).toSeq.flatten.flatMap(_.toLongOption).sorted
 

@@ -3,7 +3,7 @@ package org.apache.spark.sql.penstock.integration.harness
 import org.scalacheck.Gen
 import org.scalacheck.rng.Seed
 
-/** Scripts that nobody thought of: inputs of any size, pauses, restarts and lost commits in any order. */
+/** Random scripts: inputs of any size, pauses, restarts and lost commits in any order. */
 object RandomScripts {
   private val Inputs = 5
 
@@ -16,7 +16,7 @@ object RandomScripts {
     gaps <- Gen.listOfN(Inputs, Gen.frequency(4 -> 1, 1 -> 4))
     between <- Gen.listOfN(Inputs, disturbances)
   } yield {
-    // Event time goes on with the numbers of the inputs, and jumps where a number is left out.
+    // Event time increases with the number of the input, and jumps if a number is left out.
     val numbers = gaps.scanLeft(0)(_ + _)
     sizes.zip(numbers).zip(between).flatMap { case ((size, number), after) =>
       val right = if (twoInputs) events.input(number, size / 2 + 1) else Nil

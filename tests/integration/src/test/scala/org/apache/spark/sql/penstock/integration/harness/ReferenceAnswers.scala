@@ -3,16 +3,16 @@ package org.apache.spark.sql.penstock.integration.harness
 import scala.collection.mutable
 
 /**
- * Plain Spark's answers, kept for as long as the tests' JVM lives: suites that let something fail ask the questions of the
- * others again, with the same input, and the answer does not depend on the application that runs the query.
+ * Plain Spark's answers, kept for the lifetime of the tests' JVM. Suites that inject faults run the same queries on the
+ * same input as others, and the answer does not depend on the application.
  */
 private object ReferenceAnswers {
   private val known = mutable.Map.empty[Key, RunResult]
 
-  /** What an answer depends on. The query is a function, and is the same where it is the same object. */
+  /** Everything that an answer depends on. A query is a function and is compared by identity. */
   final private case class Key(engine: String, test: OperatorCase, query: AnyRef, steps: Seq[Step])
 
-  /** The answer that is known, or else what `run` gives. */
+  /** Returns the known answer, or else the result of `run`. */
   def of(engine: Engine, test: OperatorCase, steps: Seq[Step])(run: => RunResult): RunResult =
     synchronized(known.getOrElseUpdate(Key(engine.name, test, test.query, steps), run.copy(progress = Nil)))
 }

@@ -2,7 +2,7 @@ package org.apache.spark.sql.penstock.integration.harness
 
 import org.apache.spark.sql.Row
 
-/** Rows as text that two runs can be compared by: null is not "null", -0.0 is not 0.0, a map has no order. */
+/** Renders rows as text for comparison: null is not "null", -0.0 is not 0.0, and maps have no order. */
 object Rendering {
   def of(row: Row): String = row.toSeq.map(value).mkString("[", ", ", "]")
 

@@ -4,22 +4,23 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.streaming.StreamingQueryProgress
 
 /**
- * What a batch's progress says of one region.
+ * A region in the progress of a batch.
  *
  * @param pinned
- *   keys that have a shard of their own
+ *   Number of pinned keys
  * @param work
- *   rows that came in, and operations of its state
+ *   Number of input rows, and number of state operations
  * @param moved
- *   bytes that came to another executor, and milliseconds in which tasks brought state
+ *   Bytes that moved to other executors, and milliseconds in which tasks loaded state
  * @param brought
- *   how many shards that was, by how they came
+ *   Number of shards that moved, by transport
  * @param homes
- *   executors that its tasks are divided among, why its shards are on these, and shards that came ahead
+ *   Number of executors that run the region's tasks, the reason for the homes of shards, and the number of shards that
+ *   moved ahead of the tasks
  * @param elsewhere
- *   tasks that ran on another executor than was meant
+ *   Number of tasks that ran on another executor than planned
  * @param reason
- *   why it is not routed
+ *   Reason why the region is not routed
  */
 final case class ReportedRegion(
     operators: String,
@@ -36,11 +37,11 @@ final case class ReportedRegion(
 
 object ReportedRegion {
 
-  /** What is of batches with state. A query that waits reports progress too, now and then, without a batch. */
+  /** The progress of batches with state. An idle query also reports progress now and then, without a batch. */
   def withState(progress: Seq[StreamingQueryProgress]): Seq[StreamingQueryProgress] =
     progress.filter(p => p.stateOperators.nonEmpty && p.durationMs.containsKey("addBatch"))
 
-  /** The regions of each batch that had state, in the order of the batches. */
+  /** The regions of each batch with state, in the order of the batches. */
   def of(progress: Seq[StreamingQueryProgress]): Seq[Seq[ReportedRegion]] =
     withState(progress).map { batch =>
       Option(
@@ -67,7 +68,7 @@ object ReportedRegion {
 
   private def number(row: Row, field: String): Option[Long] = Option(row.getAs[Any](field)).map(_.asInstanceOf[Long])
 
-  /** What contradicts that a case ran as it should: routed, with a number of tasks that changes. */
+  /** Evidence that a case did not run as expected, that is, routed and with a changing number of tasks. */
   def contradictions(test: OperatorCase, progress: Seq[StreamingQueryProgress]): Seq[String] = {
     val batches = of(progress)
     val unreported = batches.count(_.isEmpty)
@@ -76,7 +77,7 @@ object ReportedRegion {
     val wrong = test.unrouted match {
       case None => reasons.map(reason => s"a region was not routed: $reason")
       case Some(text) if !reasons.exists(_.contains(text)) =>
-        Seq(s"no region was left unrouted because of: $text; $reasons")
+        Seq(s"no region was unrouted for this reason: $text; reasons found: $reasons")
       case Some(text) => reasons.filterNot(_.contains(text)).map(reason => s"a region was not routed: $reason")
     }
     val counts = regions.filter(_.routed).map(_.tasks).distinct
@@ -84,6 +85,6 @@ object ReportedRegion {
       Option.when(unreported > 0)(s"$unreported batches have no report of Penstock in their progress") ++
       Option.when(
         test.unrouted.isEmpty && test.shards > 1 && counts.size < 2
-      )(s"numbers of tasks over all batches: ${counts.mkString(", ")}")
+      )(s"the number of tasks did not change: ${counts.mkString(", ")}")
   }
 }

@@ -1,38 +1,38 @@
 package org.apache.spark.sql.penstock.integration.harness
 
-/** What happens to a query while it runs, step by step. */
+/** A step in the life of a query. */
 sealed trait Step
 
 object Step {
 
-  /** New rows for both sources, in one batch; then one more tick for the batch that a moved watermark asks for. */
+  /** New rows for both sources in one batch, and one more tick for the batch that a moved watermark triggers. */
   final case class Feed(left: Seq[Event], right: Seq[Event]) extends Step
 
-  /** Time passes and no rows come. */
+  /** Time passes without rows. */
   case object Idle extends Step
 
-  /** The query stops and a new run goes on from its checkpoint. */
+  /** The query stops, and a new run continues from its checkpoint. */
   case object Restart extends Step
 
-  /** Something happens to the application between two batches. */
-  final case class Disturb(what: () => Unit) extends Step
+  /** Runs a function between two batches, for example to kill an executor. */
+  final case class Disturb(run: () => Unit) extends Step
 
-  /** As a restart, after the commit of the newest batch was lost: the new run has to do the batch again. */
+  /** As a restart, after the commit of the newest batch was lost, so that the new run repeats the batch. */
   case object Replay extends Step
 }
 
-/** What a script comes down to: everything that happens between two triggers, and the triggers. */
+/** The low-level actions of a script: triggers, and everything that happens between them. */
 sealed trait Action
 
 object Action {
   final case class Add(left: Seq[Event], right: Seq[Event]) extends Action
-  final case class Act(what: () => Unit) extends Action
+  final case class Act(run: () => Unit) extends Action
   case object LoseNewestCommit extends Action
 
-  /** At either the query runs at most one batch. */
+  /** At each trigger the query runs at most one batch. */
   sealed trait Trigger extends Action
 
-  /** A new run of the query starts; the one before, if there is one, is stopped first. */
+  /** A new run of the query starts, after the previous one was stopped. */
   case object Start extends Trigger
 
   /** Time passes. */
@@ -46,7 +46,7 @@ object Script {
   def actions(steps: Seq[Step]): IndexedSeq[Action] = Action.Start +: steps.toIndexedSeq.flatMap {
     case Feed(left, right) => Seq(Action.Add(left, right), Action.Tick, Action.Tick)
     case Idle => Seq.fill(3)(Action.Tick)
-    case Disturb(what) => Seq(Action.Act(what))
+    case Disturb(run) => Seq(Action.Act(run))
     case Restart => Seq(Action.Start)
     case Replay => Seq(Action.LoseNewestCommit, Action.Start)
   }
@@ -62,13 +62,13 @@ object Script {
       Seq(feed(3, RowsPerInput), feed(4, 5), feed(8, RowsPerInput), Idle)
   }
 
-  /** The standard script with a batch done again after the second and after the last input but one. */
+  /** The standard script with a rerun batch after the second and after the last but one input. */
   def withReplays(seed: Long, twoInputs: Boolean): Seq[Step] = {
     val steps = standard(seed, twoInputs)
     steps.take(2) ++ Seq(Replay) ++ steps.slice(2, 5) ++ Seq(Replay) ++ steps.drop(5)
   }
 
-  /** The standard script with a batch that is done three times, each time in a new run. */
+  /** The standard script with a batch that runs three times, each time in a new run. */
   def withReplaysInARow(seed: Long, twoInputs: Boolean): Seq[Step] = {
     val steps = standard(seed, twoInputs)
     steps.take(5) ++ Seq(Replay, Replay) ++ steps.drop(5)

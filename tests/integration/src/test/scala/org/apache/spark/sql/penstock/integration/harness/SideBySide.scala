@@ -4,10 +4,10 @@ import scala.concurrent.ExecutionContext.Implicits.global
 import scala.concurrent.duration.Duration
 import scala.concurrent.{Await, Future}
 
-/** Two queries at the same time: one leaves a core idle for half of it. */
+/** Runs two queries at the same time, because a single one leaves a core idle half of the time. */
 object SideBySide {
 
-  /** What both give, when both have ended. */
+  /** Returns both results when both have ended. */
   def apply[A, B](one: => A, other: => B): (A, B) = {
     val beside = Future(one)
     val found =

@@ -6,7 +6,7 @@ import org.apache.spark.util.Utils
 
 import org.scalatest.{BeforeAndAfterAll, Suite}
 
-/** A directory of the suite's own, deleted when the suite ends. */
+/** A directory of the suite, deleted when the suite ends. */
 trait TestDirectory extends BeforeAndAfterAll { this: Suite =>
   protected lazy val directory: Path = Files.createTempDirectory("penstock-test")
 

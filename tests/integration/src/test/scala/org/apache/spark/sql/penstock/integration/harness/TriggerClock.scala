@@ -4,8 +4,8 @@ import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.util.ManualClock
 
 /**
- * A trigger clock that only the test moves and that knows when its query waits for it: one tick is at most one batch,
- * so processing time and the division of the input into batches are the same in every run.
+ * A trigger clock that only the test moves, and that knows when its query waits for it. One tick runs at most one
+ * batch, so processing time and the division of the input into batches are the same in every run.
  */
 final class TriggerClock extends ManualClock(1000000L) {
   import TriggerClock._
@@ -23,10 +23,10 @@ final class TriggerClock extends ManualClock(1000000L) {
     awaitIdle(query)
   }
 
-  /** Moves the clock as a tick does, while no query runs. */
+  /** Moves the clock by a tick while no query runs. */
   def skip(): Unit = advance(TickMillis)
 
-  /** Returns when the query waits for the clock; throws what the query failed with. */
+  /** Returns when the query waits for the clock. Throws the query's error if it fails. */
   def awaitIdle(query: StreamingQuery): Unit = {
     val deadline = System.nanoTime() + LimitSeconds * 1000000000L
     while (waitsFor <= getTimeMillis()) {
@@ -41,7 +41,7 @@ final class TriggerClock extends ManualClock(1000000L) {
     }
   }
 
-  /** Forgets the waiting of the run before; to be called between two runs on this clock. */
+  /** Resets the waiting state. Must be called between two runs on this clock. */
   def reset(): Unit = waitsFor = Long.MinValue
 }
 

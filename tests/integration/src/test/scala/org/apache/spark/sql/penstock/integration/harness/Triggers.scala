@@ -6,7 +6,7 @@ import org.apache.spark.sql.streaming.Trigger
 
 object Triggers {
 
-  /** Deprecated by Spark, and still what running queries use. */
+  /** Deprecated by Spark, but existing queries still use it. */
   @nowarn("cat=deprecation")
   def once: Trigger = Trigger.Once()
 }

@@ -2,10 +2,10 @@ package org.apache.spark.sql.penstock.integration.noise
 
 import java.util.Random
 
-/** What disturbs a query's tasks while it runs, besides their work. */
+/** A disturbance of a query's tasks while the query runs. */
 sealed trait Disturbance {
 
-  /** Begins; what is given ends it. */
+  /** Starts the disturbance. Closing the result ends it. */
   def start(): AutoCloseable
 }
 
@@ -28,14 +28,14 @@ object Disturbance {
     override def start(): AutoCloseable = {
       val stopper = shell("while kill -STOP $PPID; do sleep 0.05; kill -CONT $PPID; sleep 0.2; done")
       () => {
-        // Between a stop and its end it must not be killed.
+        // The script must not be killed between a stop and the continuation.
         stopper.toHandle.destroy()
         stopper.waitFor(): Unit
       }
     }
   }
 
-  /** A thread makes garbage of all ages: the collector runs all the time. */
+  /** A thread that makes garbage of all ages, so that the collector runs all the time. */
   case object Garbage extends Disturbance {
     private val Kept = 200
     private val PieceBytes = 256 * 1024

@@ -7,9 +7,9 @@ import org.apache.spark.sql.penstock.integration.harness.Applications
 import org.apache.spark.util.Utils
 
 /**
- * `make noise RUNS=200 SEED=1`: even keys, and now and then one that is dear, while the machine is busy with other things.
- * Arguments: the number of runs and the seed of the first. Ends with status 1 where noise was taken for load in a run, or a
- * dear key was found late in more than one of ten.
+ * `make noise RUNS=200 SEED=1`. Runs queries with even keys, some of them with one expensive key, while the machine is
+ * busy with other things. Arguments: the number of runs and the seed of the first run. Exits with status 1 if a run
+ * took noise for load, or if more than one in ten expensive keys was found late.
  */
 object Noise {
   private val Batches = 40

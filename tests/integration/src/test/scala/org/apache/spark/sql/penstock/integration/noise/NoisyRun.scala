@@ -12,12 +12,12 @@ import org.apache.spark.sql.{Encoder, Encoders, classic}
 import org.apache.spark.util.Utils
 
 /**
- * A query with the same rows in every shard and batch while something disturbs it.
+ * A query with the same rows in every shard and batch, run during a disturbance.
  *
  * @param rowsOfShard
- *   in each batch
+ *   Number of rows of each shard in each batch
  * @param hasDearKey
- *   whether the rows of one key cost 20 times as much
+ *   Whether the rows of one key cost 20 times as much
  */
 final case class NoisyRun(
     seed: Long,
@@ -29,7 +29,7 @@ final case class NoisyRun(
 ) {
   import NoisyRun._
 
-  /** What the batches reported. */
+  /** Runs the query and returns the reports of its batches. */
   def play(application: classic.SparkSession, checkpoint: Path): Seq[Report] = {
     val session = Engine.penstock(Shards, "hybrid").session(application)
     val source = MemoryStream[Long](Longs, session)
@@ -56,7 +56,7 @@ final case class NoisyRun(
     ReportedRegion.withState(query.recentProgress.toSeq).map(report)
   }
 
-  /** What is wrong with these. */
+  /** Evidence that noise was taken for load, or that the expensive key was found late. */
   def contradictions(reports: Seq[Report]): Seq[String] = {
     val most = reports.map(_.rowsOverMean).max
     val advised = reports.filter(r => Advice.exists(r.decision.contains))
@@ -77,19 +77,19 @@ object NoisyRun {
   private val Longs: Encoder[Long] = Encoders.scalaLong
   private val MaxRatio = 1.1
 
-  /** Batches are counted from 0: costs are known after three batches, and have won after two more. */
+  /** Batches are counted from 0. Costs are known after three batches and trusted after two more. */
   private val LastToFind = 6
   private val Advice = Seq("A new checkpoint", "split the key")
 
-  /** A few microseconds of a core. */
+  /** Takes a few microseconds of a core. */
   private val Rounds = 5000
   private val DearRounds = 20 * Rounds
 
   /**
    * @param rowsOverMean
-   *   of the task with most rows
+   *   Rows of the task with the most rows, over the mean
    * @param byCost
-   *   whether shards were bound by what their rows cost
+   *   Whether shards were bound by the cost of their rows
    */
   final case class Report(rowsOverMean: Double, byCost: Boolean, moved: Int, decision: String)
 
@@ -104,7 +104,7 @@ object NoisyRun {
     )
   }
 
-  /** A key of each shard. */
+  /** One key of each shard. */
   private def evenKeys(session: classic.SparkSession): Seq[Long] =
     session.range(20L * Shards).groupBy(pmod(hash(col("id")), lit(Shards))).agg(min("id").as("id"))
       .collect().map(_.getAs[Long]("id")).toSeq.sorted
@@ -120,7 +120,7 @@ object NoisyRun {
         mixed = compute(mixed ^ row, if (key == dear) DearRounds else Rounds)
       }
       state.update(state.getOption.getOrElse(0L) + n)
-      // What was computed is used, or the compiler leaves it out.
+      // Uses the computed value, so that the compiler does not remove the computation.
       if (mixed == 0L) Iterator.empty else Iterator(n)
     }(Longs, Longs).toDF("n")
 

@@ -4,21 +4,21 @@ package org.apache.spark.sql.penstock.integration.soak
  * A quantity that must not grow while a query runs.
  *
  * @param allowedGrowth
- *   of the level, as a part of it
+ *   Allowed growth, as a part of the level
  * @param allowedDifference
- *   that is no growth, however small the level
+ *   Absolute difference that is allowed at any level
  */
 final case class Flatness(name: String, allowedGrowth: Double, allowedDifference: Double) {
 
   /**
-   * What contradicts, if anything does. The first third is the query's start; the levels of the second and of the last one
-   * are compared, each the median of its samples.
+   * Describes the growth, if there is any. The first third of the samples is the query's start. The levels of the
+   * second and of the last third are compared, each the median of its samples.
    *
    * @param samples
-   *   in the order of time, at equal distances; at least nine
+   *   Samples in order of time, at equal intervals; at least nine
    */
   def contradiction(samples: Seq[Double]): Option[String] = {
-    require(samples.size >= 9, s"${samples.size} samples of $name say nothing")
+    require(samples.size >= 9, s"${samples.size} samples of $name are too few, at least 9 are needed")
     val third = samples.size / 3
     val before = median(samples.slice(third, 2 * third))
     val after = median(samples.drop(2 * third))
@@ -28,8 +28,8 @@ final case class Flatness(name: String, allowedGrowth: Double, allowedDifference
     }
   }
 
-  private def median(of: Seq[Double]): Double = {
-    val sorted = of.sorted
+  private def median(values: Seq[Double]): Double = {
+    val sorted = values.sorted
     (sorted((sorted.size - 1) / 2) + sorted(sorted.size / 2)) / 2
   }
 }

@@ -11,10 +11,10 @@ import org.apache.spark.sql.penstock.state.ShardStores
 
 import com.sun.management.UnixOperatingSystemMXBean
 
-/** What a query takes of this process and of its disk. */
+/** Samples a query's use of this process and of its disk. */
 final class Sampler(checkpoint: Path) {
 
-  /** One sample of each quantity, in their order. */
+  /** One sample of each quantity, in the order of `Quantities`. */
   def sample(): Seq[Double] = Seq(
     heapAfterCollection.toDouble,
     ShardStores.memory.bytes.toDouble,
@@ -25,8 +25,8 @@ final class Sampler(checkpoint: Path) {
   )
 
   /**
-   * What is in use after a collection of everything: what is live, and not what waits to be collected. Left to itself the
-   * collector looks at the old generation so rarely that one look would stand for a third of a short soak.
+   * Heap in use after a full collection, that is, live objects only. Without the explicit collection, the collector
+   * examines the old generation so rarely that one look would stand for a third of a short soak.
    */
   private def heapAfterCollection: Long = {
     System.gc()
@@ -39,7 +39,7 @@ final class Sampler(checkpoint: Path) {
   private def descriptors: Long =
     ManagementFactory.getOperatingSystemMXBean.asInstanceOf[UnixOperatingSystemMXBean].getOpenFileDescriptorCount
 
-  /** Its body: what it names of changes that no snapshot has. */
+  /** Size of the newest manifest's body, which names the changes that no snapshot contains. */
   private def newestManifest: Long = {
     val all = checkpoint.resolve("state/_penstock/manifests").toFile.listFiles.filterNot(_.getName.startsWith("."))
     val newest = all.maxBy(_.getName.split('.').map(_.toLong).toSeq)(Ordering.Implicits.seqOrdering)
@@ -47,7 +47,7 @@ final class Sampler(checkpoint: Path) {
     ByteBuffer.wrap(header).order(ByteOrder.LITTLE_ENDIAN).getInt(12).toLong
   }
 
-  /** A query that runs deletes files while they are counted. */
+  /** Number of files. A running query deletes files while they are counted. */
   private def files: Long =
     try Using.resource(Files.walk(checkpoint))(_.count())
     catch { case _: NoSuchFileException | _: java.io.UncheckedIOException => files }

@@ -6,7 +6,7 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
 
 import io.penstock.LocalCheckpointFileManager
 
-/** A file system on which a file of snapshots takes longer than a batch. */
+/** A file system on which writing a snapshot file takes longer than a batch. */
 class SlowSnapshotFiles(path: Path, conf: Configuration) extends LocalCheckpointFileManager(path, conf) {
   override def createAtomic(path: Path, overwriteIfPossible: Boolean): CancellableFSDataOutputStream = {
     if (path.getParent.getName == "snapshots") Thread.sleep(conf.getLong(SlowSnapshotFiles.DelayKey, 0L))
@@ -17,7 +17,7 @@ class SlowSnapshotFiles(path: Path, conf: Configuration) extends LocalCheckpoint
 object SlowSnapshotFiles {
   val DelayKey = "penstock.soak.snapshotDelayMs"
 
-  /** Few shards, each larger than what a task may write for a batch, and files that take many batches. */
+  /** Few shards, each larger than what a task may write per batch, and files that take many batches. */
   val Settings: Map[String, String] = Map(
     "spark.sql.streaming.checkpointFileManagerClass" -> classOf[SlowSnapshotFiles].getName,
     DelayKey -> "1500",

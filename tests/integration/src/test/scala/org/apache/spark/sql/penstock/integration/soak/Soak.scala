@@ -9,24 +9,24 @@ import org.apache.spark.sql.penstock.integration.harness.Applications
 import org.apache.spark.util.Utils
 
 /**
- * `make soak`: a query updates the same keys again and again, and takes no more memory, threads, descriptors or files for
- * it than at the beginning. Arguments: seconds, number of keys, bytes of each key's value, and, where snapshots are to be slow
- * and shards large, `slow-snapshots`.
+ * `make soak`. A query updates the same keys again and again, and must not need more memory, threads, descriptors or
+ * files than at the beginning. Arguments: seconds, number of keys, bytes of each key's value, and optionally
+ * `slow-snapshots` for slow snapshots and large shards.
  *
- * Ends with status 1 where something grows.
+ * Exits with status 1 if a quantity grows.
  */
 object Soak {
   private val Samples = 60
   private val ChangedPerBatch = 2000
 
-  /** Passes over all keys before the first sample: by then the shards have come to take turns at winning back memory. */
+  /** Passes over all keys before the first sample. After them the shards take turns in reclaiming memory. */
   private val PassesBefore = 3
 
   def main(args: Array[String]): Unit = {
     val settings = args.lift(3) match {
       case None => Map.empty[String, String]
       case Some("slow-snapshots") => SlowSnapshotFiles.Settings
-      case Some(other) => throw new IllegalArgumentException(s"'$other' is no way to run; allowed: slow-snapshots")
+      case Some(other) => throw new IllegalArgumentException(s"unknown argument '$other'; allowed: slow-snapshots")
     }
     val contradictions = run(args(0).toInt, args(1).toLong, args(2).toInt, println, settings)
     contradictions.foreach(println)
@@ -35,10 +35,10 @@ object Soak {
   }
 
   /**
-   * Runs a query for some seconds and tells what grows.
+   * Runs a query for some seconds and returns the quantities that grow.
    *
    * @param settings
-   *   of the application
+   *   Additional settings of the application
    */
   def run(
       seconds: Int,
@@ -74,7 +74,7 @@ object Soak {
         query.processAllAvailable()
       }
       while (next < PassesBefore * keys) feed(math.min(PassesBefore * keys - next, 200000L))
-      say(s"$keys keys are there, and each was updated, after ${query.lastProgress.batchId + 1} batches")
+      say(s"$keys keys exist and each was updated after ${query.lastProgress.batchId + 1} batches")
       val sampler = new Sampler(checkpoint)
       val samples = Iterator
         .continually {
@@ -87,9 +87,9 @@ object Soak {
       query.stop()
       say(s"${query.lastProgress.batchId + 1} batches")
       Sampler.Quantities.zipWithIndex.flatMap { case (quantity, i) =>
-        val of = samples.map(_(i))
-        say(f"${quantity.name}: ${of.head}%.0f at first, ${of.last}%.0f at last, ${of.max}%.0f at most")
-        quantity.contradiction(of)
+        val values = samples.map(_(i))
+        say(f"${quantity.name}: ${values.head}%.0f at first, ${values.last}%.0f at last, ${values.max}%.0f at most")
+        quantity.contradiction(values)
       }
     } finally {
       session.stop()
