@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from penstock.planning.scaling import Batch, Bounds
-from penstock.sidecars.planner.fields import RefusedError, read_number, read_uuid, read_int
+from penstock.sidecars.planner.fields import RefusedError, read_int, read_number, read_uuid
 from penstock.sidecars.planner.frame import Frame
 
 MAX_EXECUTORS = 1 << 14

@@ -13,7 +13,7 @@ from penstock.planning.executors import LOST
 from penstock.planning.load import Loads, Placement, loads
 from penstock.planning.shard_policies import POLICIES
 from penstock.planning.spark_hash import Hashes
-from penstock.sidecars.planner.fields import RefusedError, read_list, read_number, read_bool, read_uuid, read_int
+from penstock.sidecars.planner.fields import RefusedError, read_bool, read_int, read_list, read_number, read_uuid
 from penstock.sidecars.planner.frame import BrokenFrameError, Frame
 from penstock.state.layout import MAX_PIN_SLOTS, PinSlots
 
@@ -308,7 +308,10 @@ def _homing(told: Any, home: NDArray[np.int64], state_bytes: NDArray[np.int64]) 
     if not isinstance(told, dict):
         raise RefusedError(f"homing must be an object, found {told!r}")
     cores = np.array([read_number(n, "cores") for n in read_list(told, "cores", MAX_EXECUTORS)], dtype=np.float64)
-    bytes_per_ms, move_ms = read_number(told.get("bytes_per_ms"), "bytes_per_ms"), read_number(told.get("move_ms"), "move_ms")
+    bytes_per_ms, move_ms = (
+        read_number(told.get("bytes_per_ms"), "bytes_per_ms"),
+        read_number(told.get("move_ms"), "move_ms"),
+    )
     if not len(cores) or cores.min() < 1 or bytes_per_ms <= 0:
         raise RefusedError(f"cores must be 1 at least, and bytes_per_ms above 0, found {cores} and {bytes_per_ms}")
     if home.max() > len(cores):
