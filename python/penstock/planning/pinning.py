@@ -74,12 +74,18 @@ def pin(
     least = np.full(len(shard_load), tolerance) if price is None else np.maximum(price, tolerance)
     rest = shard_load.astype(np.float64)
     np.subtract.at(rest, key_shard[pinned], key_cost[pinned])
-    chosen = pinned.copy()
     cost = key_cost.astype(np.float64)
     by_cost = np.argsort(-cost, kind="stable")
-    too_dear = _choose(chosen, rest, key_shard.astype(np.int64), cost, by_cost, limit, keep, tolerance, least)
+    base_shard = key_shard.astype(np.int64)
+
+    def choose(most: int) -> tuple[NDArray[np.bool_], bool]:
+        chosen = pinned.copy()
+        return chosen, _choose(chosen, rest.copy(), base_shard, cost, by_cost, limit, keep, tolerance, least, most)
+
+    chosen, too_dear = choose(len(cost))
     left_out = max(0, int(chosen.sum()) - most)
-    chosen[by_cost[chosen[by_cost]][most:]] = False
+    if left_out:
+        chosen, too_dear = choose(most)
     limiting = int(by_cost[0]) if len(by_cost) and key_cost[by_cost[0]] > limit else None
     return Pins(chosen, left_out, limiting, too_dear)
 
@@ -95,17 +101,43 @@ def _choose(
     keep: float,
     tolerance: float,
     least: Loads,
+    most: int,
 ) -> bool:
-    """Return keys to their base shards, then pin others; updates `chosen` and `rest`."""
+    """Unpin keys that are not needed, then pin others; `chosen` and `rest` become the result.
+
+    Where `most` keys are pinned, a key takes the slot of a cheaper one if that one does not make its base shard heavier
+    than the shard that is relieved.
+    """
     for key in by_cost[::-1]:
         if chosen[key] and rest[base_shard[key]] + cost[key] <= keep * limit:
             chosen[key] = False
             rest[base_shard[key]] += cost[key]
+    count = int(chosen.sum())
+    for key in by_cost[::-1]:
+        if count > most and chosen[key]:
+            chosen[key] = False
+            rest[base_shard[key]] += cost[key]
+            count -= 1
     for key in by_cost:
         shard = base_shard[key]
         if not chosen[key] and rest[shard] > limit and min(cost[key], rest[shard] - cost[key]) > least[shard]:
+            if count >= most:
+                cheapest = -1
+                for other in by_cost:
+                    if chosen[other]:
+                        cheapest = other
+                if cheapest < 0 or cost[cheapest] >= cost[key]:
+                    continue
+                back = base_shard[cheapest]
+                load = rest[back] + cost[cheapest] - (cost[key] if back == shard else 0.0)
+                if load > max(limit, rest[shard]):
+                    continue
+                chosen[cheapest] = False
+                rest[back] += cost[cheapest]
+                count -= 1
             chosen[key] = True
             rest[shard] -= cost[key]
+            count += 1
     for key in by_cost:
         shard = base_shard[key]
         gain = min(cost[key], rest[shard] - cost[key])

@@ -63,6 +63,13 @@ def test_what_is_needed_takes_the_place_of_what_is_not():
     assert plan(PinPlanner(), [180, 120, 50, 30, 20], {4: 90.0, 8: 60.0}, pin_slots=[2], most=1) == [4]
 
 
+def test_a_key_gives_its_slot_to_another_only_if_no_shard_gets_heavier_by_it():
+    # Hash 1 would make shard 1 heavier than shard 0 is.
+    load, heavy = [3, 3, 1], {1: 1.0, 2: 2.0}
+    assert plan(PinPlanner(), load, heavy, pin_slots=[1], base_shards=2, tasks=3, most=1) == [1]
+    assert plan(PinPlanner(), [4, 1, 1], heavy, pin_slots=[1], base_shards=2, tasks=3, most=1) == [2]
+
+
 def test_a_copy_of_much_state_is_dear():
     load, heavy = [180, 70, 75, 75], {4: 90.0, -4: 60.0}
     worth = Worth(bytes_per_ms=1000.0, move_ms=0.0, horizon=10)
