@@ -33,7 +33,7 @@ private[penstock] object ErrorConditions {
     val root =
       try new ObjectMapper().readTree(in)
       finally in.close()
-    root.fields.asScala.map(entry => entry.getKey -> condition(entry.getValue)).toSeq.sortBy(_._1)
+    root.fieldNames.asScala.map(name => name -> condition(root.get(name))).toSeq.sortBy(_._1)
   }
 
   private lazy val sqlStates: Map[String, String] =

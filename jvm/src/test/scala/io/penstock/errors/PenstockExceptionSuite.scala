@@ -19,7 +19,9 @@ class PenstockExceptionSuite extends AnyFunSuite {
       finally resource.close()
     val states = ErrorConditions.all.flatMap { case (errorClass, c) => c.sqlState.map(errorClass -> _) }
     assert(states.nonEmpty)
-    states.foreach { case (errorClass, state) => assert(errorClass.startsWith("PENSTOCK_") && known(state), errorClass) }
+    states.foreach { case (errorClass, state) =>
+      assert(errorClass.startsWith("PENSTOCK_") && known(state), errorClass)
+    }
   }
 
   test("an internal error has no SQLSTATE and is not looked up in Spark's error classes") {

@@ -26,9 +26,14 @@ object TroubleshootingPage {
 
   def markdown: String = {
     val unknown = ErrorConditions.all.filterNot { case (_, condition) => groups.exists(_._1 == condition.group) }
-    require(unknown.isEmpty, s"unknown groups: ${unknown.map { case (name, c) => s"$name: ${c.group}" }.mkString(", ")}")
+    require(
+      unknown.isEmpty,
+      s"unknown groups: ${unknown.map { case (name, c) => s"$name: ${c.group}" }.mkString(", ")}"
+    )
     intro + groups.map { case (group, title) =>
-      val entries = ErrorConditions.all.filter(_._2.group == group).map { case (name, condition) => entry(name, condition) }
+      val entries = ErrorConditions.all.filter(_._2.group == group).map { case (name, condition) =>
+        entry(name, condition)
+      }
       s"\n## $title\n${entries.mkString}"
     }.mkString
   }

@@ -305,7 +305,9 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     commit(c, 0, Seq(0, 1, 2), "a")
     val e = intercept[PenstockException](open(c, 1))
     assert(e.errorClass === "PENSTOCK_STATE_INCOMPLETE")
-    assert(e.getMessage.contains("1 of 4 shards of operator 0") && e.getMessage.contains("remove commits/0 and offsets/1"))
+    assert(
+      e.getMessage.contains("1 of 4 shards of operator 0") && e.getMessage.contains("remove commits/0 and offsets/1")
+    )
   }
 
   test("a new run continues the newest generation, and a rerun batch gets a higher generation") {
