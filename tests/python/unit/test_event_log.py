@@ -169,8 +169,8 @@ def test_the_command_places_partitions(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--interval", "5", "--interval is 5.0, but an event log has none"),
-        ("--key", "k", "--key is k, but an event log has none"),
+        ("--interval", "5", "--interval is 5.0, but an event log does not have this option"),
+        ("--key", "k", "--key is k, but an event log does not have this option"),
     ],
 )
 def test_options_of_traces_are_refused(option, value, message, tmp_path, capsys):

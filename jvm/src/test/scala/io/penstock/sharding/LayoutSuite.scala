@@ -69,6 +69,6 @@ class LayoutSuite extends AnyFunSuite with PropertyChecks {
 
   test("too many pin slots are rejected") {
     val e = intercept[IllegalArgumentException](Layout(4).pinning((0 to Layout.MaxPinSlots).toSet))
-    assert(e.getMessage.contains("1024 can be"))
+    assert(e.getMessage.contains("at most 1024"))
   }
 }

@@ -26,7 +26,7 @@ final case class Attempt(
     stageAttempt: Int = 0
 ) extends StateFile {
   override def toString: String = {
-    val inStage = if (stage + stageAttempt > 0) s" inStage stage $stage.$stageAttempt" else ""
+    val inStage = if (stage + stageAttempt > 0) s" of stage $stage.$stageAttempt" else ""
     s"attempt $task.$number$inStage of batch $batch in run $run"
   }
 }
