@@ -7,6 +7,8 @@ import io.penstock.errors.PenstockException
  *
  * @param name
  *   name without a prefix: it follows `spark.penstock.` in Spark's configuration, and `penstock.` in a query's options
+ * @param group
+ *   section of the configuration page
  * @param scope
  *   narrowest scope in which the setting may be set
  * @param unit
@@ -18,6 +20,7 @@ import io.penstock.errors.PenstockException
  */
 final case class Setting[T](
     name: String,
+    group: SettingGroup,
     kind: Kind[T],
     default: T,
     scope: Scope,

@@ -13,6 +13,7 @@ object Settings {
 
   private def entry[T](
       name: String,
+      group: SettingGroup,
       kind: Kind[T],
       default: T,
       scope: Scope,
@@ -22,7 +23,7 @@ object Settings {
       meaning: String
   ): Setting[T] = {
     require(registry.forall(_.name != name), s"$name is declared twice")
-    val setting = Setting(name, kind, default, scope, effect, unit, since, meaning)
+    val setting = Setting(name, group, kind, default, scope, effect, unit, since, meaning)
     registry += setting
     setting
   }
@@ -32,6 +33,7 @@ object Settings {
 
   val Mode: Setting[Mode] = entry(
     "mode",
+    SettingGroup.General,
     io.penstock.conf.Mode.kind,
     io.penstock.conf.Mode.On,
     Query,
@@ -46,6 +48,7 @@ object Settings {
 
   val Shards: Setting[Int] = entry(
     "shards",
+    SettingGroup.General,
     Kind.int(1, 65536),
     256,
     Application,
@@ -59,6 +62,7 @@ object Settings {
 
   val Theta: Setting[Double] = entry(
     "theta",
+    SettingGroup.Balance,
     Kind.doubleAbove(1, 10),
     1.003,
     Query,
@@ -71,6 +75,7 @@ object Settings {
 
   val Policy: Setting[PolicyChoice] = entry(
     "policy",
+    SettingGroup.Balance,
     PolicyChoice.kind,
     PolicyChoice.Hybrid,
     Query,
@@ -87,6 +92,7 @@ object Settings {
 
   val PinnedMax: Setting[Int] = entry(
     "pinned.max",
+    SettingGroup.Balance,
     Kind.int(0, io.penstock.sharding.Layout.MaxPinSlots),
     16,
     Query,
@@ -101,6 +107,7 @@ object Settings {
 
   val Tasks: Setting[TasksChoice] = entry(
     "tasks",
+    SettingGroup.Balance,
     TasksChoice.kind,
     TasksChoice.Cores,
     Query,
@@ -115,6 +122,7 @@ object Settings {
 
   val ReportKeys: Setting[Boolean] = entry(
     "report.keys",
+    SettingGroup.Balance,
     Kind.boolean,
     true,
     Query,
@@ -128,6 +136,7 @@ object Settings {
 
   val Python: Setting[String] = entry(
     "python",
+    SettingGroup.Sidecars,
     Kind.program,
     "auto",
     Application,
@@ -142,6 +151,7 @@ object Settings {
 
   val Transport: Setting[String] = entry(
     "transport",
+    SettingGroup.Sidecars,
     Kind.choice("transport", Seq("off", "auto", "local", "tcp", "mpi", "verbs").map(word => word -> word))(identity),
     "auto",
     Application,
@@ -156,6 +166,7 @@ object Settings {
 
   val MoveMaxBytesPerBatch: Setting[Long] = entry(
     "move.maxBytesPerBatch",
+    SettingGroup.Executors,
     Kind.bytes(1L << 40),
     256L << 20,
     Query,
@@ -170,6 +181,7 @@ object Settings {
 
   val Replicas: Setting[Int] = entry(
     "replicas",
+    SettingGroup.Executors,
     Kind.int(1, 2),
     1,
     Query,
@@ -184,6 +196,7 @@ object Settings {
 
   val LatencyTargetMs: Setting[Int] = entry(
     "latency.targetMs",
+    SettingGroup.Executors,
     Kind.int(0, 3600000),
     0,
     Query,
@@ -198,6 +211,7 @@ object Settings {
 
   val ExecutorsMin: Setting[Int] = entry(
     "executors.min",
+    SettingGroup.Executors,
     Kind.int(1, 16384),
     1,
     Application,
@@ -209,6 +223,7 @@ object Settings {
 
   val ExecutorsMax: Setting[Int] = entry(
     "executors.max",
+    SettingGroup.Executors,
     Kind.int(0, 16384),
     0,
     Application,
@@ -221,6 +236,7 @@ object Settings {
 
   val HandOverLimitMs: Setting[Int] = entry(
     "handOver.limitMs",
+    SettingGroup.Executors,
     Kind.int(0, 600000),
     20000,
     Application,
@@ -234,6 +250,7 @@ object Settings {
 
   val CheckpointFsync: Setting[Boolean] = entry(
     "checkpoint.fsync",
+    SettingGroup.State,
     Kind.boolean,
     false,
     Session,
@@ -246,6 +263,7 @@ object Settings {
 
   val StateInlineBytes: Setting[Long] = entry(
     "state.inlineBytes",
+    SettingGroup.State,
     Kind.bytes(1L << 30),
     4L << 20,
     Session,
@@ -259,6 +277,7 @@ object Settings {
 
   val StateSnapshotBytes: Setting[Long] = entry(
     "state.snapshotBytes",
+    SettingGroup.State,
     Kind.bytes(1L << 40),
     64L << 20,
     Session,
@@ -272,6 +291,7 @@ object Settings {
 
   val StateMaxBytes: Setting[HeapLimit] = entry(
     "state.maxBytes",
+    SettingGroup.State,
     HeapLimit.kind,
     HeapLimit.Share(60),
     Application,

@@ -29,40 +29,42 @@ object ConfigurationFiles {
     }
   }
 
-  private def markdown: String = {
-    val rows = Settings.all.map(markdownRow(_))
-    s"""# Configuration
-       |
-       |<!-- Generated from io.penstock.conf.Settings by `make docs`: do not edit. -->
-       |
-       |A value comes from the first of these places that sets it: the query's options
-       |(`writeStream.option("penstock.theta", "1.1")`), the session (`spark.conf.set("spark.penstock.theta", "1.1")`), the
-       |application (`--conf spark.penstock.theta=1.1`). Otherwise it is the default. The column *set by* names the most
-       |specific place that may set it. In all places a key may begin with `spark.penstock.` or with `penstock.`, but `--conf`
-       |and `spark-defaults.conf` accept only keys that begin with `spark.`. A setting that is changeable at run time may be
-       |set for a running query, under these names or without any prefix: `penstock.set(query, "theta", 1.1)` in Python,
-       |`io.penstock.Penstock.setOption` in Scala, `CALL penstock.set(...)` in SQL.
-       |
-       |An unknown key, an invalid value and a key in a place that may not set it fail the start of the application or of the
-       |query. If they are among a query's options, the query has failed by the time its `start()` returns.
-       |
-       || key | type | allowed | default | unit | set by | takes effect | changeable at run time | since | meaning |
-       ||---|---|---|---|---|---|---|---|---|---|
-       |""".stripMargin + rows.map(_ + "\n").mkString
-  }
+  private val intro =
+    """# Configuration
+      |
+      |<!-- Generated from io.penstock.conf.Settings by `make docs`: do not edit. -->
+      |
+      |A value comes from the first of these places that sets it: the query's options
+      |(`writeStream.option("penstock.theta", "1.1")`), the session (`spark.conf.set("spark.penstock.theta", "1.1")`), the
+      |application (`--conf spark.penstock.theta=1.1`). Otherwise it is the default. *Set by* names the most specific place
+      |that may set it. In all places a key may begin with `spark.penstock.` or with `penstock.`, but `--conf` and
+      |`spark-defaults.conf` accept only keys that begin with `spark.`. A setting that can be changed *while a query runs* may
+      |be set under these names or without any prefix: `penstock.set(query, "theta", 1.1)` in Python,
+      |`io.penstock.Penstock.setOption` in Scala, `CALL penstock.set(...)` in SQL.
+      |
+      |An unknown key, an invalid value and a key in a place that may not set it fail the start of the application or of the
+      |query. If they are among a query's options, the query has failed by the time its `start()` returns.
+      |""".stripMargin
 
-  private def markdownRow[T](s: Setting[T]): String = Seq(
-    s"`${s.key}`",
-    s.kind.name,
-    s.kind.allowed,
-    s"`${s.kind.write(s.default)}`",
-    s.unit,
-    s.scope.name,
-    s.effect.name,
-    if (s.effect.changeableAtRunTime) "yes" else "no",
-    s.since,
-    s.meaning
-  ).map(_.replace("|", "\\|")).mkString("| ", " | ", " |")
+  private def markdown: String =
+    intro + SettingGroup.all.map { group =>
+      val settings = Settings.all.filter(_.group == group)
+      s"\n## ${group.title}\n\n${group.about}\n${settings.map(section(_)).mkString}"
+    }.mkString
+
+  private def section[T](s: Setting[T]): String = {
+    val unit = if (s.unit == "-") "" else s", in ${s.unit}"
+    val running = if (s.effect.changeableAtRunTime) "can be changed while a query runs" else "cannot be changed while a query runs"
+    s"""
+       |### `${s.key}`
+       |
+       |${s.meaning}
+       |
+       |* Value: ${s.kind.name}$unit; allowed: ${s.kind.allowed}; default: `${s.kind.write(s.default)}`
+       |* Set by: ${s.scope.name}; takes effect: ${s.effect.name}; $running
+       |* Since: ${s.since}
+       |""".stripMargin
+  }
 
   private def json: String =
     Settings.all.map(jsonObject(_)).mkString(
