@@ -3,7 +3,7 @@ package io.penstock.routing
 import scala.collection.immutable.SortedMap
 
 import io.penstock.sharding.Layout
-import io.penstock.state.format.{ByteSink, ByteSource, FileFormat}
+import io.penstock.state.format.{ByteSink, ByteSource, FileFormat, PinSlots}
 
 /**
  * What a query routes by from one batch on, until the next routing version.
@@ -54,7 +54,7 @@ object RoutingVersion {
     routingVersion.tasks.foreach { case (region, tasks) =>
       out.putVarint(region)
       out.putVarint(tasks)
-      Layout.putPinSlots(out, routingVersion.layout(region).pinSlots)
+      PinSlots.put(out, routingVersion.layout(region).pinSlots)
     }
     routingVersion.tasks.keys.foreach(region => out.putByte(if (routingVersion.perCore(region)) 1 else 0))
     out.toByteArray
@@ -74,7 +74,7 @@ object RoutingVersion {
     val regions = Seq.fill(in.getCount("number of regions", in.remaining / 3)) {
       val region = in.getNumber("region", least, Long.MaxValue - 1)
       least = region + 1
-      (region, in.getNumber("number of tasks", 1L, shards).toInt, Layout.getPinSlots(in))
+      (region, in.getNumber("number of tasks", 1L, shards).toInt, PinSlots.get(in))
     }
     val perCore =
       if (version < 3) Set.empty[Long]

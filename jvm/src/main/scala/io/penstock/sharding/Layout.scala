@@ -2,7 +2,6 @@ package io.penstock.sharding
 
 import java.util.{Arrays => JArrays}
 
-import io.penstock.state.format.{ByteSink, ByteSource, MalformedData}
 
 /**
  * Maps hashes of keys to shards. A hash belongs to the base shard `hash mod S`, or, if it is pinned, to the shard of
@@ -90,34 +89,4 @@ object Layout {
 
   /** The move of a hash's keys from one shard to another. */
   final case class Move(hash: Int, from: Int, to: Int)
-
-  /** Writes the pin slots: docs/PROTOCOL.md, "Manifest". */
-  def putPinSlots(out: ByteSink, pinSlots: Vector[Option[Int]]): Unit = {
-    out.putVarint(pinSlots.size)
-    pinSlots.foreach {
-      case None => out.putByte(0)
-      case Some(hash) => out.putByte(1); out.putInt(hash)
-    }
-  }
-
-  /**
-   * Reads pin slots.
-   *
-   * @throws io.penstock.state.format.MalformedData
-   *   if they are not valid pin slots of a layout
-   */
-  def getPinSlots(in: ByteSource): Vector[Option[Int]] = {
-    val at = in.consumed
-    val pinSlots = Vector.fill(in.getCount("number of pin slots", math.min(MaxPinSlots, in.remaining))) {
-      val flagAt = in.consumed
-      in.getByte() match {
-        case 0 => None
-        case 1 => Some(in.getInt())
-        case f => throw new MalformedData(s"unknown flag $f of a pin slot", flagAt)
-      }
-    }
-    if (pinSlots.lastOption.contains(None)) throw new MalformedData("the last pin slot is free", at)
-    if (pinSlots.flatten.distinct.size != pinSlots.flatten.size) throw new MalformedData("a hash is pinned twice", at)
-    pinSlots
-  }
 }

@@ -1,6 +1,6 @@
 package io.penstock.metrics
 
-import org.apache.spark.sql.penstock.routing.ReportSchema
+import org.apache.spark.sql.penstock.report.ReportSchema
 import org.apache.spark.sql.types.StructType
 
 /** Renders the fields of a batch's report to `docs/progress.md`. */
@@ -8,7 +8,7 @@ object ProgressPage {
   private val intro =
     """# What a batch reports
       |
-      |<!-- Generated from org.apache.spark.sql.penstock.routing.ReportSchema by `make docs`: do not edit. -->
+      |<!-- Generated from org.apache.spark.sql.penstock.report.ReportSchema by `make docs`: do not edit. -->
       |
       |Penstock adds one entry to the progress of every stateful query: `query.lastProgress.observedMetrics["penstock"]`, and
       |the same in every `StreamingQueryListener`. A field that does not apply is null. If a query has its own metric with

@@ -1,7 +1,7 @@
 package io.penstock.sharding
 
 import io.penstock.PropertyChecks
-import io.penstock.state.format.{ByteSink, ByteSource}
+import io.penstock.state.format.{ByteSink, ByteSource, PinSlots}
 import org.scalacheck.{Gen, Prop}
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -62,8 +62,8 @@ class LayoutSuite extends AnyFunSuite with PropertyChecks {
   test("pin slots read back as written") {
     check(Prop.forAll(Layouts.layout) { layout =>
       val out = new ByteSink
-      Layout.putPinSlots(out, layout.pinSlots)
-      Layout.getPinSlots(new ByteSource(out.toByteArray)) == layout.pinSlots
+      PinSlots.put(out, layout.pinSlots)
+      PinSlots.get(new ByteSource(out.toByteArray)) == layout.pinSlots
     })
   }
 

@@ -4,7 +4,6 @@ import java.util.UUID
 
 import scala.collection.mutable
 
-import io.penstock.sharding.Layout
 
 /** Encoding of the body of a manifest. Specified in docs/PROTOCOL.md, "Manifest". */
 object ManifestFormat {
@@ -57,7 +56,7 @@ object ManifestFormat {
     out.putVarint(m.stores.size)
     m.stores.toSeq.sortBy(s => (s._1.operatorId, s._1.storeName)).foreach { case (key, shards) =>
       StoreKey.put(out, key)
-      Layout.putPinSlots(out, m.layout(key).pinSlots)
+      PinSlots.put(out, m.layout(key).pinSlots)
       out.putVarint(shards.size)
       shards.foreach { r =>
         out.putByte(if (r.snapshot.isDefined) 1 else 0)
@@ -123,7 +122,7 @@ object ManifestFormat {
       val storeAt = in.consumed
       val key = StoreKey(in.getVarint(), in.getString())
       if (stores.contains(key)) throw new MalformedData(s"$key is listed twice", storeAt)
-      val pinned = Layout.getPinSlots(in)
+      val pinned = PinSlots.get(in)
       if (pinned.nonEmpty) pinSlots += key -> pinned
       val countAt = in.consumed
       val expected = shardCount + pinned.size

@@ -5,7 +5,7 @@ import java.util.UUID
 import scala.collection.immutable.SortedMap
 import scala.util.Random
 
-import org.apache.spark.sql.penstock.state.QueryDescription
+import org.apache.spark.sql.penstock.storage.QueryDescription
 import org.apache.spark.unsafe.Platform
 
 import io.penstock.Seed

@@ -2,7 +2,7 @@ package org.apache.spark.sql.penstock.commit
 
 import java.util.UUID
 
-import org.apache.spark.sql.penstock.lease.Holder
+import org.apache.spark.sql.penstock.lease.{Holder, TaskAttempt}
 
 import io.penstock.state.format.{Container, Section, StoreKey}
 import io.penstock.telemetry.StateLoad

@@ -5,11 +5,10 @@ import java.util.concurrent.ConcurrentHashMap
 
 import scala.collection.mutable
 
-import org.apache.spark.scheduler.ExecutorCacheTaskLocation
-import org.apache.spark.sql.penstock.lease.RegionLease
-import org.apache.spark.sql.penstock.state.StateDirectory
+import org.apache.spark.sql.penstock.storage.StateDirectory
+import org.apache.spark.sql.penstock.lease.{RegionLease, TaskAttempt, ThisExecutor}
 import org.apache.spark.sql.penstock.telemetry.TaskMeter
-import org.apache.spark.{SparkEnv, TaskContext}
+import org.apache.spark.TaskContext
 
 import io.penstock.sidecars.transfer.ExecutorTransfer
 import io.penstock.state.format._
@@ -88,7 +87,7 @@ final class TaskCommits private (
         region.runId,
         region.batchId,
         attempt,
-        TaskCommits.here,
+        ThisExecutor.location,
         ExecutorTransfer.addresses,
         lineage,
         if (inline) payload.toByteArray else null,
@@ -145,11 +144,5 @@ object TaskCommits {
         commits
       }
     )
-  }
-
-  /** Task location of this executor. */
-  private[penstock] def here: String = {
-    val id = SparkEnv.get.blockManager.blockManagerId
-    ExecutorCacheTaskLocation(id.host, id.executorId).toString
   }
 }

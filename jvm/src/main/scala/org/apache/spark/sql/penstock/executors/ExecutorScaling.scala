@@ -10,7 +10,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.internal.Logging
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
 import org.apache.spark.sql.Row
-import org.apache.spark.sql.penstock.routing.RoutingReportExec
+import org.apache.spark.sql.penstock.report.ReportRows
 import org.apache.spark.sql.streaming.StreamingQueryListener.{QueryProgressEvent, QueryTerminatedEvent}
 import org.apache.spark.sql.streaming.StreamingQueryProgress
 import org.apache.spark.util.ThreadUtils
@@ -49,7 +49,7 @@ final class ExecutorScaling(context: SparkContext, minExecutors: Int, maxExecuto
   }
 
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
-    case e: QueryProgressEvent => RoutingReportExec.of(e.progress).foreach(learn(e.progress, _))
+    case e: QueryProgressEvent => ReportRows.of(e.progress).foreach(learn(e.progress, _))
     case e: QueryTerminatedEvent =>
       startMs.remove(e.runId)
       LatencyTargets.forget(e.runId)
@@ -70,7 +70,7 @@ final class ExecutorScaling(context: SparkContext, minExecutors: Int, maxExecuto
         // Executors may still be starting when the first batch ends.
         maxSeen = math.max(maxSeen, executors.size)
         val work =
-          RoutingReportExec.regions(report).flatMap(r => Option(r.getAs[Any]("busyMs"))).map(_.asInstanceOf[Long])
+          ReportRows.regions(report).flatMap(r => Option(r.getAs[Any]("busyMs"))).map(_.asInstanceOf[Long])
         val demand = Demand(
           run,
           progress.batchId,

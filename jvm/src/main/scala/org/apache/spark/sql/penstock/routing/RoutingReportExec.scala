@@ -1,15 +1,13 @@
 package org.apache.spark.sql.penstock.routing
 
-import scala.jdk.CollectionConverters._
-
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericRowWithSchema
 import org.apache.spark.sql.execution.{CollectMetricsExec, SparkPlan}
+import org.apache.spark.sql.penstock.report.ReportSchema
 import org.apache.spark.sql.penstock.executors.LatencyTargets
 import org.apache.spark.sql.penstock.lease.StateReport
-import org.apache.spark.sql.streaming.StreamingQueryProgress
 import org.apache.spark.sql.types._
 
 import io.penstock.conf.Mode
@@ -171,7 +169,7 @@ private[routing] object RoutingReport {
 /**
  * Topmost node of the plan of a stateful query, except for a node that writes the batch. Rows pass unchanged. Spark
  * reads the metrics of such nodes when it reports progress, so the report appears as `observedMetrics["penstock"]`, or
- * under another name from [[ReportName]] if the query has a metric of its own with that name.
+ * under another name from [[org.apache.spark.sql.penstock.report.ReportName]] if the query has a metric of its own with that name.
  */
 final class RoutingReportExec(name: String, child: SparkPlan, @transient private val report: RoutingReport)
     extends CollectMetricsExec(name, Nil, child) {
@@ -188,22 +186,4 @@ final class RoutingReportExec(name: String, child: SparkPlan, @transient private
   override def canEqual(other: Any): Boolean = other.isInstanceOf[RoutingReportExec]
   override def equals(other: Any): Boolean = other.isInstanceOf[RoutingReportExec] && super.equals(other)
   override def hashCode(): Int = super.hashCode()
-}
-
-object RoutingReportExec {
-
-  /** The report of a batch; None if no batch was run or it has no report. */
-  def of(progress: StreamingQueryProgress): Option[Row] =
-    ReportName.latest(progress.observedMetrics.keySet().asScala)
-      .map(progress.observedMetrics.get(_))
-      .filter(row => progress.durationMs.containsKey("addBatch") && row.schema == ReportSchema.report)
-
-  /** Rows of a report for the regions, in the order of the plan. */
-  def regions(report: Row): Seq[Row] = report.getAs[scala.collection.Seq[Row]]("regions").toSeq
-
-  /** Rows of a report for the operators. */
-  def operators(report: Row): Seq[Row] = report.getAs[scala.collection.Seq[Row]]("operators").toSeq
-
-  /** Rows of a report for the state stores. */
-  def stores(report: Row): Seq[Row] = report.getAs[scala.collection.Seq[Row]]("stores").toSeq
 }

@@ -5,7 +5,8 @@ import java.util.concurrent.TimeUnit.NANOSECONDS
 import scala.util.control.NonFatal
 
 import org.apache.spark.internal.Logging
-import org.apache.spark.sql.penstock.commit.{HandOver, ShardsHandedOver, StateCommits, TaskCommits}
+import org.apache.spark.sql.penstock.lease.ThisExecutor
+import org.apache.spark.sql.penstock.commit.{HandOver, ShardsHandedOver, StateCommits}
 
 import io.penstock.sidecars.transfer.{ExecutorTransfer, Outcome}
 import io.penstock.state.format.ShardOffer
@@ -31,7 +32,7 @@ object LeavingExecutor extends Logging {
       val start = System.nanoTime()
       def leftMs = limitMs - NANOSECONDS.toMillis(System.nanoTime() - start)
       try {
-        val executor = TaskCommits.here
+        val executor = ThisExecutor.location
         val all = StateCommits.handOver(executor, math.min(AskMs, limitMs.toLong))
         val handed = all.map(h => if (leftMs > 0) offer(h, executor, leftMs.toInt) else 0).sum
         if (all.nonEmpty) {

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.penstock.state
 
+import org.apache.spark.sql.penstock.storage.StateDirectory
 import scala.collection.mutable
 
 import io.penstock.errors.PenstockException

@@ -2,6 +2,7 @@ package org.apache.spark.sql.penstock.state
 
 import scala.collection.mutable
 
+import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.internal.Logging
 
 import ShardSlot.Loaded

@@ -2,6 +2,7 @@ package org.apache.spark.sql.penstock.state
 
 import scala.util.Try
 
+import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic

@@ -8,6 +8,8 @@ import scala.collection.mutable
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.execution.streaming.state.{KeyStateEncoderSpec, StateStoreId}
+import org.apache.spark.sql.penstock.lease.ThisExecutor
+import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.sql.penstock.commit.TaskCommits
 import org.apache.spark.sql.penstock.lease.TaskLeases.TaskLease
 import org.apache.spark.sql.types.StructType
@@ -209,7 +211,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
 
   /** Asks the executors that hold the shards in memory. Returns the shards that did not arrive. */
   private def travel(shards: Array[Int])(use: (Int, ShardTravel.Came, String) => Unit): Seq[Int] = {
-    lazy val here = TaskCommits.here
+    lazy val here = ThisExecutor.location
     // A pin slot may have another hash than in the previous batch.
     def holdersOf(shard: Int) =
       if (layout.continues(shard, before.layout)) region.holders.of(shard).filter(_.executor != here) else Nil

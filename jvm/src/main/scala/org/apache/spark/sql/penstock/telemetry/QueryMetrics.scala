@@ -8,7 +8,7 @@ import org.apache.spark.SparkContext
 import org.apache.spark.metrics.source.Source
 import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.Row
-import org.apache.spark.sql.penstock.routing.RoutingReportExec
+import org.apache.spark.sql.penstock.report.ReportRows
 import org.apache.spark.sql.streaming.StreamingQueryListener._
 import org.apache.spark.sql.streaming.StreamingQueryProgress
 import org.apache.spark.sql.types.{NumericType, StructType}
@@ -83,9 +83,9 @@ object QueryMetrics {
    * regions.
    */
   private def parts(progress: StreamingQueryProgress): Option[Map[String, Row]] =
-    RoutingReportExec.of(progress).filter(RoutingReportExec.regions(_).nonEmpty).map { report =>
-      RoutingReportExec.regions(report).map(r => s"region${r.getAs[Long]("region")}" -> r).toMap ++
-        RoutingReportExec.operators(report).map(o => s"operator${o.getAs[Long]("operator")}" -> o) ++
-        RoutingReportExec.stores(report).map(s => s"store${s.getAs[Long]("operator")}.${s.getAs[String]("store")}" -> s)
+    ReportRows.of(progress).filter(ReportRows.regions(_).nonEmpty).map { report =>
+      ReportRows.regions(report).map(r => s"region${r.getAs[Long]("region")}" -> r).toMap ++
+        ReportRows.operators(report).map(o => s"operator${o.getAs[Long]("operator")}" -> o) ++
+        ReportRows.stores(report).map(s => s"store${s.getAs[Long]("operator")}.${s.getAs[String]("store")}" -> s)
     }
 }

@@ -4,7 +4,7 @@ import scala.jdk.CollectionConverters._
 import scala.xml.Node
 
 import org.apache.spark.sql.Row
-import org.apache.spark.sql.penstock.routing.RoutingReportExec
+import org.apache.spark.sql.penstock.report.ReportRows
 import org.apache.spark.sql.streaming.StreamingQueryProgress
 import org.apache.spark.ui.{UIUtils, WebUIPage}
 
@@ -51,9 +51,9 @@ final private[ui] class StatusPage(tab: PenstockTab, document: => StatusDocument
   }
 
   private def linesOf(progress: StreamingQueryProgress): Seq[Line] =
-    RoutingReportExec.of(progress).toSeq.flatMap { report =>
+    ReportRows.of(progress).toSeq.flatMap { report =>
       val start = Seq(progress.batchId.toString, progress.durationMs.get("triggerExecution").toString)
-      val regions = RoutingReportExec.regions(report)
+      val regions = ReportRows.regions(report)
       if (regions.isEmpty) Seq(start ++ Seq.fill(Headers.size - start.size - 1)("") :+ text(report, "reason"))
       else regions.map(region => start ++ lineOf(region))
     }

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.penstock.commit
 
+import org.apache.spark.sql.penstock.lease.{AttemptState, AttemptStates, TaskAttempt}
 import scala.concurrent.duration._
 import scala.concurrent.{Await, Promise}
 

@@ -9,7 +9,6 @@ import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.penstock.lease._
-import org.apache.spark.sql.penstock.shims.RoutedExchange
 import org.apache.spark.sql.penstock.telemetry.RegionLoad
 
 import io.penstock.conf.Mode

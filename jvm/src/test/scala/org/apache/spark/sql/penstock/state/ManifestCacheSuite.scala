@@ -1,5 +1,6 @@
 package org.apache.spark.sql.penstock.state
 
+import org.apache.spark.sql.penstock.storage.StateDirectory
 import java.nio.file.{Files, Path}
 
 import org.apache.commons.io.FileUtils

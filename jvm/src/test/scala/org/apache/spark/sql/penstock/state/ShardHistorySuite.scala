@@ -7,6 +7,7 @@ import scala.collection.mutable
 import scala.util.Random
 
 import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.unsafe.Platform
 
 import io.penstock.Seed

@@ -8,8 +8,9 @@ import scala.collection.mutable
 import org.apache.spark.SparkEnv
 import org.apache.spark.scheduler.{SparkListener, SparkListenerStageSubmitted, SparkListenerTaskEnd}
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
+import org.apache.spark.sql.penstock.report.ReportRows
 import org.apache.spark.sql.penstock.commit.StateCommits
-import org.apache.spark.sql.penstock.routing.{LocalSpark, RoutingExtensions, RoutingReportExec}
+import org.apache.spark.sql.penstock.routing.{LocalSpark, RoutingExtensions}
 import org.apache.spark.sql.{Encoders, Row, SparkSessionExtensions}
 
 import io.penstock.PenstockStateStoreProvider
@@ -48,7 +49,7 @@ class TelemetrySizeSuite extends AnyFunSuite with LocalSpark {
       }
       spark.sparkContext.listenerBus.waitUntilEmpty()
       val progress = query.recentProgress.filter(_.durationMs.containsKey("addBatch")).last
-      val region = RoutingReportExec.of(progress).get.getSeq[Row](4).head
+      val region = ReportRows.of(progress).get.getSeq[Row](4).head
       assert(region.getAs[Int]("tasks") == tasks && region.getAs[Long]("rows") == 10L * shards)
       val state = StateCommits.leases.stateLoads(query.runId, 0L).values.head
       // All shards are reported, so each of the parts below has its full size.

@@ -6,8 +6,9 @@ import org.apache.spark.TaskContext
 import org.apache.spark.sql.Encoders
 import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, StreamingQueryWrapper}
 import org.apache.spark.sql.functions.{col, expr, udf}
+import org.apache.spark.sql.penstock.report.ReportRows
 import org.apache.spark.sql.penstock.commit.StateCommits
-import org.apache.spark.sql.penstock.routing.{LocalSpark, RoutedExchangeLike, RoutingExtensions, RoutingReportExec}
+import org.apache.spark.sql.penstock.routing.{LocalSpark, RoutedExchangeLike, RoutingExtensions}
 import org.apache.spark.sql.penstock.sharding.ShardHash
 import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.{DataFrame, Dataset, SparkSessionExtensions}
@@ -151,7 +152,7 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
         },
         batches = 1
       )
-      val Seq(below, above) = RoutingReportExec.operators(progress.last.observedMetrics.get("penstock"))
+      val Seq(below, above) = ReportRows.operators(progress.last.observedMetrics.get("penstock"))
         .sortBy(-_.getAs[Long]("rows")): @unchecked
       assert(below.getAs[Long]("rows") == keys * rowsPerKey && above.getAs[Long]("rows") == keys)
       assert(below.getAs[String]("name") == "dedupe" && above.getAs[String]("name") == "dedupe")
@@ -178,8 +179,8 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
       mode = "append"
     )
     val report = progress.last.observedMetrics.get("penstock")
-    assert(RoutingReportExec.regions(report).size == 1)
-    val operators = RoutingReportExec.operators(report)
+    assert(ReportRows.regions(report).size == 1)
+    val operators = ReportRows.operators(report)
     val rows = operators.map(o => o.getAs[String]("name") -> o.getAs[Long]("rows")).groupBy(_._1)
     assert(rows("dedupe").map(_._2).sorted == Seq(keys * rowsPerKey / 2, keys * rowsPerKey))
     // The filter applies to both sides.

@@ -4,8 +4,8 @@ import java.nio.file.Path
 
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions.{col, concat, count, lit, max}
+import org.apache.spark.sql.penstock.report.ReportRows
 import org.apache.spark.sql.penstock.integration.harness._
-import org.apache.spark.sql.penstock.routing.RoutingReportExec
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.{Column, Encoders, Row}
 
@@ -261,8 +261,8 @@ class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
       assert(
         metrics.get("penstock").getAs[Long]("mine") == 100L && metrics.get("penstock#7").getAs[Long]("most") == 100L
       )
-      val report = RoutingReportExec.of(progress).getOrElse(fail(s"no report in $metrics"))
-      assert(RoutingReportExec.regions(report).head.getAs[Long]("rows") == 100L)
+      val report = ReportRows.of(progress).getOrElse(fail(s"no report in $metrics"))
+      assert(ReportRows.regions(report).head.getAs[Long]("rows") == 100L)
       assert(metrics.get("penstock#8") == report)
       assert(session.table("observed").count() == 100L)
     } finally query.stop()

@@ -5,8 +5,8 @@ import java.util.Random
 
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions.{col, hash, lit, min, pmod}
+import org.apache.spark.sql.penstock.report.ReportRows
 import org.apache.spark.sql.penstock.integration.harness.{Engine, ReportedRegion}
-import org.apache.spark.sql.penstock.routing.RoutingReportExec
 import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode, StreamingQueryProgress}
 import org.apache.spark.sql.{Encoder, Encoders, classic}
 import org.apache.spark.util.Utils
@@ -94,7 +94,7 @@ object NoisyRun {
   final case class Report(rowsOverMean: Double, byCost: Boolean, moved: Int, decision: String)
 
   private def report(progress: StreamingQueryProgress): Report = {
-    val region = RoutingReportExec.regions(RoutingReportExec.of(progress).get).head
+    val region = ReportRows.regions(ReportRows.of(progress).get).head
     def number(field: String) = region.getAs[Double](field)
     Report(
       number("imbalance"),

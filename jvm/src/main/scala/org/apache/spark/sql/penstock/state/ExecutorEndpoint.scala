@@ -1,13 +1,13 @@
-package org.apache.spark.sql.penstock.executors
+package org.apache.spark.sql.penstock.state
 
 import java.util.concurrent.{ArrayBlockingQueue, RejectedExecutionException, ThreadPoolExecutor, TimeUnit}
 
 import scala.util.control.NonFatal
 
 import org.apache.spark.SparkEnv
-import org.apache.spark.rpc.{RpcCallContext, RpcEndpointRef, RpcEnv, ThreadSafeRpcEndpoint}
-import org.apache.spark.sql.penstock.commit.TaskCommits
-import org.apache.spark.sql.penstock.state.ShardReceiver
+import org.apache.spark.rpc.{RpcCallContext, RpcEnv, ThreadSafeRpcEndpoint}
+import org.apache.spark.sql.penstock.lease.ThisExecutor
+import org.apache.spark.sql.penstock.executors.ExecutorRegistered
 import org.apache.spark.util.ThreadUtils
 
 import io.penstock.state.format.ShardOffer
@@ -54,16 +54,6 @@ object ExecutorEndpoint {
   /** Starts the endpoint in this executor. Returns the message that registers it at the driver. */
   def start(): ExecutorRegistered = {
     val rpc = SparkEnv.get.rpcEnv
-    ExecutorRegistered(TaskCommits.here, rpc.setupEndpoint(Name, new ExecutorEndpoint(rpc)))
+    ExecutorRegistered(ThisExecutor.location, rpc.setupEndpoint(Name, new ExecutorEndpoint(rpc)))
   }
 }
-
-/**
- * Registers the endpoint of an executor at the driver.
- *
- * @param executor
- *   The executor, as a task location
- * @param endpoint
- *   Reference to the endpoint
- */
-final case class ExecutorRegistered(executor: String, endpoint: RpcEndpointRef)

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.penstock.commit
+package org.apache.spark.sql.penstock.lease
 
 import org.apache.spark.TaskContext
 

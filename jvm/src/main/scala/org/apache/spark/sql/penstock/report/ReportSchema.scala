@@ -1,4 +1,4 @@
-package org.apache.spark.sql.penstock.routing
+package org.apache.spark.sql.penstock.report
 
 import org.apache.spark.sql.types._
 

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.penstock.state
+package org.apache.spark.sql.penstock.storage
 
 import java.io.{EOFException, FileNotFoundException, IOException}
 import java.nio.charset.StandardCharsets.UTF_8

@@ -1,9 +1,8 @@
-package org.apache.spark.sql.penstock.shims
+package org.apache.spark.sql.penstock.routing
 
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.{ShuffleExchangeExec, ShuffleOrigin}
-import org.apache.spark.sql.penstock.routing.{RoutedExchangeLike, ShardPartitioning}
 
 /** A routed exchange, with the constructor of the exchange of this Spark version. */
 final class RoutedExchange(

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.penstock.routing
+package org.apache.spark.sql.penstock.report
 
 import org.apache.spark.sql.execution.{CollectMetricsExec, SparkPlan}
 
@@ -6,7 +6,7 @@ import org.apache.spark.sql.execution.{CollectMetricsExec, SparkPlan}
  * Name of the report among the observed metrics of a batch. The name is `penstock`. Where the query has a metric of its
  * own with that name, it is `penstock#1`, and so on: the report always has the highest number, so readers can find it.
  */
-private[routing] object ReportName {
+private[penstock] object ReportName {
   private val Name = "penstock"
   private val Numbered = s"$Name#(\\d{1,9})".r
 
