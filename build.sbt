@@ -38,7 +38,8 @@ lazy val common = Seq(
   Test / unmanagedJars ++= sparkJars.toSeq.flatMap(d => (d * "*.jar").classpath),
   libraryDependencies ++= Seq(
     "org.scalatest" %% "scalatest-funsuite" % "3.2.19" % Test,
-    "org.scalacheck" %% "scalacheck" % "1.19.0" % Test
+    "org.scalacheck" %% "scalacheck" % "1.19.0" % Test,
+    "com.tngtech.archunit" % "archunit" % "1.4.1" % Test
   ),
   Test / fork := true,
   Test / parallelExecution := false,

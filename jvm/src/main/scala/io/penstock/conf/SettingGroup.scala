@@ -4,7 +4,8 @@ package io.penstock.conf
 sealed abstract class SettingGroup(val title: String, val about: String)
 
 object SettingGroup {
-  case object General extends SettingGroup("General", "Whether Penstock acts, and into how many shards it divides state.")
+  case object General
+      extends SettingGroup("General", "Whether Penstock acts, and into how many shards it divides state.")
 
   case object Balance
       extends SettingGroup("Balance of tasks", "How shards and heavy keys are divided among the tasks of a batch.")
@@ -14,7 +15,8 @@ object SettingGroup {
         "How state moves between executors, and how many executors Penstock asks Spark for."
       )
 
-  case object State extends SettingGroup("State and checkpoint", "Memory for state, and what is written to the checkpoint.")
+  case object State
+      extends SettingGroup("State and checkpoint", "Memory for state, and what is written to the checkpoint.")
 
   case object Sidecars extends SettingGroup("Sidecars", "Python processes beside the driver and the executors.")
 

@@ -2,7 +2,6 @@ package io.penstock.sharding
 
 import java.util.{Arrays => JArrays}
 
-
 /**
  * Maps hashes of keys to shards. A hash belongs to the base shard `hash mod S`, or, if it is pinned, to the shard of
  * its pin slot, which contains no other hash. Keys with the same pinned hash share its shard (decision 046).

@@ -54,7 +54,8 @@ object ConfigurationFiles {
 
   private def section[T](s: Setting[T]): String = {
     val unit = if (s.unit == "-") "" else s", in ${s.unit}"
-    val running = if (s.effect.changeableAtRunTime) "can be changed while a query runs" else "cannot be changed while a query runs"
+    val running =
+      if (s.effect.changeableAtRunTime) "can be changed while a query runs" else "cannot be changed while a query runs"
     s"""
        |### `${s.key}`
        |

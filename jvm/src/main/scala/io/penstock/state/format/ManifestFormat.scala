@@ -4,7 +4,6 @@ import java.util.UUID
 
 import scala.collection.mutable
 
-
 /** Encoding of the body of a manifest. Specified in docs/PROTOCOL.md, "Manifest". */
 object ManifestFormat {
   private val Changelog = 1

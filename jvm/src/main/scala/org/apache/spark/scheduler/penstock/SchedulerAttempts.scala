@@ -1,8 +1,8 @@
 package org.apache.spark.scheduler.penstock
 
-import org.apache.spark.sql.penstock.lease.{AttemptState, AttemptStates, TaskAttempt}
 import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.TaskSchedulerImpl
+import org.apache.spark.sql.penstock.lease.{AttemptState, AttemptStates, TaskAttempt}
 
 /** Asks Spark's task scheduler which attempts are running and which attempt of a task counts. */
 object SchedulerAttempts extends AttemptStates {

@@ -4,8 +4,8 @@ import java.util.concurrent.{Executor, FutureTask}
 
 import scala.util.Try
 
-import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.internal.Logging
+import org.apache.spark.sql.penstock.storage.StateDirectory
 
 import io.penstock.errors.PenstockException
 import io.penstock.state.format.{ByteSink, Container, FileFormat}

@@ -12,8 +12,8 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.internal.Logging
 import org.apache.spark.scheduler.penstock.SchedulerAttempts
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.penstock.storage.{QueryDescription, StateDirectory}
 import org.apache.spark.sql.penstock.lease._
+import org.apache.spark.sql.penstock.storage.{QueryDescription, StateDirectory}
 import org.apache.spark.util.ThreadUtils
 
 import io.penstock.errors.PenstockException

@@ -5,8 +5,8 @@ import java.util.concurrent.{ExecutorService, RejectedExecutionException}
 import scala.collection.mutable
 import scala.util.control.NonFatal
 
-import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.internal.Logging
+import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.util.ThreadUtils
 
 import io.penstock.state.format.{Container, Reachability}

@@ -5,10 +5,10 @@ import java.util.concurrent.ConcurrentHashMap
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.penstock.storage.StateDirectory
-import org.apache.spark.sql.penstock.lease.{RegionLease, TaskAttempt, ThisExecutor}
-import org.apache.spark.sql.penstock.telemetry.TaskMeter
 import org.apache.spark.TaskContext
+import org.apache.spark.sql.penstock.lease.{RegionLease, TaskAttempt, ThisExecutor}
+import org.apache.spark.sql.penstock.storage.StateDirectory
+import org.apache.spark.sql.penstock.telemetry.TaskMeter
 
 import io.penstock.sidecars.transfer.ExecutorTransfer
 import io.penstock.state.format._

@@ -5,9 +5,9 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericRowWithSchema
 import org.apache.spark.sql.execution.{CollectMetricsExec, SparkPlan}
-import org.apache.spark.sql.penstock.report.ReportSchema
 import org.apache.spark.sql.penstock.executors.LatencyTargets
 import org.apache.spark.sql.penstock.lease.StateReport
+import org.apache.spark.sql.penstock.report.ReportSchema
 import org.apache.spark.sql.types._
 
 import io.penstock.conf.Mode

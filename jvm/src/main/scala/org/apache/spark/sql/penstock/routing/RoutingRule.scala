@@ -17,8 +17,8 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.join.Streamin
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.TransformWithStateExec
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode, UnionExec}
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.penstock.report.ReportName
 import org.apache.spark.sql.penstock.lease.{OperatorKind, OperatorLease, RegionSpec}
+import org.apache.spark.sql.penstock.report.ReportName
 import org.apache.spark.sql.penstock.shims.{SwappedTransformWithState, SwappedTransformWithStateInPySpark}
 import org.apache.spark.sql.penstock.telemetry.{MeterExec, MeteredReader}
 

@@ -1,8 +1,8 @@
 package org.apache.spark.sql.penstock.routing
 
-import org.apache.spark.sql.penstock.storage.StateDirectory
 import scala.collection.immutable.SortedMap
 
+import org.apache.spark.sql.penstock.storage.StateDirectory
 
 import io.penstock.routing.RoutingVersion
 import io.penstock.state.format.FileFormat

@@ -16,8 +16,8 @@ import org.apache.spark.sql.execution.streaming.sources.{
   WriteToMicroBatchDataSourceV1
 }
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.sql.penstock.lease.BatchLeases
+import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.sql.streaming.StreamingQuery
 
 import io.penstock.conf.{ApplicationSetup, QuerySettings}

@@ -6,8 +6,8 @@ import scala.util.control.NonFatal
 
 import org.apache.spark.SparkEnv
 import org.apache.spark.rpc.{RpcCallContext, RpcEnv, ThreadSafeRpcEndpoint}
-import org.apache.spark.sql.penstock.lease.ThisExecutor
 import org.apache.spark.sql.penstock.executors.ExecutorRegistered
+import org.apache.spark.sql.penstock.lease.ThisExecutor
 import org.apache.spark.util.ThreadUtils
 
 import io.penstock.state.format.ShardOffer

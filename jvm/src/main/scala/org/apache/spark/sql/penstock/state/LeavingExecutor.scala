@@ -5,8 +5,8 @@ import java.util.concurrent.TimeUnit.NANOSECONDS
 import scala.util.control.NonFatal
 
 import org.apache.spark.internal.Logging
-import org.apache.spark.sql.penstock.lease.ThisExecutor
 import org.apache.spark.sql.penstock.commit.{HandOver, ShardsHandedOver, StateCommits}
+import org.apache.spark.sql.penstock.lease.ThisExecutor
 
 import io.penstock.sidecars.transfer.{ExecutorTransfer, Outcome}
 import io.penstock.state.format.ShardOffer

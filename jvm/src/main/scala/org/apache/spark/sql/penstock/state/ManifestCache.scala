@@ -1,6 +1,7 @@
 package org.apache.spark.sql.penstock.state
 
 import org.apache.spark.sql.penstock.storage.StateDirectory
+
 import io.penstock.errors.PenstockException
 import io.penstock.state.format.{Container, Manifest, StoreKey}
 

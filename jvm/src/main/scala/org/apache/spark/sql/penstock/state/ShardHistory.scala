@@ -1,7 +1,8 @@
 package org.apache.spark.sql.penstock.state
 
-import org.apache.spark.sql.penstock.storage.StateDirectory
 import scala.collection.mutable
+
+import org.apache.spark.sql.penstock.storage.StateDirectory
 
 import io.penstock.errors.PenstockException
 import io.penstock.sharding.Layout

@@ -2,8 +2,8 @@ package org.apache.spark.sql.penstock.state
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.internal.Logging
+import org.apache.spark.sql.penstock.storage.StateDirectory
 
 import ShardSlot.Loaded
 import io.penstock.errors.PenstockException

@@ -2,13 +2,13 @@ package org.apache.spark.sql.penstock.state
 
 import scala.util.Try
 
-import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.datasources.v2.state.StateScan
 import org.apache.spark.sql.execution.{CoalesceExec, SparkPlan}
+import org.apache.spark.sql.penstock.storage.StateDirectory
 
 import io.penstock.conf.{Mode, Settings}
 

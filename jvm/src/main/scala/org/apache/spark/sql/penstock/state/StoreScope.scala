@@ -8,10 +8,10 @@ import scala.collection.mutable
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.execution.streaming.state.{KeyStateEncoderSpec, StateStoreId}
-import org.apache.spark.sql.penstock.lease.ThisExecutor
-import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.sql.penstock.commit.TaskCommits
 import org.apache.spark.sql.penstock.lease.TaskLeases.TaskLease
+import org.apache.spark.sql.penstock.lease.ThisExecutor
+import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.sql.types.StructType
 
 import io.penstock.conf.{Setting, Settings}

@@ -1,8 +1,9 @@
 package org.apache.spark.sql.penstock.commit
 
-import org.apache.spark.sql.penstock.lease.{AttemptState, AttemptStates, TaskAttempt}
 import scala.concurrent.duration._
 import scala.concurrent.{Await, Promise}
+
+import org.apache.spark.sql.penstock.lease.{AttemptState, AttemptStates, TaskAttempt}
 
 /** Sends commits as a task does: it waits for the answer. */
 object Commits {

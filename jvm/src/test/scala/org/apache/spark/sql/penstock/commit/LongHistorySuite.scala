@@ -1,10 +1,10 @@
 package org.apache.spark.sql.penstock.commit
 
-import org.apache.spark.sql.penstock.storage.StateDirectory
 import java.io.File
 
 import scala.util.Random
 
+import org.apache.spark.sql.penstock.storage.StateDirectory
 
 import io.penstock.state.snapshot.SnapshotPlan
 import io.penstock.state.snapshot.SnapshotPlan.Candidate

@@ -5,9 +5,9 @@ import java.util.UUID
 
 import scala.util.{Random, Try}
 
-import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.sql.penstock.state.{ManifestCache, ShardHistory, ShardLoader}
+import org.apache.spark.sql.penstock.storage.StateDirectory
 
 import io.penstock.errors.PenstockException
 import io.penstock.sharding.Layout

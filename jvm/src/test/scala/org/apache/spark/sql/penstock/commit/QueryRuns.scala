@@ -5,9 +5,9 @@ import java.util.UUID
 import java.util.concurrent.Executor
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.sql.penstock.state.ShardLoader
+import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.unsafe.Platform
 
 import io.penstock.faults.{Fault, FaultPlan, FaultyCheckpointFileManager}

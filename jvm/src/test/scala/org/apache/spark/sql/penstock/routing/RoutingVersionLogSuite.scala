@@ -1,11 +1,11 @@
 package org.apache.spark.sql.penstock.routing
 
-import org.apache.spark.sql.penstock.storage.StateDirectory
 import java.nio.file.{Files, Path}
 
 import scala.collection.immutable.SortedMap
 
 import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.penstock.storage.StateDirectory
 
 import io.penstock.errors.PenstockException
 import io.penstock.routing.RoutingVersion

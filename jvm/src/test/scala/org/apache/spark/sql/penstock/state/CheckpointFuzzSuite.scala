@@ -12,8 +12,8 @@ import org.apache.hadoop.fs.{FSDataInputStream, Path => HadoopPath}
 import org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.sql.penstock.routing.RoutingVersionLog
+import org.apache.spark.sql.penstock.storage.StateDirectory
 
 import io.penstock.errors.PenstockException
 import io.penstock.state.engine.ShardState

@@ -1,10 +1,10 @@
 package org.apache.spark.sql.penstock.state
 
-import org.apache.spark.sql.penstock.storage.StateDirectory
 import java.nio.file.{Files, Path}
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{Path => HadoopPath}
+import org.apache.spark.sql.penstock.storage.StateDirectory
 
 import io.penstock.LocalCheckpointFileManager
 import io.penstock.errors.PenstockException

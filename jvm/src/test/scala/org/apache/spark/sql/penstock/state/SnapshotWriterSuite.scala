@@ -7,8 +7,8 @@ import java.util.concurrent.{CountDownLatch, Executors}
 import scala.collection.mutable
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.sql.penstock.commit.SnapshotsWritten
+import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.unsafe.Platform
 
 import io.penstock.errors.PenstockException

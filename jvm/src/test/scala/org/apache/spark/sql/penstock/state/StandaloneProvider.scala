@@ -4,9 +4,9 @@ import java.util.UUID
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.execution.streaming.state._
-import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.sql.penstock.commit.{Commits, QueryCommits, StoreCommit, TaskCommitted}
 import org.apache.spark.sql.penstock.lease._
+import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.sql.types.StructType
 
 import io.penstock.state.engine.ShardState

@@ -12,10 +12,10 @@ import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.sql.penstock.commit._
 import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.sql.penstock.routing.RoutingVersionLog
+import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.sql.types._
 
 import io.penstock.sharding.Layout

@@ -8,8 +8,8 @@ import scala.collection.mutable
 import org.apache.spark.SparkEnv
 import org.apache.spark.scheduler.{SparkListener, SparkListenerStageSubmitted, SparkListenerTaskEnd}
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
-import org.apache.spark.sql.penstock.report.ReportRows
 import org.apache.spark.sql.penstock.commit.StateCommits
+import org.apache.spark.sql.penstock.report.ReportRows
 import org.apache.spark.sql.penstock.routing.{LocalSpark, RoutingExtensions}
 import org.apache.spark.sql.{Encoders, Row, SparkSessionExtensions}
 

@@ -6,8 +6,8 @@ import org.apache.spark.TaskContext
 import org.apache.spark.sql.Encoders
 import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, StreamingQueryWrapper}
 import org.apache.spark.sql.functions.{col, expr, udf}
-import org.apache.spark.sql.penstock.report.ReportRows
 import org.apache.spark.sql.penstock.commit.StateCommits
+import org.apache.spark.sql.penstock.report.ReportRows
 import org.apache.spark.sql.penstock.routing.{LocalSpark, RoutedExchangeLike, RoutingExtensions}
 import org.apache.spark.sql.penstock.sharding.ShardHash
 import org.apache.spark.sql.streaming._
