@@ -5,8 +5,8 @@ import java.util.UUID
 
 import org.apache.commons.io.FileUtils
 import org.apache.spark.sql.classic
-import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.sql.penstock.integration.harness._
+import org.apache.spark.sql.penstock.storage.StateDirectory
 
 import io.penstock.state.format.{Container, FileFormat, ManifestFormat}
 import org.scalatest.funsuite.AnyFunSuite

@@ -4,8 +4,8 @@ import java.nio.file.Path
 
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions.{col, concat, count, lit, max}
-import org.apache.spark.sql.penstock.report.ReportRows
 import org.apache.spark.sql.penstock.integration.harness._
+import org.apache.spark.sql.penstock.report.ReportRows
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.{Column, Encoders, Row}
 

@@ -3,8 +3,8 @@ package org.apache.spark.sql.penstock.integration.harness
 import java.nio.file.{Files, Path}
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.sql.penstock.routing.RoutingVersionLog
+import org.apache.spark.sql.penstock.storage.StateDirectory
 
 /** Pinned keys according to a checkpoint. */
 object PinnedKeys {

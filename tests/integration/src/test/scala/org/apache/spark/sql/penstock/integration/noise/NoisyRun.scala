@@ -5,8 +5,8 @@ import java.util.Random
 
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions.{col, hash, lit, min, pmod}
-import org.apache.spark.sql.penstock.report.ReportRows
 import org.apache.spark.sql.penstock.integration.harness.{Engine, ReportedRegion}
+import org.apache.spark.sql.penstock.report.ReportRows
 import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode, StreamingQueryProgress}
 import org.apache.spark.sql.{Encoder, Encoders, classic}
 import org.apache.spark.util.Utils
