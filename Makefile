@@ -1,6 +1,6 @@
-# Penstock. `make demo` shows what it does, `make test` runs every test; both set everything up themselves.
-# SPARK=4.3 does the same for Spark 4.3 (default: 4.2). BRIEF=1 leaves out what takes minutes and hardly depends on Spark:
-# continuous integration runs the second Spark and the cluster like that, `make nightly` runs everything on both.
+# Penstock. `make demo` shows what it does, and `make test` runs every test. Both set up everything that they need.
+# SPARK=4.3 selects Spark 4.3 (default: 4.2). BRIEF=1 skips tests that take minutes and hardly depend on the version of
+# Spark. Continuous integration uses it for Spark 4.3 and for the cluster; `make nightly` runs everything on both.
 
 SPARK ?= 4.2
 SPARK_VERSION_4.2 := 4.2.0
@@ -15,32 +15,32 @@ PYTHON := $(VENV)/bin/python
 VERSION := $(shell cat VERSION)
 JAR := python/penstock/jars/penstock-spark-$(SPARK)_2.13-$(VERSION).jar
 BRIDGE := python/penstock/jars/penstock-bridge-$(VERSION).jar
-# What tests/spark_suites/suites.mk runs: Spark publishes its tests for 4.2.0 only.
+# The jar that tests/spark_suites/suites.mk tests. Spark publishes its tests for 4.2.0 only.
 PLUGIN_JAR := python/penstock/jars/penstock-spark-4.2_2.13-$(VERSION).jar
 REPORTS := .work/reports/spark-$(SPARK)
 
-# Spark 4.2.0 comes from Maven Central. 4.3.0 is not there: its jars are those of the PySpark distribution.
+# Spark 4.2.0 comes from Maven Central. Spark 4.3.0 is not there, so its jars come from the PySpark distribution.
 SBT = dev/sbt -Dspark=$(SPARK) -Dpenstock.test.cli=$(CURDIR)/$(VENV)/bin/penstock $(if $(BRIEF),-Dpenstock.test.brief=true) \
 	$(if $(filter 4.2,$(SPARK)),,-Dspark.jars.dir=$(SPARK_JARS))
-# By the shell: make remembers what a folder held before a recipe filled it.
+# Evaluated by the shell, because make caches the content of a folder from before a recipe filled it.
 SPARK_JARS = $$(echo $(CURDIR)/$(VENV)/lib/python3*/site-packages/pyspark/jars)
 PYTEST = $(PYTHON) -m pytest --junitxml=$(REPORTS)
 
 SCALA_SOURCES := $(shell find jvm plugin -name target -prune -o -path '*/src/main/*' -type f -print -o -path '*/shims/*' -type f -print)
 
 .DEFAULT_GOAL := help
-# One sbt, and one Spark, at a time.
+# Only one sbt, and one Spark, may run at a time.
 .NOTPARALLEL:
 .PHONY: help setup prerequisites jar demo kafka-jars chaos noise soak test test-scala test-integration test-python test-packaging test-vm test-cluster check lint format nightly \
 	wheel docs bench clean
 
-help: ## this list
+help: ## lists the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 24
 
 prerequisites:
 	@dev/prerequisites.sh
 
-setup: prerequisites $(VENV)/installed-requirements.txt jar ## makes .venv with everything, and the jar
+setup: prerequisites $(VENV)/installed-requirements.txt jar ## creates .venv with all packages, and builds the jar
 
 $(VENV)/installed-requirements.txt: dev/requirements.txt setup.py pyproject.toml dev/venv.sh | prerequisites
 	dev/venv.sh $(VENV) $(SPARK_VERSION)
@@ -55,47 +55,48 @@ $(JAR) $(BRIDGE) &: $(SCALA_SOURCES) build.sbt VERSION $(wildcard project/*.sbt 
 	cp plugin/target/spark-$(SPARK)/scala-2.13/$(notdir $(JAR)) $(JAR)
 	cp plugin/bridge/target/spark-$(SPARK)/scala-2.13/$(notdir $(BRIDGE)) $(BRIDGE)
 
-demo: setup $(if $(findstring --kafka,$(ARGS)),kafka-jars) ## which departures wait for a late inbound flight? real flights, plain Spark and Penstock side by side
+demo: setup $(if $(findstring --kafka,$(ARGS)),kafka-jars) ## runs plain Spark and Penstock on real flights: which departures wait for a late inbound flight?
 	mkdir -p .work
 	$(VENV)/bin/penstock demo --html .work/demo.html --png .work/demo.png $(ARGS)
 
 # Spark's connector for Kafka is published for 4.2 only.
-kafka-jars: .work/kafka/connector ## a Kafka broker and Spark's connector, for make demo ARGS=--kafka
+kafka-jars: .work/kafka/connector ## fetches a Kafka broker and Spark's connector, for make demo ARGS=--kafka
 
 .work/kafka/connector: build.sbt | setup
 	dev/sbt -Dspark=4.2 integration/kafkaJars
 	touch $@
 
-test: lint test-scala test-integration test-python test-packaging ## every test but Spark's own suites
+test: lint test-scala test-integration test-python test-packaging ## runs every test but Spark's own suites
 
-test-scala: setup ## unit tests of the JVM side
+test-scala: setup ## runs the unit tests of the JVM side
 	$(SBT) jvm/test bridge/test plugin/test
 
-test-integration: setup ## the operator matrix and other tests against plain Spark
+test-integration: setup ## runs the operator matrix and other tests against plain Spark
 	$(SBT) integration/test
 
-test-python: setup $(if $(filter 4.2,$(SPARK)),kafka-jars) ## Python unit tests and PySpark's operators
+test-python: setup $(if $(filter 4.2,$(SPARK)),kafka-jars) ## runs the Python unit tests and PySpark's operators
 	$(PYTEST)/python.xml tests/python tests/spark_suites
 
-# Its applications live for seconds, in which compiling well costs more than it saves.
-test-packaging: setup wheel ## the wheel and the jar as a user installs them
+# The applications run for seconds, so full compilation would cost more than it saves.
+test-packaging: setup wheel ## tests the wheel and the jar as a user installs them
 	JDK_JAVA_OPTIONS=-XX:TieredStopAtLevel=1 PENSTOCK_WHEEL=$$(echo $(CURDIR)/dist/penstock-$(VERSION)-*.whl) \
 	PENSTOCK_SPARK=$(SPARK_VERSION) $(PYTEST)/packaging.xml tests/packaging
 
-test-vm: setup ## RDMA verbs between sidecars, on Soft-RoCE in a virtual machine: a few minutes
+test-vm: setup ## tests RDMA verbs between sidecars, on Soft-RoCE in a virtual machine: a few minutes
 	tests/vm/run.sh $(PYTHON) $(ARGS)
 
-test-cluster: setup ## a standalone cluster in network namespaces: executors and sidecars killed, links cut; needs root
+test-cluster: setup ## tests a standalone cluster in network namespaces, kills executors and sidecars, cuts links; needs root
 	$(if $(BRIEF),PENSTOCK_TEST_BRIEF=1) $(PYTEST)/cluster.xml tests/cluster
 
-check: lint test-scala ## lint and unit tests: a few minutes
+check: lint test-scala ## runs lint and unit tests: a few minutes
 	$(PYTEST)/unit.xml tests/python/unit
 
-lint: setup ## formatting, style and types; compiles with fatal warnings
+lint: setup ## checks formatting, style and types; compiles with fatal warnings
 	$(PYTHON) -m ruff check
 	$(PYTHON) -m ruff format --check
 	$(PYTHON) -m mypy
 	$(PYTHON) -m mypy benchmarks/python
+	$(VENV)/bin/lint-imports --no-cache
 	$(SBT) scalafmtCheckAll scalafmtSbtCheck Test/compile
 
 format: setup ## formats all sources
@@ -103,7 +104,7 @@ format: setup ## formats all sources
 	$(PYTHON) -m ruff check --fix
 	$(SBT) scalafmtAll scalafmtSbt
 
-wheel: setup ## the wheel, with the jar of every Spark that was built, and the checksums of both
+wheel: setup ## builds the wheel, with the jar of every Spark that was built, and the checksums of both
 	rm -rf build dist
 	mkdir -p .work
 	$(PYTHON) -m pip --disable-pip-version-check --quiet wheel --no-deps --no-build-isolation --wheel-dir dist .
@@ -111,32 +112,32 @@ wheel: setup ## the wheel, with the jar of every Spark that was built, and the c
 	mv .work/SHA256SUMS dist/
 	@ls dist
 
-docs: setup ## writes what is generated from the registries of settings and metrics
+docs: setup ## generates the files that come from the registries of settings and metrics
 	$(SBT) "jvm/Test/runMain io.penstock.conf.ConfigurationFiles ."
 
 RUNS ?= 200
 SEED ?= 1
 SCENARIO ?=
 
-chaos: setup ## random queries under random kills against plain Spark: make chaos RUNS=200 SEED=1
+chaos: setup ## compares random queries under random kills with plain Spark: make chaos RUNS=200 SEED=1
 	$(SBT) "integration/Test/runMain org.apache.spark.sql.penstock.integration.chaos.Chaos \
 		$(or $(SCENARIO),$(RUNS) $(SEED))"
 
-noise: setup ## even keys on a busy machine: nothing moves for noise, and a dear key is found: make noise RUNS=200 SEED=1
+noise: setup ## checks on a busy machine that noise moves nothing and an expensive key is found: make noise RUNS=200 SEED=1
 	$(SBT) "integration/Test/runMain org.apache.spark.sql.penstock.integration.noise.Noise $(RUNS) $(SEED)"
 
 SOAK_SECONDS ?= 1800
 soak = $(SBT) 'set integration / Test / javaOptions ++= Seq("-Xmx$(1)")' \
 	"integration/Test/runMain org.apache.spark.sql.penstock.integration.soak.Soak $(SOAK_SECONDS) $(2) $(3)"
 
-soak: setup ## half an hour each with a small state, one of 2 GB, and large shards with slow snapshots: nothing may grow
+soak: setup ## runs half an hour each with a small state, a state of 2 GB, and large shards with slow snapshots: resources must not grow
 	$(call soak,2g,100000,50)
 	$(call soak,8g,18000000,50)
 	$(call soak,2g,200000,50 slow-snapshots)
 
 NIGHT ?= $(shell date -u +%Y%m%d)
 
-nightly: ## every test on both Sparks, 1,000 chaos runs on each, the soak, the demonstration with all data, all of Spark's suites: a night and more
+nightly: ## runs every test on both Spark versions, 1,000 chaos runs on each, the soak, the demonstration, all of Spark's suites: a night and more
 	PENSTOCK_NIGHT=1 $(MAKE) test
 	$(MAKE) test SPARK=4.3
 	$(MAKE) test-cluster
@@ -155,10 +156,10 @@ nightly: ## every test on both Sparks, 1,000 chaos runs on each, the soak, the d
 	for bench in ring sidecar; do $(VENV)/bin/penstock bench $$bench --rounds 1 --warm-up 1 || exit 1; done
 	$(VENV)/bin/penstock bench --stale
 
-bench: setup ## benchmarks: make bench ARGS="overhead --json FILE"
+bench: setup ## runs a benchmark: make bench ARGS="overhead --json FILE"
 	$(VENV)/bin/penstock bench $(ARGS)
 
-clean: ## removes what was built; keeps virtual environments
+clean: ## removes built files; keeps virtual environments
 	rm -rf build dist .work python/penstock/jars python/*.egg-info
 	find . -name target -type d -not -path './.venv*' -prune -exec rm -rf {} +
 

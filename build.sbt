@@ -1,15 +1,16 @@
-// Penstock's JVM side. One source tree, one jar per Spark minor: sbt -Dspark=4.2 (default) or -Dspark=4.3.
+// The JVM side of Penstock: one source tree, and one jar per Spark minor version. Use sbt -Dspark=4.2 (default) or
+// -Dspark=4.3.
 
 val sparkMinor = sys.props.getOrElse("spark", "4.2")
 
-/** Full version per supported minor. */
+/** Full Spark version of each supported minor version. */
 val sparkVersions = Map("4.2" -> "4.2.0", "4.3" -> "4.3.0")
 val sparkVersion = sparkVersions.getOrElse(
   sparkMinor,
   sys.error(s"-Dspark=$sparkMinor is not supported; allowed: ${sparkVersions.keys.toSeq.sorted.mkString(", ")}")
 )
 
-/** Spark 4.3.0 is not on Maven Central: its jars come out of the PySpark distribution (see Makefile, target setup). */
+/** Folder of Spark's jars. Spark 4.3.0 is not on Maven Central, so its jars come from the PySpark distribution. */
 val sparkJars: Option[File] = sys.props.get("spark.jars.dir").map(file)
 
 ThisBuild / organization := "io.penstock"
@@ -52,13 +53,13 @@ lazy val common = Seq(
     "-XX:+UseParallelGC",
     s"-Dpenstock.spark.minor=$sparkMinor"
   ),
-  // Settings of the tests, such as their seed, are given to sbt and meant for the JVM of the tests.
+  // Settings of the tests, such as their seed, are passed to sbt and forwarded to the JVM of the tests.
   Test / javaOptions ++= sys.props.toSeq.collect {
     case (key, value) if key.startsWith("penstock.test.") => s"-D$key=$value"
   }
 )
 
-/** In a brief run, only the suites that run Spark and may depend on its version. */
+/** Limits a brief run to the suites that run Spark and may depend on its version. */
 lazy val briefly = Test / testOptions ++= {
   if (sys.props.get("penstock.test.brief").contains("true"))
     Seq(
@@ -68,7 +69,7 @@ lazy val briefly = Test / testOptions ++= {
   else Nil
 }
 
-/** What Spark's own launcher adds on Java 17. */
+/** Options that Spark's own launcher adds on Java 17. */
 lazy val sparkJavaOptions =
   Seq(
     "java.lang",
@@ -99,20 +100,20 @@ lazy val jvm = project
     }.taskValue
   )
 
-/** The class that `spark.plugins` names. A jar of its own too, which finds the jar for the running Spark: see plugin/bridge. */
+/** The class that `spark.plugins` names. It is also a separate jar, which finds the jar for the running Spark. */
 lazy val bridge = project
   .in(file("plugin/bridge"))
   .settings(common)
   .settings(
     name := "penstock-bridge",
     Compile / packageBin / artifactName := { (_, m, a) => s"${a.name}-${m.revision}.jar" },
-    // Not a dependency: see SessionsWithoutPlugin.
+    // The jar contains these classes in a folder, and the project does not depend on them: see SessionsWithoutPlugin.
     Compile / packageBin / mappings ++= (absent / Compile / products).value
       .flatMap(Path.allSubpaths)
       .collect { case (file, path) if file.isFile => file -> s"absent/$path" }
   )
 
-/** The class that stands for the state store provider where the plugin is not there. */
+/** The class that replaces the state store provider in applications without the plugin. */
 lazy val absent = project
   .in(file("plugin/absent"))
   .settings(common)
@@ -126,12 +127,12 @@ lazy val plugin = project
     name := s"penstock-spark-$sparkMinor",
     assembly / assemblyJarName := s"penstock-spark-${sparkMinor}_2.13-${version.value}.jar",
     assembly / assemblyOption ~= { _.withIncludeScala(false) },
-    // Jars from a directory are not Provided as a dependency is: they would all go into ours.
+    // Jars from a folder cannot be marked as Provided, so without this they would be part of our jar.
     assembly / assemblyExcludedJars := (assembly / fullClasspath).value
       .filter(entry => sparkJars.exists(dir => entry.data.getParentFile == dir))
   )
 
-/** Class path of the Kafka broker that tests start as a process of its own. */
+/** Class path of the Kafka broker, which tests start as a separate process. */
 lazy val KafkaBroker = config("kafkaBroker").hide
 
 /** Copies the jars of a Kafka broker and of Spark's connector into a folder: `make kafka-jars`. */
@@ -150,8 +151,8 @@ lazy val integration = project
       "org.apache.kafka" %% "kafka" % "3.9.2" % KafkaBroker,
       "org.slf4j" % "slf4j-simple" % "1.7.36" % KafkaBroker
     ),
-    // Spark's connector is published for the minors whose Spark is. Its helper for delegation tokens, which the tests do
-    // not use, is not found there in that version; an older one links.
+    // Spark's connector is published only for the minor versions of Spark that are. Its helper for delegation tokens,
+    // which the tests do not use, is not published in that version, but an older version is compatible.
     libraryDependencies ++= {
       val helper = "spark-token-provider-kafka-0-10"
       if (sparkJars.isDefined) Nil
@@ -181,7 +182,8 @@ lazy val integration = project
       val jars = update.value.select(configurationFilter(KafkaBroker.name)).distinct
       s"-Dpenstock.test.kafka.classpath=${jars.mkString(java.io.File.pathSeparator)}"
     },
-    // Executor processes start with the jars below SPARK_HOME, here none, and with the class path that a test gives them.
+    // Executor processes start with the jars of SPARK_HOME, which are none here, and with the class path that a test
+    // sets.
     Test / envVars := {
       val home = target.value / "spark-home"
       IO.createDirectory(home / "jars")
@@ -189,7 +191,7 @@ lazy val integration = project
     }
   )
 
-/** The measuring programs of `penstock bench`. */
+/** Programs that `penstock bench` runs to measure. */
 lazy val benchmarks = project
   .in(file("benchmarks"))
   .dependsOn(plugin)
@@ -201,7 +203,7 @@ lazy val benchmarks = project
       "org.openjdk.jmh" % "jmh-core" % "1.37",
       "org.openjdk.jmh" % "jmh-generator-annprocess" % "1.37" % Provided
     ),
-    // What the programs need besides Spark lies in the folder `lib` beside their jar.
+    // The libraries that the programs need besides Spark are in the folder `lib` next to their jar.
     Compile / packageBin := {
       val jar = (Compile / packageBin).value
       val needed = update.value.select(moduleFilter("org.openjdk.jmh", "jmh-core") | moduleFilter("net.sf.jopt-simple"))

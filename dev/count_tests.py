@@ -1,11 +1,11 @@
-"""Add up test reports, and print what `.ci/run` ends with.
+"""Add up test reports, and print the last lines of `.ci/run`.
 
 usage: count_tests.py NAME=PATTERN...
 
 Prints a line for each test that failed, a line ``NAME: N passed, N failed, N skipped`` for each set of reports, and the
 sum as the last line.
-PATTERN is a glob from the repository's root; reports are JUnit's XML, or JSON with these counts. Exit status 1 where a
-test failed, or a set has no test at all.
+PATTERN is a glob relative to the root of the repository. Reports are JUnit XML, or JSON with these counts. The exit
+status is 1 if a test failed, or if a set has no passed test.
 """
 
 import json
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 
 class Count(NamedTuple):
-    """Tests by outcome."""
+    """Number of tests by outcome."""
 
     passed: int
     failed: int
@@ -27,19 +27,19 @@ class Count(NamedTuple):
 
 
 def failures(report: Path) -> list[str]:
-    """Name the tests of a report that failed, and why: the first line of what each said."""
+    """Name the failed tests of a report, each with the first line of its message."""
     if report.suffix == ".json":
         return []
     named = []
     for case in ET.parse(report).iter("testcase"):  # noqa: S314, our own reports
         for found in [*case.iterfind("failure"), *case.iterfind("error")]:
-            said = (found.get("message") or found.text or "").strip().splitlines()
-            named.append(f"{case.get('classname')}: {case.get('name')}: {said[0][:500] if said else ''}")
+            message = (found.get("message") or found.text or "").strip().splitlines()
+            named.append(f"{case.get('classname')}: {case.get('name')}: {message[0][:500] if message else ''}")
     return named
 
 
 def count(report: Path) -> Count:
-    """Count the tests of one report; errors are failures."""
+    """Count the tests of one report. Errors count as failures."""
     if report.suffix == ".json":
         counts = json.loads(report.read_text())
         return Count(counts["passed"], counts["failed"], counts["skipped"])

@@ -1,15 +1,15 @@
-# Programs of Debian's that tests need and that need not be installed. To be sourced.
+# Functions for tests that use programs of Debian which need not be installed. This file is sourced.
 
 command -v apt-get dpkg-deb >/dev/null || {
   echo "these programs come as Debian's packages, and this system has no apt-get" >&2
   exit 2
 }
 
-missing_packages() { # packages: these and what they need, as far as it is not installed
+missing_packages() { # packages: prints those of them and of their dependencies that are not installed
   apt-get install -s --no-install-recommends "$@" | awk '/^Inst/ {print $2}'
 }
 
-fetch() { # folder, packages: unpacks them there, once; fails where they cannot be had
+fetch() { # folder, packages: unpacks them into the folder, once; fails if they are not available
   local folder=$1
   shift
   [[ -e $folder/complete ]] && return

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Names every missing prerequisite with the Debian package that brings it; exits 1 when one is missing.
+# Names each missing prerequisite with the Debian package that contains it. The exit status is 1 if one is missing.
 set -u
 
 missing=0
-lacks() { # what, Debian package
+lacks() { # prerequisite, Debian package
   echo "missing: $1  (Debian: apt-get install $2)" >&2
   missing=1
 }

@@ -1,11 +1,11 @@
-# Sourced by Spark's scripts on master, workers and driver: copy to $SPARK_HOME/conf, with spark-defaults.conf.
+# Spark's scripts source this file on master, workers and driver. Copy it to $SPARK_HOME/conf, with spark-defaults.conf.
 
-# Python with PySpark and penstock, at the same path on every machine.
+# A Python with PySpark and penstock, at the same path on every machine.
 export PYSPARK_PYTHON=${PYSPARK_PYTHON:-/opt/penstock/bin/python}
 
-# Shuffle files: a local disk, not one that others share.
+# Folder for shuffle files. It must be on a local disk, not on a shared one.
 export SPARK_LOCAL_DIRS=${SPARK_LOCAL_DIRS:-/var/tmp/spark}
 export SPARK_WORKER_DIR=${SPARK_WORKER_DIR:-$SPARK_LOCAL_DIRS/work}
 
-# Folders of applications that have ended, checkpoints are not among them.
+# Removes folders of applications that have ended. Checkpoints are not in these folders.
 export SPARK_WORKER_OPTS="-Dspark.worker.cleanup.enabled=true ${SPARK_WORKER_OPTS:-}"

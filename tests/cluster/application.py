@@ -1,4 +1,4 @@
-"""Counts keys on a cluster. A line of standard input, `FIRST COUNT`, is a batch; a line of JSON says what it did."""
+"""Counts keys on a cluster. Runs a batch for each input line `FIRST COUNT`, and prints its metrics as JSON."""
 
 import json
 import sys
@@ -49,7 +49,7 @@ def main():
         .groupBy("key")
         .count()
         .writeStream.outputMode("update")
-        # Other places in every batch.
+        # Places shards anew in every batch.
         .option("penstock.policy", "chaos(7)")
         .option("penstock.tasks", "4")
         .option("checkpointLocation", str(folder / "checkpoint"))
@@ -64,9 +64,9 @@ def main():
         written.rename(source / f"{number}.json")
         query.processAllAvailable()
         metrics = query.lastProgress["stateOperators"][0]["customMetrics"]
-        told = {name: metrics[name] for name in METRICS}
-        told["ahead"] = penstock.status(query)["regions"][0].get("shardsAhead") or 0
-        print(json.dumps(told | {"counts": counts}), flush=True)
+        result = {name: metrics[name] for name in METRICS}
+        result["ahead"] = penstock.status(query)["regions"][0].get("shardsAhead") or 0
+        print(json.dumps(result | {"counts": counts}), flush=True)
     query.stop()
     spark.stop()
 

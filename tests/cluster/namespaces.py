@@ -1,4 +1,4 @@
-"""Network namespaces that a bridge joins, with links that can be cut."""
+"""Network namespaces that a bridge connects, with links that can be cut."""
 
 import contextlib
 import os
@@ -10,9 +10,9 @@ HOST = f"{NETWORK}.1"
 
 
 def can_be_made() -> str:
-    """Why there can be none; empty where there can."""
+    """Return why network namespaces cannot be made here, or an empty text if they can."""
     if os.geteuid() != 0:
-        return "network namespaces are made by root"
+        return "network namespaces need root"
     try:
         ip("link", "add", BRIDGE, "type", "bridge")
         ip("link", "del", BRIDGE)
@@ -26,7 +26,7 @@ def ip(*words: str) -> None:
 
 
 class Namespace:
-    """One, with an address of its own."""
+    """A network namespace with its own address."""
 
     def __init__(self, number: int) -> None:
         self.name = f"pst-{number}"
@@ -54,7 +54,7 @@ class Namespace:
 
 @contextlib.contextmanager
 def namespaces(count: int):
-    """Make some, and remove them."""
+    """Make this number of namespaces, and remove them at the end."""
     remove(count)
     ip("link", "add", BRIDGE, "type", "bridge")
     try:

@@ -1,4 +1,4 @@
-"""A standalone master, workers in namespaces, and an application that does a batch when it is told to."""
+"""A standalone master, workers in namespaces, and an application that runs batches on request."""
 
 import json
 import os
@@ -18,7 +18,7 @@ CORES, MEMORY = "2", "1g"
 
 
 class Standalone:
-    """Master and workers; each worker has one executor at a time."""
+    """Master and workers. Each worker has one executor at a time."""
 
     def __init__(self, places: list[Namespace], folder: Path) -> None:
         self._folder = folder
@@ -68,7 +68,7 @@ class Standalone:
 
 
 class Application:
-    """The driver, which runs outside of the namespaces."""
+    """The driver of the application, which runs outside the namespaces."""
 
     def __init__(self, cluster: Standalone, folder: Path, **conf: str) -> None:
         words = [f"{key}={value}" for key, value in conf.items()]
@@ -81,22 +81,22 @@ class Application:
             text=True,
         )
         self.rows = 0
-        assert self._say() == {"ready": True}
+        assert self._read_answer() == {"ready": True}
 
-    def _say(self) -> dict:
+    def _read_answer(self) -> dict:
         line = self._process.stdout.readline()
-        assert line, "the application has ended; see driver.log"
+        assert line, "the application has ended: see driver.log"
         return json.loads(line)
 
     def batch(self, rows: int = 4000) -> dict:
-        """Do a batch; gives its metrics, and checks that every row so far was counted once."""
+        """Run a batch, check that every row so far was counted once, and return the metrics of the batch."""
         print(self.rows, rows, file=self._process.stdin, flush=True)
         self.rows += rows
-        told = self._say()
-        keys = told.pop("counts")
+        metrics = self._read_answer()
+        keys = metrics.pop("counts")
         assert sum(keys.values()) == self.rows
         assert all(count in (self.rows // 1000, self.rows // 1000 + 1) for count in keys.values())
-        return told
+        return metrics
 
     def close(self) -> None:
         self._process.stdin.close()
@@ -106,7 +106,7 @@ class Application:
 
 
 def processes(word: str) -> list[int]:
-    """Find processes whose command line has a word."""
+    """Return the IDs of the processes whose command line contains a word."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

@@ -1,4 +1,4 @@
-"""A query on a real standalone cluster to which things happen: every row is counted once, whatever they cost."""
+"""A query on a real standalone cluster with failures: every row is counted exactly once."""
 
 import os
 import signal
@@ -15,9 +15,9 @@ SIDECAR, EXECUTOR = "-m penstock.sidecars.transfer", "CoarseGrainedExecutorBacke
 TRAVELLED, LOADED = "penstockShardsTravelled", "penstockShardsLoaded"
 IN_MEMORY, FOLDED = "penstockShardsInMemory", "penstockShardsFolded"
 KILLS_S = 20 if os.environ.get("PENSTOCK_TEST_BRIEF") else 300
-"""For which sidecars are killed, every second."""
+"""Time for which sidecars are killed every second, in seconds."""
 AHEAD = "ahead"
-"""Shards that were told to come before tasks wanted them, as the policy has it in every other batch."""
+"""Metric: shards that were moved ahead of the tasks that need them, which the policy causes in every other batch."""
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +36,13 @@ def application(cluster, tmp_path):
     made.close()
     until = time.monotonic() + 30
     while processes(SIDECAR) or processes(EXECUTOR):
-        assert time.monotonic() < until, "processes are left"
+        assert time.monotonic() < until, "processes of the application are left"
         time.sleep(0.1)
     assert not list(Path("/dev/shm").glob("penstock*"))  # noqa: S108
 
 
 def warm(application):
-    """Do batches until shards travel: sidecars are started beside executors."""
+    """Run batches until shards travel, because sidecars start in parallel with executors."""
     for _ in range(30):
         if application.batch()[TRAVELLED] > 0:
             return
@@ -52,13 +52,13 @@ def warm(application):
 
 def test_shards_travel_between_hosts(application):
     warm(application)
-    told = [application.batch() for _ in range(20)]
-    assert all(batch[TRAVELLED] + batch[AHEAD] > 10 for batch in told), told
-    assert all(batch[LOADED] == 0 for batch in told), told
-    assert any(batch[AHEAD] > 10 for batch in told), told
+    batches = [application.batch() for _ in range(20)]
+    assert all(batch[TRAVELLED] + batch[AHEAD] > 10 for batch in batches), batches
+    assert all(batch[LOADED] == 0 for batch in batches), batches
+    assert any(batch[AHEAD] > 10 for batch in batches), batches
 
 
-def test_executors_are_killed_and_come_again(application):
+def test_a_query_survives_killed_executors(application):
     warm(application)
     for _ in range(2):
         kill(processes(EXECUTOR)[:1])
@@ -66,21 +66,21 @@ def test_executors_are_killed_and_come_again(application):
     warm(application)
 
 
-def test_an_executor_that_is_decommissioned_hands_its_shards_over(application):
+def test_a_decommissioned_executor_hands_its_shards_over(application):
     warm(application)
     leaving = processes(EXECUTOR)[0]
     os.kill(leaving, signal.SIGPWR)
     until = time.monotonic() + 60
     while leaving in processes(EXECUTOR):
-        assert time.monotonic() < until, "it does not end"
+        assert time.monotonic() < until, "the decommissioned executor does not end"
         time.sleep(0.1)
-    told = application.batch()
-    assert told[LOADED] == 0, told
-    assert told[TRAVELLED] + told[IN_MEMORY] + told[FOLDED] >= 64, told
+    metrics = application.batch()
+    assert metrics[LOADED] == 0, metrics
+    assert metrics[TRAVELLED] + metrics[IN_MEMORY] + metrics[FOLDED] >= 64, metrics
     warm(application)
 
 
-def test_sidecars_are_killed_all_the_time(application):
+def test_a_query_survives_sidecars_that_are_killed_every_second(application):
     warm(application)
     over = threading.Event()
 
@@ -98,7 +98,7 @@ def test_sidecars_are_killed_all_the_time(application):
     warm(application)
 
 
-def test_a_link_is_cut_and_restored(application, cluster):
+def test_a_query_survives_a_link_that_is_cut_and_restored(application, cluster):
     warm(application)
     cluster.places[0].cut()
     joiner = threading.Timer(8.0, cluster.places[0].join)

@@ -1,6 +1,6 @@
-"""A fresh virtual environment with PySpark and the built wheel, as a user makes it.
+"""A fresh virtual environment with PySpark and the built wheel, as a user would make it.
 
-``make test-packaging`` names the wheel in ``PENSTOCK_WHEEL`` and Spark's version in ``PENSTOCK_SPARK``.
+``make test-packaging`` sets the path of the wheel in ``PENSTOCK_WHEEL`` and the version of Spark in ``PENSTOCK_SPARK``.
 """
 
 import os
@@ -29,7 +29,7 @@ class Installation:
         return next(self.folder.glob("lib/python3*/site-packages"))
 
     def run(self, *command: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run one of the programs with the environment activated and otherwise plain."""
+        """Run a program of the environment, activated, without variables of Spark, Python or Penstock."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_", "PYTHON", "PENSTOCK_"))}
         path = os.pathsep.join([str(self.folder / "bin"), os.environ["PATH"]])
         return subprocess.run(

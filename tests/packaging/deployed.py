@@ -1,6 +1,6 @@
-"""Counts keys on whatever cluster it is submitted to, until shards have travelled if there are two executors.
+"""Counts keys on the cluster to which it is submitted. With two executors, it waits until shards have travelled.
 
-What it found is in `deployed.json`.
+It writes what it found to `deployed.json`.
 """
 
 import json
@@ -17,7 +17,7 @@ PATIENCE_S = 120
 
 
 def sidecars(_):
-    """Processes of the machine that a task runs on."""
+    """Count the transfer sidecars on the machine of a task."""
     found = 0
     for line in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -28,16 +28,16 @@ def sidecars(_):
 
 
 def private(folder):
-    """Modes of a folder and of its files; and whether a secret in them is on a command line, or in an environment."""
+    """Return the modes of a folder and its files, the number of secrets in them, and how often processes show one."""
     secrets = re.findall(rb"secret (\w+)", (Path(folder) / "cluster.conf").read_bytes())
     shown = 0
     for file in (*Path("/proc").glob("[0-9]*/cmdline"), *Path("/proc").glob("[0-9]*/environ")):
         try:
-            said = file.read_bytes()
+            data = file.read_bytes()
         except OSError:
             continue
-        # Spark gives it to executors in their environment, which is their user's alone.
-        shown += any(s in said for s in secrets) and (file.name == "cmdline" or b"penstock.sidecars.transfer" in said)
+        # Spark passes the secret to executors in their environment, which only their user can read.
+        shown += any(s in data for s in secrets) and (file.name == "cmdline" or b"penstock.sidecars.transfer" in data)
     modes = {path.name: oct(path.stat().st_mode & 0o777) for path in (Path(folder), *Path(folder).glob("*.conf"))}
     return {"modes": modes, "secrets": len(secrets), "shown": shown}
 
@@ -50,7 +50,7 @@ query = (
     .groupBy("key")
     .count()
     .writeStream.outputMode("complete")
-    # Other places in every batch.
+    # Places shards anew in every batch.
     .option("penstock.policy", "chaos(7)")
     .option("checkpointLocation", f"{FOLDER}/checkpoint")
     .format("memory")
@@ -67,22 +67,22 @@ def travelled():
 until = time.monotonic() + PATIENCE_S
 while time.monotonic() < until:
     time.sleep(0.5)
-    there = max(context.parallelize(range(8), 8).mapPartitions(sidecars).collect())
-    if query.lastProgress and there and (EXECUTORS == 1 or travelled()):
+    running = max(context.parallelize(range(8), 8).mapPartitions(sidecars).collect())
+    if query.lastProgress and running and (EXECUTORS == 1 or travelled()):
         break
 query.stop()
 counts = [row["count"] for row in spark.table("counts").collect()]
 offsets = json.loads(min(Path(FOLDER).glob("checkpoint/offsets/[0-9]*")).read_text().splitlines()[1])
-told = {
+result = {
     "provider": offsets["conf"]["spark.sql.streaming.stateStore.providerClass"],
     "executors": context._jsc.sc().getExecutorMemoryStatus().size() - 1,
-    "sidecars": there,
+    "sidecars": running,
     "travelled": travelled(),
     "keys": len(counts),
     "even": len(set(counts)) == 1 and counts[0] % 10 == 0,
 }
 if "spark-" in (local := os.environ.get("SPARK_LOCAL_DIRS", "")):
-    told["private"] = private(local)
-# Output is mixed with what others log.
-(Path(FOLDER) / "deployed.json").write_text(json.dumps(told))
+    result["private"] = private(local)
+# Not printed, because standard output also has the logs of other processes.
+(Path(FOLDER) / "deployed.json").write_text(json.dumps(result))
 spark.stop()

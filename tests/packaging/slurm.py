@@ -1,4 +1,4 @@
-"""SLURM on one node, of Debian's packages, which need not be installed."""
+"""SLURM on one node, from Debian's packages, which need not be installed."""
 
 import contextlib
 import os
@@ -15,14 +15,14 @@ JOB_S = 300
 
 
 class Slurm:
-    """Controller, one node and the daemon that proves who is who, in a folder.
+    """A controller, one node and the authentication daemon munge, with all files in one folder.
 
     Parameters
     ----------
     root
-        Where the packages are unpacked; ``/`` where they are installed.
+        Folder into which the packages are unpacked, or ``/`` if they are installed.
     folder
-        For everything that they write.
+        Folder for everything that the daemons write.
     """
 
     def __init__(self, root: Path, folder: Path) -> None:
@@ -106,27 +106,27 @@ PartitionName=all Nodes=ALL Default=YES State=UP
         )
         return completed.stdout + completed.stderr
 
-    def _await(self, what: str, there) -> None:
+    def _await(self, name: str, started) -> None:
         until = time.monotonic() + PATIENCE_S
-        while not there():
+        while not started():
             logs = "".join(log.read_text(errors="replace")[-2000:] for log in self._folder.glob("*.log"))
-            assert time.monotonic() < until, f"{what} is not there: {logs}"
+            assert time.monotonic() < until, f"{name} did not start within {PATIENCE_S} s: {logs}"
             time.sleep(0.2)
 
     def run(self, script: Path, *arguments: object, options: list[str], **environment: str) -> str:
-        """Submit a job and wait for its end; gives what it wrote."""
+        """Submit a job, wait for its end, and return its output."""
         output = self._folder / "job.log"
         words = ["sbatch", "--nodes=1", f"--output={output}", "--export=ALL", *options, str(script)]
-        said = self._command(*words, *map(str, arguments), **environment)
-        found = re.search(r"Submitted batch job (\d+)", said)
-        assert found, said
+        output_of_sbatch = self._command(*words, *map(str, arguments), **environment)
+        found = re.search(r"Submitted batch job (\d+)", output_of_sbatch)
+        assert found, output_of_sbatch
         until = time.monotonic() + JOB_S
         while re.search(
             "PENDING|CONFIGURING|RUNNING|COMPLETING", self._command("squeue", "-h", "-j", found[1], "-o", "%T")
         ):
             if time.monotonic() > until:
                 self._command("scancel", found[1])
-                raise AssertionError(output.read_text() if output.exists() else "the job did not begin")
+                raise AssertionError(output.read_text() if output.exists() else "the job did not start")
             time.sleep(0.5)
         return output.read_text()
 
@@ -140,7 +140,7 @@ PartitionName=all Nodes=ALL Default=YES State=UP
 
 
 def fetched() -> tuple[Path | None, str]:
-    """Get SLURM; gives where it is, or why it cannot be had."""
+    """Provide SLURM. Return its folder, or the reason why it is not available."""
     if all(map(shutil.which, ("slurmctld", "slurmd", "munged"))):
         return Path("/"), ""
     completed = subprocess.run(["bash", FETCH], capture_output=True, text=True, check=False)  # noqa: S607

@@ -1,4 +1,4 @@
-"""What is in `conf/`: read, checked against the schemas of those that read it, and started where possible."""
+"""The files in `conf/` are checked against the schemas of the systems that read them, and started where possible."""
 
 import json
 import os
@@ -26,18 +26,18 @@ def settings():
 
 def properties(path):
     lines = [line.strip() for line in path.read_text().splitlines()]
-    # Settings that are there to be switched on count as well.
+    # Settings that are commented out count as well.
     pairs = [line.removeprefix("#").split(None, 1) for line in lines if line.removeprefix("#").startswith("spark.")]
     return dict(pairs)
 
 
-def told(folder, output):
+def read_result(folder, output):
     file = folder / "deployed.json"
     assert file.exists(), output[-3000:]
     return json.loads(file.read_text())
 
 
-def test_every_setting_of_ours_exists():
+def test_every_penstock_setting_in_conf_exists():
     files = [*CONF.glob("**/*.conf"), CONF / "databricks/cluster.json"]
     assert len(files) == 3
     known = settings()
@@ -49,7 +49,7 @@ def test_every_setting_of_ours_exists():
         assert found["spark.plugins"] == "io.penstock.PenstockPlugin"
 
 
-def test_the_executor_pod_is_one_of_kubernetes():
+def test_the_executor_pod_template_is_valid_for_kubernetes():
     pod = yaml.safe_load((CONF / "kubernetes/executor-pod-template.yaml").read_text())
     # Spark sets the image.
     pod["metadata"]["name"] = "executor"
@@ -63,14 +63,14 @@ def test_the_executor_pod_is_one_of_kubernetes():
         kubernetes_validate.validate(pod, kubernetes_validate.latest_version(), strict=True)
 
 
-def test_the_cluster_is_one_of_databricks():
-    """Every field of the file is one of the SDK's, of its type: what is not known does not come back."""
+def test_the_cluster_definition_is_valid_for_databricks():
+    """Every field of the file is a field of the SDK, with its type. The SDK drops unknown fields."""
     cluster = json.loads((CONF / "databricks/cluster.json").read_text())
     assert ClusterSpec.from_dict(cluster).as_dict() == cluster
     assert "unknown" not in ClusterSpec.from_dict(cluster | {"unknown": 1}).as_dict()
 
 
-def test_the_init_script_installs_what_lies_beside_it(installation, wheel, tmp_path):
+def test_the_init_script_installs_the_files_beside_it(installation, wheel, tmp_path):
     files, jars = tmp_path / "files", tmp_path / "jars"
     files.mkdir()
     jars.mkdir()
@@ -111,7 +111,7 @@ def test_the_init_script_installs_what_lies_beside_it(installation, wheel, tmp_p
 
 @pytest.fixture
 def standalone(installation, tmp_path):
-    """Start a master and two workers with the files of `conf/`; give what `spark-submit` needs."""
+    """Start a master and two workers with the files of `conf/`. Yield the URL and environment for `spark-submit`."""
     conf = tmp_path / "conf"
     conf.mkdir()
     shutil.copy(CONF / "spark-defaults.conf", conf)
@@ -158,7 +158,7 @@ def standalone(installation, tmp_path):
             process.wait(PATIENCE_S)
 
 
-def test_a_standalone_cluster_with_two_workers(standalone, installation, tmp_path):
+def test_shards_travel_on_a_standalone_cluster_with_two_workers(standalone, installation, tmp_path):
     url, environment = standalone
     application = Path(__file__).parent / "deployed.py"
     memory = ("--conf", "spark.executor.memory=600m", "--conf", "spark.ui.enabled=false")
@@ -166,7 +166,7 @@ def test_a_standalone_cluster_with_two_workers(standalone, installation, tmp_pat
         "spark-submit", "--master", url, *memory, application, tmp_path, "2", cwd=tmp_path, **environment
     )
     assert completed.returncode == 0, completed.stdout + completed.stderr
-    found = told(tmp_path, completed.stdout)
+    found = read_result(tmp_path, completed.stdout)
     assert found.pop("travelled") > 0, completed.stderr[-3000:]
     assert found == {
         "provider": "io.penstock.PenstockStateStoreProvider",
@@ -177,7 +177,7 @@ def test_a_standalone_cluster_with_two_workers(standalone, installation, tmp_pat
     }
 
 
-def test_an_allocation_of_slurm_is_a_cluster(slurm, installation, tmp_path):
+def test_a_query_runs_in_a_slurm_allocation_that_keeps_its_secret(slurm, installation, tmp_path):
     application = Path(__file__).parent / "deployed.py"
     output = slurm.run(
         CONF / "slurm/penstock.sbatch",
@@ -189,9 +189,9 @@ def test_an_allocation_of_slurm_is_a_cluster(slurm, installation, tmp_path):
         PENSTOCK_EXECUTOR_MEMORY="600m",
         PENSTOCK_LOCAL_DIR=str(tmp_path),
     )
-    found = told(tmp_path, output)
+    found = read_result(tmp_path, output)
     assert (found["executors"], found["sidecars"], found["keys"], found["even"]) == (1, 1, 100, True)
-    assert not list(tmp_path.glob("spark-*")), "local folders are left"
+    assert not list(tmp_path.glob("spark-*")), "the job left local folders behind"
     private = found["private"]
     assert private["secrets"] == 1
     assert private["shown"] == 0
@@ -199,7 +199,7 @@ def test_an_allocation_of_slurm_is_a_cluster(slurm, installation, tmp_path):
     assert {name for name, mode in private["modes"].items() if mode == "0o600"} == {"application.conf", "cluster.conf"}
 
 
-def test_an_allocation_of_slurm_takes_nobody_elses_port_and_folder(slurm, installation, tmp_path):
+def test_a_slurm_job_ends_if_its_port_or_folder_is_taken(slurm, installation, tmp_path):
     def run(**environment):
         return slurm.run(
             CONF / "slurm/penstock.sbatch",
@@ -210,7 +210,7 @@ def test_an_allocation_of_slurm_takes_nobody_elses_port_and_folder(slurm, instal
             **environment,
         )
 
-    with socket.create_server(("0.0.0.0", 0)) as somebody:  # noqa: S104 - where the master would be
+    with socket.create_server(("0.0.0.0", 0)) as somebody:  # noqa: S104 - the port of the master
         port = str(somebody.getsockname()[1])
         assert f"no master at port {port} of" in run(PENSTOCK_MASTER_PORT=port)
     assert not list(tmp_path.glob("spark-*"))
@@ -220,8 +220,10 @@ def test_an_allocation_of_slurm_takes_nobody_elses_port_and_folder(slurm, instal
     assert len(list(tmp_path.glob("spark-*"))) == 100
 
 
-@pytest.mark.skipif("PENSTOCK_NIGHT" not in os.environ, reason="takes 100 s, since Spark tries for 60 s: make nightly")
-def test_an_allocation_of_slurm_runs_nothing_of_those_who_do_not_know_its_secret(slurm, installation, tmp_path):
+@pytest.mark.skipif(
+    "PENSTOCK_NIGHT" not in os.environ, reason="takes 100 s, because Spark retries for 60 s: make nightly"
+)
+def test_a_slurm_cluster_refuses_applications_without_its_secret(slurm, installation, tmp_path):
     output = slurm.run(
         CONF / "slurm/penstock.sbatch",
         Path(__file__).parent / "uninvited.py",
@@ -235,9 +237,9 @@ def test_an_allocation_of_slurm_runs_nothing_of_those_who_do_not_know_its_secret
     results = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("*.json")}
     strangers = results.pop("uninvited", None)
     assert strangers, output[-3000:]
-    for name, (code, said) in strangers.items():
-        assert code not in (None, 0), f"{name}: {said[-3000:]}"
-        assert "All masters are unresponsive" in said, f"{name}: {said[-3000:]}"
+    for name, (code, output_of_stranger) in strangers.items():
+        assert code not in (None, 0), f"{name}: {output_of_stranger[-3000:]}"
+        assert "All masters are unresponsive" in output_of_stranger, f"{name}: {output_of_stranger[-3000:]}"
     assert set(strangers) == {"without", "wrong"}
     assert results == {"invited": 1000}
     registered = [line for line in output.splitlines() if "Registered app " in line]
@@ -251,7 +253,7 @@ def test_an_allocation_of_slurm_runs_nothing_of_those_who_do_not_know_its_secret
         ({"PENSTOCK_VENV": "here"}, "usage: sbatch"),
     ],
 )
-def test_the_batch_script_says_what_it_lacks(environment, words, tmp_path):
+def test_the_batch_script_reports_missing_arguments(environment, words, tmp_path):
     script = CONF / "slurm/penstock.sbatch"
     completed = subprocess.run(
         ["bash", script],  # noqa: S607

@@ -1,4 +1,4 @@
-"""The wheel and the jar, installed and used as the README says."""
+"""The wheel and the jar, installed and used as described in the README."""
 
 import json
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-# A count per key over two batches, checked against what it must be, and a look at who kept the state.
+# Counts keys over two batches, checks the counts, and prints the state store provider.
 QUERY = """
 import glob, json
 source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1000).option("numPartitions", 2).load()
@@ -41,7 +41,7 @@ def assert_penstock_ran(completed: subprocess.CompletedProcess[str]) -> None:
     assert "SHARDS 256" in completed.stdout
 
 
-def test_the_wheel_holds_what_it_should(wheel):
+def test_the_wheel_has_the_package_the_bridge_and_the_jars(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     folders = {n.split("/")[0] for n in names}
     info = next(f for f in folders if f.endswith(".dist-info"))
@@ -51,8 +51,8 @@ def test_the_wheel_holds_what_it_should(wheel):
     assert "penstock/_configuration.json" in names
 
 
-def test_jars_hold_nothing_foreign(wheel):
-    """Only our own packages: a jar on Spark's class path must not shadow anything."""
+def test_jars_have_only_our_own_packages(wheel):
+    """The jars have only our own packages, because a jar on Spark's class path must not shadow other classes."""
     archive = zipfile.ZipFile(wheel)
     for name in archive.namelist():
         if name.endswith(".jar"):
@@ -70,8 +70,8 @@ def test_jars_hold_nothing_foreign(wheel):
             assert [e for e in entries if not e.startswith(own)] == [], name
 
 
-def test_nothing_but_spark_plugins(installation, tmp_path):
-    """Three lines of PySpark after `pip install`, with no path of any jar."""
+def test_the_setting_spark_plugins_is_enough(installation, tmp_path):
+    """Three lines of PySpark are enough after `pip install`, without the path of any jar."""
     path = script(
         tmp_path,
         "from pyspark.sql import SparkSession",
@@ -104,8 +104,8 @@ spark.stop()
 """
 
 
-def test_plain_spark_is_told_what_a_checkpoint_of_ours_needs(installation, tmp_path):
-    """The wheel is installed, and the plugin is not named: no class that is not found, but what to do."""
+def test_plain_spark_reports_what_a_penstock_checkpoint_needs(installation, tmp_path):
+    """If the wheel is installed but the plugin is not enabled, the error is not a missing class but says what to do."""
     path = script(
         tmp_path,
         "import penstock",
@@ -117,15 +117,15 @@ def test_plain_spark_is_told_what_a_checkpoint_of_ours_needs(installation, tmp_p
     plain.write_text(PLAIN)
     completed = installation.run("python", plain, cwd=tmp_path)
     assert completed.returncode == 0, completed.stdout + completed.stderr
-    said = dict(line.split(" ", 1) for line in completed.stdout.splitlines() if line.split(" ", 1)[0].isupper())
-    for what in ("QUERY", "READ"):
-        assert "[PENSTOCK_NOT_ENABLED] This checkpoint was written by Penstock" in said[what]
-        assert "--conf spark.plugins=io.penstock.PenstockPlugin" in said[what]
-    assert "Penstock is not enabled in this application" in said["STATUS"]
-    assert said["RANGE"] == "5"
+    printed = dict(line.split(" ", 1) for line in completed.stdout.splitlines() if line.split(" ", 1)[0].isupper())
+    for call in ("QUERY", "READ"):
+        assert "[PENSTOCK_NOT_ENABLED] This checkpoint was written by Penstock" in printed[call]
+        assert "--conf spark.plugins=io.penstock.PenstockPlugin" in printed[call]
+    assert "Penstock is not enabled in this application" in printed["STATUS"]
+    assert printed["RANGE"] == "5"
 
 
-def test_configure(installation, tmp_path):
+def test_configure_enables_penstock(installation, tmp_path):
     path = script(
         tmp_path,
         "import penstock",
@@ -144,7 +144,7 @@ def jar(installation, spark_version) -> Path:
 
 @pytest.fixture
 def without_bridge(installation):
-    """The same installation with PySpark's own jars only, as on a cluster without the wheel."""
+    """Yield the same installation with PySpark's own jars only, as on a cluster without the wheel."""
     bridge = next(installation.site.glob("pyspark/jars/penstock-bridge-*.jar"))
     aside = bridge.with_suffix(".aside")
     bridge.rename(aside)
@@ -156,15 +156,15 @@ MASTERS = ["local[2]", "local-cluster[2,1,1024]"]
 
 
 @pytest.mark.parametrize("master", MASTERS)
-def test_spark_submit_with_jars(without_bridge, jar, tmp_path, master):
-    """`--jars` without the wheel's bridge; with executors of their own, which get the jar from the driver."""
+def test_spark_submit_works_with_jars(without_bridge, jar, tmp_path, master):
+    """`--jars` is enough without the bridge of the wheel, also for executors, which get the jar from the driver."""
     path = script(tmp_path, "from pyspark.sql import SparkSession", "spark = SparkSession.builder.getOrCreate()")
     options = ["--master", master, "--conf", "spark.plugins=io.penstock.PenstockPlugin", "--jars", jar]
     assert_penstock_ran(without_bridge.run("spark-submit", *options, path, cwd=tmp_path))
 
 
-def test_executors_that_lack_the_jar_are_sent_it(without_bridge, jar, tmp_path):
-    """Only the driver's class path has the plugin."""
+def test_executors_without_the_jar_get_it_from_the_driver(without_bridge, jar, tmp_path):
+    """Only the class path of the driver has the plugin."""
     path = script(tmp_path, "from pyspark.sql import SparkSession", "spark = SparkSession.builder.getOrCreate()")
     options = ["--master", MASTERS[1], "--conf", "spark.plugins=io.penstock.PenstockPlugin", "--driver-class-path", jar]
     assert_penstock_ran(without_bridge.run("spark-submit", *options, path, cwd=tmp_path))
@@ -179,14 +179,14 @@ def test_configure_under_spark_submit_without_the_jar_says_what_to_do(without_br
     )
     completed = without_bridge.run("spark-submit", "--master", "local[1]", path, cwd=tmp_path)
     assert completed.returncode != 0
-    # spark-submit passes on what the script writes to either stream.
-    said = completed.stdout + completed.stderr
-    assert "[PENSTOCK_CLASS_PATH]" in said
-    assert "--jars" in said
+    # spark-submit may pass the output of the script to either stream.
+    output = completed.stdout + completed.stderr
+    assert "[PENSTOCK_CLASS_PATH]" in output
+    assert "--jars" in output
 
 
 def test_the_plugin_without_its_jar_is_an_error(installation, tmp_path):
-    """An installation that lost its jars stops at start, with the folder that was searched."""
+    """An installation without its jars fails at start and names the folder that was searched."""
     jars = installation.site / "penstock" / "jars"
     aside = jars.with_suffix(".aside")
     jars.rename(aside)
@@ -202,15 +202,15 @@ def test_the_plugin_without_its_jar_is_an_error(installation, tmp_path):
 
 
 def test_the_command_line_works_without_pyspark(wheel, tmp_path, installation):
-    """What needs PySpark says so."""
+    """Commands that do not need PySpark work without it."""
     code = "import sys; sys.modules['pyspark'] = None; from penstock.cli import main; sys.exit(main(sys.argv[1:]))"
     listed = installation.run("python", "-c", code, "config", cwd=tmp_path)
     assert listed.returncode == 0, listed.stderr
     assert "spark.penstock.shards" in listed.stdout
 
 
-def test_settings_are_those_of_the_jar(installation, jar, tmp_path):
-    """The list in the wheel was generated from the registry that the jar holds: its keys are known to the jar."""
+def test_settings_of_the_wheel_are_known_to_the_jar(installation, jar, tmp_path):
+    """The list in the wheel is generated from the registry in the jar, so the jar knows all its keys."""
     keys = json.loads((installation.site / "penstock" / "_configuration.json").read_text())["settings"]
     classes = b"".join(
         zipfile.ZipFile(jar).read(n) for n in zipfile.ZipFile(jar).namelist() if "penstock/conf/Settings" in n

@@ -1,7 +1,7 @@
-"""Submits itself to the cluster that it runs on, as those would who are not meant to use it.
+"""Submits itself to the cluster that it runs on, in the way of strangers that may not use the cluster.
 
-Each of them writes `NAME.json` into the folder if it gets as far as a result. `uninvited.json` is how they ended: the
-exit code, or null where one had not ended after `PATIENCE_S` seconds, and what it wrote.
+Each stranger writes `NAME.json` into the folder if it gets a result. `uninvited.json` has the exit code and the output
+of each stranger. The exit code is null if the stranger did not end within `PATIENCE_S` seconds.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 FOLDER, NAME = Path(sys.argv[1]), sys.argv[2]
-# A driver asks for a master three times, 20 s each.
+# A driver tries to reach a master three times, for 20 s each.
 PATIENCE_S = 180
 STRANGERS = {
     "without": {},
@@ -22,7 +22,7 @@ STRANGERS = {
 
 
 def submit(name: str, master: str, conf: dict[str, str]) -> subprocess.Popen[str]:
-    """Start the application of a stranger, who has none of this application's environment that could let it in."""
+    """Start the application of a stranger, without the environment variables that could give it access."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYSPARK_GATEWAY", "_PYSPARK", "_SPARK"))}
     settings = {"spark.ui.enabled": "false", "spark.cores.max": "1", "spark.executor.memory": "500m", **conf}
     words = [word for setting in settings.items() for word in ("--conf", "=".join(setting))]
@@ -38,18 +38,18 @@ def submit(name: str, master: str, conf: dict[str, str]) -> subprocess.Popen[str
 
 def end(process: subprocess.Popen[str]) -> tuple[int | None, str]:
     try:
-        said, _ = process.communicate(timeout=PATIENCE_S)
+        output, _ = process.communicate(timeout=PATIENCE_S)
     except subprocess.TimeoutExpired:
         process.kill()
-        said, _ = process.communicate()
-        return None, said
-    return process.returncode, said
+        output, _ = process.communicate()
+        return None, output
+    return process.returncode, output
 
 
 spark = SparkSession.builder.appName(NAME).getOrCreate()
 master = spark.sparkContext.master
 (FOLDER / f"{NAME}.json").write_text(json.dumps(spark.range(1000).count()))
-# Its executors are free for others then.
+# Frees the executors for other applications.
 spark.stop()
 if NAME == "invited":
     processes = {name: submit(name, master, conf) for name, conf in STRANGERS.items()}

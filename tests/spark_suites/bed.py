@@ -1,6 +1,6 @@
 """What Spark's suites need before they can run: class path, resources, compiled runner and wrappers.
 
-Everything is made once in a work directory and reused; published artifacts are the only input.
+Everything is created once in a work directory and reused. Published artifacts are the only input.
 """
 
 import shutil
@@ -14,14 +14,14 @@ RUNNER = HERE / "runner"
 WRAPPERS = HERE / "wrappers"
 UNIT_TESTS = HERE.parents[1] / "jvm/src/test/scala/org/apache/spark/sql/penstock"
 STANDALONE_PROVIDER = (UNIT_TESTS / "state/StandaloneProvider.scala", UNIT_TESTS / "commit/Commits.scala")
-"""The provider that needs no query and what it commits with, from the unit tests: the plugin jar does not hold them."""
+"""The provider that needs no query, and its commits. They are in the unit tests, not in the plugin jar."""
 
 PREREQUISITES = {"java": "openjdk-17-jdk-headless", "javac": "openjdk-17-jdk-headless", "mvn": "maven"}
-"""Commands that must be there, with the Debian package that brings each."""
+"""Required commands, each with the Debian package that contains it."""
 
 
 class SetupError(Exception):
-    """The suites cannot be run here; the message says why and what to do."""
+    """The suites cannot be run here. The message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Bed:
     Attributes
     ----------
     work
-        The directory itself.
+        Path of the directory.
     classpath
         Spark, its tests and their libraries, in order.
     agent
@@ -58,7 +58,7 @@ class Bed:
         return self.work / "wrappers"
 
     def test_jars(self) -> list[Path]:
-        """The jars that hold Spark's tests."""
+        """The jars that contain Spark's tests."""
         return [path for path in self.classpath if path.name.endswith("-tests.jar")]
 
     def index(self) -> dict[str, list[str]]:
@@ -76,12 +76,12 @@ class Bed:
 
 
 def prepare(work: Path, spark: str) -> Bed:
-    """Makes the bed for one Spark version, or finds it made.
+    """Prepares the work directory for one Spark version, unless that was done before.
 
     Parameters
     ----------
     work
-        Where everything is kept, per Spark version.
+        Folder with a work directory for each Spark version.
     spark
         Spark's full version; its test jars must be published.
 
@@ -107,7 +107,7 @@ def compile_wrappers(bed: Bed, plugin: Path) -> None:
     Raises
     ------
     SetupError
-        They do not compile.
+        The suites do not compile.
     """
     sources = [*sorted(WRAPPERS.glob("*.scala")), *STANDALONE_PROVIDER]
     stamp = bed.work / "wrappers.ok"
@@ -144,7 +144,7 @@ def _unpack_resources(bed: Bed) -> None:
         return
     partial = bed.work / "resources.partial"
     shutil.rmtree(partial, ignore_errors=True)
-    for jar in reversed(bed.test_jars()):  # what comes first on the class path wins
+    for jar in reversed(bed.test_jars()):  # the first entry on the class path wins
         with zipfile.ZipFile(jar) as archive:
             archive.extractall(partial, [n for n in archive.namelist() if not n.endswith(".class")])
     partial.rename(bed.resources)

@@ -1,4 +1,4 @@
-"""Runs suites in one JVM after another: a JVM that crashed or was halted is followed by one for the rest."""
+"""Runs suites in a JVM. If the JVM crashes or is halted, another JVM runs the remaining suites."""
 
 import json
 import os
@@ -19,7 +19,7 @@ OPENED = {
     ),
     "java.security.jgss": "sun.security.krb5",
 }
-"""Packages that Spark's launcher and its build open on Java 17."""
+"""Packages that Spark's launcher and build open on Java 17."""
 
 TEST_PROPERTIES = {
     "derby.system.durability": "test",
@@ -36,7 +36,7 @@ TEST_PROPERTIES = {
     "spark.ui.showConsoleProgress": "false",
     "spark.unsafe.exceptionOnMemoryLeak": "true",
 }
-"""What Spark's own build sets for its tests."""
+"""System properties that Spark's own build sets for its tests."""
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,17 @@ class Settings:
     Attributes
     ----------
     plugin
-        The assembled plugin jar; None runs Spark as it is.
+        The assembled plugin jar, or None to run Spark without a plugin.
     agent
-        Argument of the Java agent, see SuiteAgent.java.
+        Argument of the Java agent: see SuiteAgent.java.
     conf
-        Spark settings; as system properties they reach every `SparkConf` that the tests make.
+        Spark settings. They are set as system properties, so every `SparkConf` of the tests has them.
     limit
         Seconds that one suite may take.
     heap
         Size of the JVM's heap, as -Xmx takes it.
     only
-        Part of a test's name: other tests are not run.
+        Part of a test name. Only tests whose names contain it are run.
     """
 
     plugin: Path | None
@@ -73,7 +73,7 @@ def run(bed: Bed, suites: Sequence[str], settings: Settings) -> Iterator[dict[st
     Returns
     -------
     Iterator of dict
-        The events that SuiteLog.java writes, when each JVM has ended.
+        The events that SuiteLog.java writes. They are returned after the end of each JVM.
     """
     directory = Path(tempfile.mkdtemp(prefix="run-", dir=bed.work))
     log = directory / "events.jsonl"
@@ -150,7 +150,7 @@ def _environment(bed: Bed, settings: Settings) -> dict[str, str]:
 
 
 def _spark_home(bed: Bed, directory: Path) -> Path:
-    """A working directory in which tests find src/test/resources of their modules."""
+    """Creates a working directory in which tests find src/test/resources of their modules."""
     home = directory / "home"
     for module in ("core", "sql/catalyst", "sql/core"):
         (home / module / "src/test").mkdir(parents=True)
@@ -159,7 +159,7 @@ def _spark_home(bed: Bed, directory: Path) -> Path:
 
 
 def _events(log: Path) -> list[dict[str, Any]]:
-    """All whole lines: a crash may cut the last one."""
+    """Returns the events of all complete lines. A crash may cut the last line off."""
     events = []
     for line in log.read_text(errors="replace").splitlines():
         try:

@@ -5,27 +5,27 @@ from enum import Enum
 from pathlib import Path
 
 RACES = "races: "
-"""How the reason begins of a test whose outcome depends on time: it may pass."""
+"""Prefix of the reason for a test whose outcome depends on time. Such a test may pass."""
 
 
 class TableError(Exception):
-    """A line of a table cannot be understood; the message names file, line and what is expected."""
+    """A line of a table is invalid. The message names the file, the line and what is expected."""
 
 
 class Mode(Enum):
-    """How a suite comes to use Penstock's state store."""
+    """How a suite is made to use Penstock's state store."""
 
     PLUGIN = "plugin"
-    """The plugin sets the provider: the suite names none."""
+    """The plugin sets the provider, because the suite names none."""
 
     LITERALS = "literals"
-    """Class literals of the RocksDB provider in the tests become ours: the suite puts them into the settings."""
+    """Class literals of the RocksDB provider are replaced by ours, because the suite uses them in settings."""
 
     TYPES = "types"
-    """Every use of that type becomes ours: the suite also makes providers itself."""
+    """Every use of that type is replaced by ours, because the suite also creates providers itself."""
 
     STANDALONE = "standalone"
-    """As TYPES, with the provider that needs no query plan: the suite opens stores itself."""
+    """As TYPES, with the provider that needs no query plan, because the suite opens stores itself."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class Suite:
     name
         Last part of the class name.
     mode
-        How the suite comes to use Penstock's state store.
+        How the suite is made to use Penstock's state store.
     ci
-        Whether it belongs to the part that CI runs.
+        Whether CI runs the suite.
     tests, passed, seconds
-        What the last recorded run found; None where it was never recorded.
+        Results of the last recorded run, or None if the suite was never recorded.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Suite:
 
 
 def read_suites(path: Path) -> list[Suite]:
-    """Reads suites.tsv: suite, mode, part (ci, all), tests, passed, seconds; lines that begin with # are headings."""
+    """Reads suites.tsv: suite, mode, part (ci, all), tests, passed, seconds. Lines that begin with # are headings."""
     suites = []
     for number, line in enumerate(path.read_text().splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -75,7 +75,7 @@ def read_suites(path: Path) -> list[Suite]:
 
 
 def record(path: Path, measured: dict[str, tuple[int, int, int]]) -> None:
-    """Writes (tests, passed, seconds) of the suites that ran into suites.tsv; other lines stay as they are."""
+    """Writes (tests, passed, seconds) of the suites that ran into suites.tsv. Other lines are not changed."""
     suites = {suite.name: suite for suite in read_suites(path)}
     lines = []
     for line in path.read_text().splitlines():
@@ -89,23 +89,23 @@ def record(path: Path, measured: dict[str, tuple[int, int, int]]) -> None:
 
 @dataclass(frozen=True)
 class Exclusions:
-    """Tests that cannot hold with the plugin on, each with its reason; they run, but may fail.
+    """Tests that cannot pass with the plugin on, each with its reason. They run, but may fail.
 
     Attributes
     ----------
     reasons
-        By "Suite#test name", or "*#test name" where several suites share a test.
+        Reasons by "Suite#test name", or by "*#test name" if several suites share a test.
     """
 
     reasons: dict[str, str]
 
     def reason(self, suite: str, test: str) -> str | None:
-        """Why this test may fail, or None if it may not."""
+        """Returns why this test may fail, or None if it may not fail."""
         return self.reasons.get(f"{suite}#{test}", self.reasons.get(f"*#{test}"))
 
 
 def read_exclusions(path: Path) -> Exclusions:
-    """Reads exclusions.tsv: "Suite#test name", a tab, the reason; lines that begin with # are headings."""
+    """Reads exclusions.tsv: "Suite#test name", a tab, the reason. Lines that begin with # are headings."""
     reasons: dict[str, str] = {}
     for number, line in enumerate(path.read_text().splitlines(), 1):
         if not line.strip() or line.startswith("#"):

@@ -3,7 +3,8 @@
 
 `run.py --plugin-jar JAR` runs every suite of suites.tsv, `--part ci` those that CI runs, `--suite NAME` (repeatable)
 chosen ones. Excluded tests (exclusions.tsv) run and are counted as skipped when they fail. The last line of the output
-counts tests. Exit status: 0 all as expected; 1 a test failed, an excluded one passed, or a suite did not end; 2 set-up.
+counts tests. Exit status: 0 all as expected; 1 a test failed, an excluded test passed, or a suite did not end; 2 the
+suites could not be run.
 """
 
 import argparse
@@ -38,9 +39,9 @@ AGENT = {
 
 
 def main() -> int:
-    """Parses the command line, runs, prints; returns the exit status."""
+    """Parses the command line, runs the suites, prints the results, and returns the exit status."""
     options = _options()
-    # As an exception it ends the JVM as well.
+    # The exception also ends the JVM that runs the suites.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         return _run(options)
@@ -53,7 +54,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--plugin-jar", type=lambda p: Path(p).resolve(), metavar="JAR", help="the assembled plugin")
-    source.add_argument("--stock", action="store_true", help="no plugin: does a failure come from Spark itself?")
+    source.add_argument(
+        "--stock", action="store_true", help="run without the plugin, to see whether a failure comes from Spark itself"
+    )
     parser.add_argument("--part", choices=("ci", "all"), default="all")
     parser.add_argument("--suite", action="append", default=[], metavar="NAME", help="a suite of suites.tsv")
     parser.add_argument("--test", metavar="TEXT", help="run only tests whose name contains this")
@@ -67,7 +70,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--record", action="store_true", help="write tests, passed and seconds into suites.tsv")
     options = parser.parse_args()
     if options.record and (options.test is not None or options.stock):
-        parser.error("--record wants whole suites with the plugin on: leave out --test and --stock")
+        parser.error("--record needs complete suites with the plugin on: remove --test and --stock")
     return options
 
 
@@ -84,7 +87,7 @@ def _run(options: argparse.Namespace) -> int:
     made = bed.prepare(options.work.resolve(), SPARK)
     if options.plugin_jar is not None:
         if not options.plugin_jar.is_file():
-            raise bed.SetupError(f"no plugin jar {options.plugin_jar}: build it first (make jar)")
+            raise bed.SetupError(f"--plugin-jar is {options.plugin_jar}, which is not a file: build it with make jar")
         bed.compile_wrappers(made, options.plugin_jar)
     full = _full_names(made, suites)
 
@@ -112,7 +115,7 @@ def _chosen(options: argparse.Namespace) -> list[Suite]:
         known = [suite for suite in known if not (bed.WRAPPERS / f"{suite.name}.scala").exists()]
     unknown = set(options.suite) - {suite.name for suite in known}
     if unknown:
-        raise plan.TableError(f"not in suites.tsv: {', '.join(sorted(unknown))}")
+        raise plan.TableError(f"--suite names suites that are not in suites.tsv: {', '.join(sorted(unknown))}")
     if options.suite:
         return [suite for suite in known if suite.name in options.suite]
     return [suite for suite in known if suite.ci or options.part == "all"]

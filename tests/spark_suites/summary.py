@@ -1,4 +1,4 @@
-"""Judges the events of a run: which tests passed, failed as expected, failed, or pass though they are excluded."""
+"""Evaluates the events of a run: which tests passed, failed as expected, failed, or passed although excluded."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,20 +10,20 @@ from plan import Exclusions
 
 @dataclass
 class Result:
-    """What one suite did.
+    """Result of one suite.
 
     Attributes
     ----------
     state
-        "complete", or why it is not: "not run", "crashed", "killed" (time limit), "aborted".
+        "complete", "not run", "crashed", "killed" (by the time limit), or "aborted".
     passed, skipped
-        Tests that passed, and tests that were excluded, canceled or ignored.
+        Number of tests that passed, and of tests that were excluded, canceled or ignored.
     failures
-        Tests that failed and may not, with their messages.
+        Tests that failed and are not excluded, with their messages.
     stale
         Excluded tests that passed.
     seconds
-        Of the whole suite.
+        Duration of the suite.
     """
 
     state: str = "not run"
@@ -35,29 +35,29 @@ class Result:
 
     @property
     def good(self) -> bool:
-        """Complete, without failures and without stale exclusions."""
+        """Whether the suite is complete, without failures and without stale exclusions."""
         return self.state == "complete" and not self.failures and not self.stale
 
     @property
     def failed(self) -> int:
-        """Failures, stale exclusions, and one for a suite that never began or whose JVM crashed."""
+        """Number of failures and stale exclusions, plus one for a suite that did not run or whose JVM crashed."""
         return len(self.failures) + len(self.stale) + (self.state in ("not run", "crashed"))
 
     @property
     def tests(self) -> int:
-        """Tests that ran or were skipped."""
+        """Number of tests that ran or were skipped."""
         return self.passed + len(self.failures) + len(self.stale) + self.skipped
 
 
 def judge(suites: Iterable[str], events: Iterable[dict[str, Any]], exclusions: Exclusions) -> dict[str, Result]:
-    """One result per suite, by full class name.
+    """Returns one result per suite, by full class name.
 
     Parameters
     ----------
     suites
-        Full class names of what should have run.
+        Full class names of the suites that should have run.
     events
-        As SuiteLog.java writes them.
+        Events that SuiteLog.java writes.
     exclusions
         Tests that may fail.
     """
@@ -68,7 +68,7 @@ def judge(suites: Iterable[str], events: Iterable[dict[str, Any]], exclusions: E
             continue
         result, kind = results[name], event["event"]
         if kind == "suite_start":
-            result.state = "crashed"  # until its end is seen
+            result.state = "crashed"  # until the end of the suite is found
         elif kind in ("suite_end", "suite_aborted", "suite_killed"):
             result.state = {"suite_end": "complete"}.get(kind, kind.removeprefix("suite_"))
             result.seconds = event["ms"] / 1000
@@ -91,7 +91,7 @@ def _count(result: Result, kind: str, event: dict[str, Any], reason: str | None)
 
 
 def table(results: dict[str, Result]) -> str:
-    """The results as text: a line per suite, what is wrong below it, and the counts in the last line."""
+    """Returns the results as text: a line per suite, followed by its problems, and the counts in the last line."""
     lines = [f"{'suite':<62} {'tests':>5} {'passed':>6} {'failed':>6} {'skipped':>7} {'sec':>6}  state"]
     for name, r in results.items():
         lines.append(

@@ -1,4 +1,4 @@
-"""The tables' readers and the judge: what counts as passed, failed, skipped and stale."""
+"""Readers of the tables, and the evaluation of events: what counts as passed, failed, skipped and stale."""
 
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,12 @@ SUITE = "org.apache.spark.sql.streaming.ExampleSuite"
 
 
 def event(kind: str, test: str | None = None, message: str | None = None) -> dict[str, Any]:
-    """As SuiteLog.java writes it."""
+    """Return an event as SuiteLog.java writes it."""
     return {"event": kind, "suite": SUITE, "test": test, "ms": 2000, "message": message}
 
 
 def judged(*events: dict[str, Any], excluded: tuple[str, ...] = ()) -> summary.Result:
-    """The result of one suite."""
+    """Return the result of one suite."""
     exclusions = Exclusions({f"ExampleSuite#{test}": "a reason" for test in excluded})
     return summary.judge([SUITE], events, exclusions)[SUITE]
 
@@ -82,7 +82,7 @@ def test_an_exclusion_without_suite_or_reason_is_refused(tmp_path: Path, line: s
         plan.read_exclusions(path)
 
 
-def test_an_exclusion_may_hold_for_every_suite(tmp_path: Path) -> None:
+def test_an_exclusion_may_apply_to_every_suite(tmp_path: Path) -> None:
     path = tmp_path / "exclusions.tsv"
     path.write_text("# heading\n*#a # b\tits reason\n")
     assert plan.read_exclusions(path).reason("ExampleSuite", "a # b") == "its reason"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The first process of the virtual machine: makes an RDMA device of a network device that goes nowhere, runs `run` of the
-# shared folder in the host's file system, leaves its exit status there and switches off.
+# The first process of the virtual machine. It sets up a dummy network device for RDMA, runs the script `run` of the
+# shared folder in the file system of the host, writes its exit status to that folder, and switches the machine off.
 export PATH=/bin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -20,7 +20,7 @@ mount --bind /out /newroot/mnt/out
 mount --bind /dev /newroot/dev
 mkdir -p /newroot/dev/shm
 mount -t tmpfs shm /newroot/dev/shm
-# Not on top of /tmp: the tests themselves may be below that.
+# Not mounted over /tmp, because the tests may be in a folder below it.
 mkdir /newroot/dev/shm/tmp
 mount --bind /proc /newroot/proc
 mount --bind /sys /newroot/sys

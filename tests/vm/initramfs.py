@@ -1,4 +1,4 @@
-"""Writes the first file system of the virtual machine: BusyBox, kernel modules in the order of their needs, and `init`.
+"""Writes the initial file system of the virtual machine: BusyBox, kernel modules in load order, and `init`.
 
 usage: initramfs.py KERNEL_FOLDER BUSYBOX INIT OUT
 """
@@ -16,7 +16,7 @@ COMMANDS = "sh mount insmod ip mkdir cat echo chroot sync poweroff env"
 
 
 class Modules:
-    """The modules of a kernel, and which need which."""
+    """The modules of a kernel, in the order in which they must be loaded."""
 
     def __init__(self, folder: Path) -> None:
         found = folder.glob("lib/modules/*/kernel/**/*.ko*")
@@ -24,7 +24,7 @@ class Modules:
         self.order: dict[str, bytes] = {}
 
     def need(self, name: str) -> None:
-        """Add a module behind those that it needs; one that is built into the kernel has no file."""
+        """Add a module after those that it needs. Modules that are built into the kernel have no file."""
         if name in self.order or name not in self._files:
             return
         path = self._files[name]
@@ -57,7 +57,7 @@ class Archive:
         self._pad()
 
     def bytes(self) -> bytes:
-        """Give the whole."""
+        """Return the complete archive."""
         self.add("TRAILER!!!", 0)
         return bytes(self._data)
 
@@ -66,7 +66,7 @@ class Archive:
 
 
 def main(kernel: str, busybox: str, init: str, out: str) -> None:
-    """Write it."""
+    """Write the file system."""
     modules = Modules(Path(kernel))
     for name in WANTED.split():
         modules.need(name)

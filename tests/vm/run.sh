@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Boots a virtual machine with a Soft-RoCE device and runs the conformance tests of the transport `verbs` in it.
 # usage: tests/vm/run.sh PYTHON [PYTEST ARGUMENTS]
-# Exit status 77 where Debian's packages cannot be had: nothing was tested.
+# Exit status 77 means that Debian's packages are not available, so nothing was tested.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 python=$PWD/$1
@@ -56,7 +56,7 @@ LD_LIBRARY_PATH=${libraries:+$libraries:$work/qemu/lib/x86_64-linux-gnu:$librari
   </dev/null >"$work/console" 2>&1 || true
 cat "$out/log" 2>/dev/null || tail -50 "$work/console"
 [[ -e $out/status ]] || {
-  echo "the virtual machine did not come to its end within $LIMIT_S s" >&2
+  echo "the virtual machine did not end within $LIMIT_S s" >&2
   exit 1
 }
 exit "$(cat "$out/status")"

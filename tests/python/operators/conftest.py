@@ -1,4 +1,4 @@
-"""One Spark application with Penstock for all tests of operators."""
+"""One Spark application with Penstock, shared by all tests of operators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    # The JVM starts Python processes with the environment that it got: this interpreter, these modules.
+    # Python processes inherit the environment of the JVM: they must use this interpreter and find these modules.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     modules = str(Path(processors.__file__).parent)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [modules, os.environ.get("PYTHONPATH")]))

@@ -29,7 +29,7 @@ SECONDS_PER_FILE = 5
 
 @dataclass(frozen=True)
 class Engine:
-    """What keeps a query's state."""
+    """State store of a query, and the settings that go with it."""
 
     provider: str
     partitions: int
@@ -37,7 +37,7 @@ class Engine:
     chaos: bool = False
 
     def options(self, run: int) -> dict[str, str]:
-        """Options of the query's n-th run: another random binding and number of tasks for each."""
+        """Options of the n-th run. With `chaos`, each run has its own random binding and number of tasks."""
         return {f"penstock.{name}": f"chaos({SEED + run})" for name in ("policy", "tasks")} if self.chaos else {}
 
     def session(self, application: SparkSession) -> SparkSession:
@@ -58,7 +58,7 @@ PENSTOCK = Engine("io.penstock.PenstockStateStoreProvider", 32, chaos=True)
 
 @dataclass
 class Answer:
-    """Rows of every batch that gave any, as sorted text; of every batch the number of state stores and the report."""
+    """Sorted rows of each batch that returned any; number of state stores and report of each batch."""
 
     batches: dict[int, list[str]]
     store_instances: list[int]
@@ -66,7 +66,7 @@ class Answer:
 
 
 def write_events(folder: Path, number: int, rows: int) -> None:
-    """Write one file of seeded events; the source reads them in the order of their modification times."""
+    """Write one file of seeded events. The source reads files in the order of their modification times."""
     source = random.Random(SEED * 1000 + number)  # noqa: S311
     events = (
         {
@@ -82,7 +82,7 @@ def write_events(folder: Path, number: int, rows: int) -> None:
 
 
 def events(session: SparkSession, folder: Path) -> DataFrame:
-    """Stream of the events, a file per batch, with a watermark on their time."""
+    """Return a stream of the events: one file per batch, with a watermark on their time."""
     return (
         session.readStream.schema("k long, v long, t long")
         .option("maxFilesPerTrigger", 1)
@@ -93,7 +93,7 @@ def events(session: SparkSession, folder: Path) -> DataFrame:
 
 
 def counting(session: SparkSession, folder: Path, mode: str = "update") -> DataStreamWriter:
-    """Count the events of each key: a query to start, on the folder's ``source``, with its ``checkpoint``."""
+    """Return a query, not started, that counts the events of each key in ``source`` and uses ``checkpoint``."""
     source = folder / "source"
     source.mkdir()
     counted = events(session, source).groupBy("k").count()
@@ -107,7 +107,7 @@ def run(
     query: Callable[[SparkSession, DataFrame], DataFrame],
     conf: dict[str, str],
 ) -> Answer:
-    """Run a query over two lots of files, with a restart in between."""
+    """Run a query over two sets of files, with a restart in between."""
     session = engine.session(application)
     for key, value in conf.items():
         session.conf.set(key, value)
@@ -132,7 +132,7 @@ def run(
             .start()
         )
         try:
-            assert started.awaitTermination(180), f"no end within 180 s: {started.lastProgress}"
+            assert started.awaitTermination(180), f"the query did not end within 180 s: {started.lastProgress}"
         finally:
             started.stop()
         for progress in started.recentProgress:

@@ -32,7 +32,7 @@ def count_until_timeout(key: tuple[Any, ...], frames: Iterator[pd.DataFrame], st
 
 
 class EveryVariable(StatefulProcessor):
-    """Uses value, list and map state and shows all of it, so that one wrong entry changes the answer."""
+    """Uses value, list and map state and returns all of it, so that one wrong entry changes the answer."""
 
     time_to_live_ms: int | None = None
 
@@ -65,7 +65,7 @@ class EveryVariable(StatefulProcessor):
 
 
 class EventTimers(EveryVariable):
-    """Rows; a timer after the key's newest event."""
+    """Processes rows, and registers a timer after the key's newest event."""
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
         found = list(rows)
@@ -78,7 +78,7 @@ class EventTimers(EveryVariable):
 
 
 class PandasEventTimers(EveryVariable):
-    """The same with pandas."""
+    """Does the same as EventTimers, with pandas."""
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
         found = pd.concat(list(rows))
@@ -92,7 +92,7 @@ class PandasEventTimers(EveryVariable):
 
 
 class ProcessingTimers(EveryVariable):
-    """A timer that expires before the next batch, whenever that is, under a time to live that outlasts the test."""
+    """Registers a timer that expires before the next batch. The time to live is longer than the test."""
 
     time_to_live_ms = 3_600_000
 
@@ -106,7 +106,7 @@ class ProcessingTimers(EveryVariable):
 
 
 class CountFromInitialState(StatefulProcessor):
-    """Counts from a number that the initial state gave the key."""
+    """Counts a key's rows, starting from the number in the initial state."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.count = handle.getValueState("count", "c long")

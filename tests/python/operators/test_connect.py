@@ -1,4 +1,4 @@
-"""Spark Connect: a real server, and a client in a process of its own, which has no JVM."""
+"""Spark Connect, with a real server and a client in its own process, which has no JVM."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))},
     "SPARK_LOCAL_IP": "127.0.0.1",
     "PYSPARK_PYTHON": sys.executable,
-    # What it runs lives for seconds.
+    # The JVM lives for seconds only, so full compilation does not pay off.
     "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1",
 }
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[str]:
-    """Give the URL of a Connect server with the plugin."""
+    """Yield the URL of a Connect server with the plugin."""
     home = Path(pyspark.__file__).parent
     conf = {
         "spark.plugins": PLUGIN,
@@ -86,9 +86,9 @@ def run_client(*arguments: str) -> None:
     assert done.returncode == 0, done.stderr[-4000:]
 
 
-def test_a_client_sees_and_orders_what_an_application_does(server: str, tmp_path: Path) -> None:
+def test_a_connect_client_can_read_and_change_a_query_like_an_application(server: str, tmp_path: Path) -> None:
     run_client(server, str(tmp_path / "checkpoint"))
 
 
-def test_a_local_server_without_the_plugin_says_that_it_must_be_there() -> None:
+def test_a_client_of_a_server_without_the_plugin_is_told_to_enable_it() -> None:
     run_client("local[2]", "without")

@@ -1,4 +1,4 @@
-"""What rows cost in an operator of Python, whose time no task can book to rows."""
+"""Cost of rows in Python operators, whose time a task cannot book to single rows."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 KEYS = 40
-DEAR = 7
+EXPENSIVE = 7
 BATCHES = 60
 
 
 def count(key: tuple[int], batches: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
     rows = sum(len(batch) for batch in batches)
-    time.sleep(0.2 if key[0] == DEAR else 0.004)
+    time.sleep(0.2 if key[0] == EXPENSIVE else 0.004)
     (before,) = state.getOption or (0,)
     state.update((before + rows,))
     yield pd.DataFrame({"k": [key[0]], "n": [before + rows]})
 
 
-def test_a_dear_key_gets_a_task_with_few_others(application: SparkSession, tmp_path: Path) -> None:
+def test_an_expensive_key_shares_its_task_with_few_other_keys(application: SparkSession, tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()
     session = Engine(PENSTOCK.provider, PENSTOCK.partitions).session(application)
@@ -52,18 +52,18 @@ def test_a_dear_key_gets_a_task_with_few_others(application: SparkSession, tmp_p
     )
     try:
         for number in range(BATCHES):
-            # Other keys are more or less frequent in each batch, so that shards are bound anew.
+            # The frequencies of keys change with every batch, so that the binding changes.
             rows = [k for k in range(KEYS) for _ in range(1 + (k * 7 + number * 11) % 13)]
             (source / f"{number:03d}.json").write_text("\n".join(f'{{"k": {k}}}' for k in rows))
             query.processAllAvailable()
             status = penstock.status(query)
             assert status is not None
             region = status["regions"][0]
-            # By rows its task would have no fewer than the others.
+            # If rows cost the same, the expensive key's task would get as many rows as the others.
             if region["imbalance"] > 1.25:
                 break
         else:
-            raise AssertionError(f"the dear key is not known: {region}")
+            raise AssertionError(f"the cost of the expensive key was not found: {region}")
     finally:
         query.stop()
     assert answers == {k: sum(1 + (k * 7 + n * 11) % 13 for n in range(number + 1)) for k in range(KEYS)}

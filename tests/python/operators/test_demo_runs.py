@@ -1,4 +1,4 @@
-"""`penstock demo` on a part of the real data, played fast: three applications, one by one, through files or Kafka."""
+"""`penstock demo` on a part of the real data at high speed: three applications in turn, with files or Kafka."""
 
 import json
 from dataclasses import replace
@@ -23,13 +23,13 @@ THROUGH_KAFKA = pytest.mark.skipif(not pyspark.__version__.startswith("4.2."), r
 
 
 def with_few_partitions(cores):
-    """Give the variants, with fewer partitions for plain Spark as it comes: 200 take a minute and more here."""
+    """Return the variants, with fewer partitions for default Spark: its 200 take a minute and more here."""
     default, *others = variants(cores)
     return (replace(default, conf=(("spark.sql.shuffle.partitions", str(PARTITIONS)),)), *others)
 
 
 def thinned(question, folder):
-    """Write a question's file with some `ROWS` of its rows, from all of its time."""
+    """Write a question's file with about `ROWS` of its rows, evenly chosen. Return the folder."""
     rows = pq.read_table(DATA / QUESTIONS[question].file)
     every = max(1, rows.num_rows // ROWS)
     pq.write_table(rows.take(np.arange(0, rows.num_rows, every)), folder / QUESTIONS[question].file)
@@ -43,7 +43,7 @@ def thinned(question, folder):
         pytest.param("nasa", ["--kafka", "--kafka-jars", str(KAFKA_JARS)], marks=THROUGH_KAFKA),
     ],
 )
-def test_answers_are_equal_and_everything_is_written(question, through, tmp_path, capsys):
+def test_the_demonstration_gives_equal_answers_and_writes_all_files(question, through, tmp_path, capsys):
     result, page, picture = (tmp_path / name for name in ("result.json", "page.html", "picture.png"))
     folder = thinned(question, tmp_path)
     options = ["--data", question, "--folder", str(folder), "--seconds", "5", "--cores", "2", *through]
@@ -55,9 +55,9 @@ def test_answers_are_equal_and_everything_is_written(question, through, tmp_path
     assert written["equal"] is True
     assert list(written["runs"]) == ["default", "tuned", "penstock"]
     for run in written["runs"].values():
-        came = sum(sum(piece["rows"].values()) for piece in run["delivered"])
-        assert came > 10_000
-        assert sum(sum(batch["rows"].values()) for batch in run["batches"]) == came
+        delivered = sum(sum(piece["rows"].values()) for piece in run["delivered"])
+        assert delivered > 10_000
+        assert sum(sum(batch["rows"].values()) for batch in run["batches"]) == delivered
         assert 0 < run["latencyMedianS"] <= run["latencyP99S"]
     assert [run["tasks"] for run in written["runs"].values()] == [PARTITIONS, 2, 2]
     assert written["verdict"] in page.read_text()

@@ -38,13 +38,15 @@ def timers(_: SparkSession, rows: DataFrame) -> DataFrame:
 def checkpoint_of(application: SparkSession, folder: Path, query: Callable) -> Path:
     conf = {"spark.sql.streaming.stateStore.minDeltasForSnapshot": "2"}
     if query is join:
-        conf["spark.sql.streaming.unsupportedOperationCheck"] = "false"  # update mode, so that one harness serves all
+        conf["spark.sql.streaming.unsupportedOperationCheck"] = "false"  # the harness uses update mode
     run(application, PENSTOCK, folder, query, conf)
     return folder / "checkpoint"
 
 
 @pytest.mark.parametrize("query", [counts, join, timers], ids=lambda query: query.__name__)
-def test_intact_and_every_planted_fault_is_found(query, application: SparkSession, tmp_path: Path) -> None:
+def test_verify_accepts_an_intact_checkpoint_and_finds_each_damaged_file(
+    query, application: SparkSession, tmp_path: Path
+) -> None:
     path = checkpoint_of(application, tmp_path, query)
     found = inspect(Checkpoint(str(path)))
     verified = verify(Checkpoint(str(path)))
@@ -64,7 +66,7 @@ def test_intact_and_every_planted_fault_is_found(query, application: SparkSessio
         target.write_bytes(intact)
 
 
-def test_keys_are_those_that_sparks_reader_of_state_finds(application: SparkSession, tmp_path: Path) -> None:
+def test_key_counts_equal_those_of_sparks_state_reader(application: SparkSession, tmp_path: Path) -> None:
     path = checkpoint_of(application, tmp_path, counts)
     rows = application.read.format("statestore").load(str(path)).groupBy("partition_id").count().collect()
     found = inspect(Checkpoint(str(path)))
@@ -74,12 +76,12 @@ def test_keys_are_those_that_sparks_reader_of_state_finds(application: SparkSess
     ((_, pin_slots),) = routing_version.pin_slots.items()
     keys: Counter[int] = Counter()
     for shard in store.shards:
-        keys[_home(shard.shard, routing_version.shard_count, pin_slots)] += shard.keys
+        keys[_state_partition(shard.shard, routing_version.shard_count, pin_slots)] += shard.keys
     assert dict(+keys) == {row["partition_id"]: row["count"] for row in rows}
 
 
-def _home(shard: int, shards: int, pin_slots: PinSlots) -> int:
-    """Find the shard in which Spark's reader shows keys: those that are pinned it shows where they come from."""
+def _state_partition(shard: int, shards: int, pin_slots: PinSlots) -> int:
+    """Return the state partition that Spark's reader shows for a shard. Pinned keys belong to their base shard."""
     if shard < shards:
         return shard
     hash_ = pin_slots[shard - shards]

@@ -1,4 +1,4 @@
-"""Streams as topics, with a real broker."""
+"""Streams of the demonstration as Kafka topics, with a real broker."""
 
 import json
 from pathlib import Path
@@ -35,22 +35,22 @@ def received(address, topic, rows):
         consumer.close()
 
 
-def test_rows_arrive_in_their_order_and_topics_go(tmp_path):
+def test_rows_arrive_in_order_and_topics_are_deleted_at_the_end(tmp_path):
     pieces = {"a": [piece(tmp_path, "0", range(5000)), piece(tmp_path, "1", range(5000, 5003))], "b": []}
     with kafka(None, JARS, tmp_path) as running:
         topics = AdminClient({"bootstrap.servers": running.address})
         with KafkaFeed(running.address, pieces) as feed:
             for file in pieces["a"]:
                 feed.put("a", file)
-            made = {name for name in topics.list_topics().topics if name.startswith("penstock-demo-")}
-            assert len(made) == 2
-            of_a = next(name for name in made if name.endswith("-a"))
-            assert feed.stream_of(f"KafkaV2[Subscribe[{of_a}]]") == "a"
-            assert received(running.address, of_a, 5003) == [{"n": n, "text": f"{n}\n\u00fc"} for n in range(5003)]
-        assert not made & set(topics.list_topics().topics)
+            created = {name for name in topics.list_topics().topics if name.startswith("penstock-demo-")}
+            assert len(created) == 2
+            topic_a = next(name for name in created if name.endswith("-a"))
+            assert feed.stream_of(f"KafkaV2[Subscribe[{topic_a}]]") == "a"
+            assert received(running.address, topic_a, 5003) == [{"n": n, "text": f"{n}\n\u00fc"} for n in range(5003)]
+        assert not created & set(topics.list_topics().topics)
 
 
-def test_a_broker_that_goes_is_told(tmp_path, monkeypatch):
+def test_rows_that_a_stopped_broker_did_not_accept_are_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(kafka_feed, "LIMIT_S", 2.0)
     pieces = {"a": [piece(tmp_path, "0", range(3))]}
     with kafka(None, JARS, tmp_path) as running:

@@ -1,4 +1,4 @@
-"""PySpark's stateful operators: Penstock answers as plain Spark does, with another number of tasks in every batch."""
+"""PySpark's stateful operators give the same rows with Penstock, with varying numbers of tasks, as with plain Spark."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def initial_state(session: SparkSession, rows: DataFrame) -> DataFrame:
 
 @dataclass(frozen=True)
 class Case:
-    """A query, and a text that its answer must show, or the input did not reach what the case is about."""
+    """A query, and a text that its answer must contain, which proves that the input reached the tested feature."""
 
     query: Callable[[SparkSession, DataFrame], DataFrame]
     evidence: str
@@ -60,14 +60,16 @@ CASES = [
     Case(apply_in_pandas_with_state, "timeout"),
     Case(transform_with_state, "expired"),
     Case(transform_with_state_in_pandas, "expired"),
-    # Batches without data would run for ever: processing time is always a reason for one.
+    # Otherwise batches without data would run for ever, because processing time always justifies another one.
     Case(processing_time_timers, "expired", {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}),
     Case(initial_state, "3"),
 ]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.query.__name__)
-def test_same_rows_in_every_batch(case: Case, application: SparkSession, tmp_path: Path) -> None:
+def test_every_batch_has_the_same_rows_as_with_plain_spark(
+    case: Case, application: SparkSession, tmp_path: Path
+) -> None:
     expected = run(application, STOCK, tmp_path / "stock", case.query, case.conf)
     found = run(application, PENSTOCK, tmp_path / "penstock", case.query, case.conf)
     assert any(case.evidence in row for rows in expected.batches.values() for row in rows)
@@ -78,7 +80,7 @@ def test_same_rows_in_every_batch(case: Case, application: SparkSession, tmp_pat
 
 
 def check_reports(expected: Answer, found: Answer) -> None:
-    """Compare what a user reads in PySpark with what Spark says of the same batches."""
+    """Compare the reports that a PySpark user reads with Spark's figures for the same batches."""
     for report in expected.reports:
         assert (report.mode, report.regions) == ("off", [])
         assert STOCK.provider in report.reason

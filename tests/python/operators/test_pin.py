@@ -1,4 +1,4 @@
-"""Keys that an application pins."""
+"""Pinning of keys by an application."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def test_a_key_gets_a_shard_of_its_own_and_comes_home(application: SparkSession, tmp_path: Path) -> None:
+def test_a_pinned_key_gets_its_own_shard_and_an_unpinned_key_returns(application: SparkSession, tmp_path: Path) -> None:
     session = Engine(PENSTOCK.provider, PENSTOCK.partitions).session(application)
     one_pin = counting(session, tmp_path, "complete").option("penstock.pinned.max", "1")
     query = one_pin.queryName("pinned").format("memory").start()

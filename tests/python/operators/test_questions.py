@@ -18,10 +18,10 @@ ROWS = 4_000
 
 
 def beginning(question):
-    """Streams of the first rows of a question's data, and the event time that they are of."""
+    """Return streams of the first rows of a question's data, and the length of event time that they cover."""
     streams = {n: t.slice(0, ROWS) for n, t in question.streams(pq.read_table(DATA / question.file)).items()}
     times = [table[TIME].cast(pa.int64()) for table in streams.values()]
-    # Up to where there is something of every stream.
+    # Until the end of the stream that ends first.
     span_us = min(pc.max(t).as_py() for t in times) - min(pc.min(t).as_py() for t in times)
     return streams, timedelta(microseconds=span_us)
 
@@ -51,9 +51,9 @@ def answers(application, engine, question, folder, checkpoint):
     return found
 
 
-# The others are played in test_demo_runs.py.
+# test_demo_runs.py covers the other questions.
 @pytest.mark.parametrize("name", ["books", "taxi"])
-def test_answers_are_those_of_plain_spark(name, application, tmp_path):
+def test_answers_equal_those_of_plain_spark(name, application, tmp_path):
     question = QUESTIONS[name]
     streams, span = beginning(question)
     cut(streams, span, PIECES, tmp_path / "streams")
@@ -64,7 +64,7 @@ def test_answers_are_those_of_plain_spark(name, application, tmp_path):
 
 
 @pytest.mark.parametrize("name", sorted(QUESTIONS))
-def test_the_trace_is_in_order_and_has_every_key(name):
+def test_a_trace_is_ordered_by_time_with_positive_costs_and_many_keys(name):
     question = QUESTIONS[name]
     streams, _ = beginning(question)
     trace = question.trace(streams)

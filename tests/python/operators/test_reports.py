@@ -1,4 +1,4 @@
-"""What a query tells of itself in Python."""
+"""Status and decisions of a query, read in Python."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def start(engine: Engine, application: SparkSession, folder: Path) -> StreamingQ
 
 
 def watched(application: SparkSession, query: StreamingQuery, batches: int) -> monitor.Query:
-    """What `penstock top` reads of a query; events reach the driver's status a little later than its caller."""
+    """Return what `penstock top` reads about a query, once the events of so many batches have reached the driver."""
     url = application.sparkContext.uiWebUrl
     assert url is not None
     until = time.monotonic() + 60
     while True:
-        (told,) = monitor.read(monitor.fetch(url, 100, query.runId)).queries
-        if len(told.batches) == batches or time.monotonic() > until:
-            return told
+        (read,) = monitor.read(monitor.fetch(url, 100, query.runId)).queries
+        if len(read.batches) == batches or time.monotonic() > until:
+            return read
         time.sleep(0.1)
 
 
-def test_status_and_decisions_of_a_query(application: SparkSession, tmp_path: Path) -> None:
+def test_status_and_decisions_show_the_batches_of_a_query(application: SparkSession, tmp_path: Path) -> None:
     query = start(Engine(PENSTOCK.provider, PENSTOCK.partitions, NO_EMPTY_BATCHES), application, tmp_path)
     try:
         nothing = penstock.status(query)
@@ -63,17 +63,17 @@ def test_status_and_decisions_of_a_query(application: SparkSession, tmp_path: Pa
         assert table.iloc[-1]["heaviestKey"] == region["heavyKeys"][0]["key"]
         assert table.iloc[-1]["decision"] == region["decision"]
         assert 0 < table.iloc[-1]["heaviestKeyShare"] <= 1
-        told = watched(application, query, batches=3)
-        assert [batch.batch for batch in told.batches] == [0, 1, 2]
-        assert told.batches[-1].regions[0].decision == region["decision"]
-        (shards,) = told.shards
+        read = watched(application, query, batches=3)
+        assert [batch.batch for batch in read.batches] == [0, 1, 2]
+        assert read.batches[-1].regions[0].decision == region["decision"]
+        (shards,) = read.shards
         assert (shards.batch, shards.tasks, len(shards.task_of)) == (2, 2, PENSTOCK.partitions)
         assert sum(shards.rows) == region["rows"]
     finally:
         query.stop()
 
 
-def test_a_query_that_is_left_alone_says_why(application: SparkSession, tmp_path: Path) -> None:
+def test_a_query_that_penstock_leaves_alone_reports_the_reason(application: SparkSession, tmp_path: Path) -> None:
     query = start(Engine(STOCK.provider, STOCK.partitions), application, tmp_path)
     try:
         write_events(tmp_path / "source", 0, rows=60)
@@ -87,7 +87,7 @@ def test_a_query_that_is_left_alone_says_why(application: SparkSession, tmp_path
         query.stop()
 
 
-def test_a_query_that_failed_says_so(application: SparkSession, tmp_path: Path) -> None:
+def test_a_failed_query_reports_its_exception(application: SparkSession, tmp_path: Path) -> None:
     session = PENSTOCK.session(application)
     wrong = counting(session, tmp_path).option("penstock.theta", "0.5").format("noop").start()
     assert not wrong.isActive
@@ -99,7 +99,7 @@ def test_a_query_that_failed_says_so(application: SparkSession, tmp_path: Path) 
         assert penstock.decisions(wrong).empty
 
 
-def test_a_query_that_was_stopped_and_one_without_state_say_so(application: SparkSession, tmp_path: Path) -> None:
+def test_stopped_queries_and_queries_without_state_report_the_reason(application: SparkSession, tmp_path: Path) -> None:
     session = PENSTOCK.session(application)
     source = tmp_path / "source"
     source.mkdir()
@@ -119,5 +119,5 @@ def test_a_query_that_was_stopped_and_one_without_state_say_so(application: Spar
 
 
 @pytest.mark.parametrize("name", ["status", "decisions"])
-def test_names_are_public(name: str) -> None:
+def test_functions_are_exported(name: str) -> None:
     assert name in penstock.__all__

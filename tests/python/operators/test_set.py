@@ -1,4 +1,4 @@
-"""Options of a query that runs."""
+"""Changing the settings of a running query."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def refusal(*arguments: object) -> penstock.PenstockError:
     return caught.value
 
 
-def test_the_next_batch_has_the_number_of_tasks_that_was_set(application: SparkSession, tmp_path: Path) -> None:
+def test_a_changed_number_of_tasks_applies_to_the_next_batch(application: SparkSession, tmp_path: Path) -> None:
     engine = Engine(PENSTOCK.provider, PENSTOCK.partitions)
     wanted = [2, 7, 32, 3]
     first = counting(engine.session(application), tmp_path).option("penstock.tasks", str(wanted[0]))
@@ -48,7 +48,7 @@ def test_the_next_batch_has_the_number_of_tasks_that_was_set(application: SparkS
     assert "SimpleNamespace" in refusal(SimpleNamespace(), "tasks", 2).detail
 
 
-def test_a_setting_has_the_names_that_it_has_elsewhere(application: SparkSession, tmp_path: Path) -> None:
+def test_a_setting_can_be_changed_under_each_of_its_names(application: SparkSession, tmp_path: Path) -> None:
     no_empty_batches = {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
     session = Engine(PENSTOCK.provider, PENSTOCK.partitions, no_empty_batches).session(application)
     query = counting(session, tmp_path).option("spark.penstock.tasks", "2").format("noop").start()

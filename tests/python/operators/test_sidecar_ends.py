@@ -1,4 +1,4 @@
-"""The driver's sidecar ends with the JVM, also where that has no time to say so."""
+"""The planner sidecar ends with the driver's JVM, even if the JVM is killed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ query.awaitTermination()
 
 
 def sidecars_of(pid: int) -> dict[int, list[str]]:
-    """Command lines of the processes that another has started."""
+    """Return the command lines of the planner sidecars that a process has started, by their process IDs."""
     found = {}
     for process in Path("/proc").iterdir():
         if process.name.isdecimal():
@@ -47,7 +47,7 @@ def sidecars_of(pid: int) -> dict[int, list[str]]:
     return found
 
 
-def test_a_sidecar_ends_with_its_driver_that_is_killed(tmp_path: Path) -> None:
+def test_the_planner_sidecar_ends_when_its_driver_is_killed(tmp_path: Path) -> None:
     command = [sys.executable, "-c", APPLICATION, str(tmp_path / "checkpoint")]
     environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
     with subprocess.Popen(
@@ -61,7 +61,7 @@ def test_a_sidecar_ends_with_its_driver_that_is_killed(tmp_path: Path) -> None:
                 assert time.monotonic() < until, "no sidecar was started"
                 time.sleep(0.1)
             ((sidecar, arguments),) = sidecars.items()
-            # It may have to load its planners first; its folder tells that it has begun.
+            # The sidecar may have to load its planners first. Its socket shows that it has started.
             folder = Path(arguments[arguments.index("penstock.sidecars.planner") + 1])
             while not (folder / "driver.sock").exists():
                 assert time.monotonic() < until, "the sidecar does not listen"

@@ -1,4 +1,4 @@
-"""An event log that Spark wrote: `penstock simulate`."""
+"""`penstock simulate` on an event log that Spark wrote."""
 
 import json
 import subprocess
@@ -35,7 +35,7 @@ spark.stop()
 """
 
 
-def test_partitions_of_a_real_query_are_placed_unless_tasks_ran_several(tmp_path, capsys):
+def test_state_partitions_are_placed_unless_tasks_ran_several_of_them(tmp_path, capsys):
     logs = tmp_path / "logs"
     logs.mkdir()
     conf = {

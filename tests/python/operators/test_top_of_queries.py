@@ -1,4 +1,4 @@
-"""`penstock top` beside an application that runs."""
+"""`penstock top` with a running application."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def watched(application: SparkSession, tmp_path: Path) -> Iterator[StreamingQuery]:
-    """Give a query that has done three batches."""
+    """Yield a query that has run three batches."""
     session = Engine(PENSTOCK.provider, PENSTOCK.partitions).session(application)
     query = counting(session, tmp_path).queryName("watched").format("noop").start()
     for number in range(3):
@@ -35,10 +35,10 @@ def url(application: SparkSession) -> str:
     return found
 
 
-def test_a_query_that_runs_is_shown(
+def test_a_running_query_is_shown(
     application: SparkSession, watched: StreamingQuery, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # The watermark may have a batch of its own.
+    # Advancing the watermark may add a batch without data.
     progress = watched.lastProgress
     assert progress is not None
     newest = progress["batchId"]
@@ -49,11 +49,11 @@ def test_a_query_that_runs_is_shown(
     assert "watched running" in shown
     assert f"batch {newest}" in shown
     assert main(["top", url(application), "--json", "--query", str(watched.runId)]) == 0
-    (told,) = json.loads(capsys.readouterr().out)["queries"]
-    assert told["batches"][-1]["batchId"] == newest
-    assert sum(batch["numInputRows"] for batch in told["batches"]) == 180
-    (region,) = told["regions"]
-    assert sum(region["rows"]) == {b["batchId"]: b["numInputRows"] for b in told["batches"]}[region["batch"]]
+    (status,) = json.loads(capsys.readouterr().out)["queries"]
+    assert status["batches"][-1]["batchId"] == newest
+    assert sum(batch["numInputRows"] for batch in status["batches"]) == 180
+    (region,) = status["regions"]
+    assert sum(region["rows"]) == {b["batchId"]: b["numInputRows"] for b in status["batches"]}[region["batch"]]
     (operator,) = region["operators"]
     assert operator == {"operator": region["region"], "rows": region["rows"], "busyNs": region["busyNs"]}
     (store,) = region["stores"]

@@ -1,4 +1,4 @@
-"""Statistics, targets and reports of the benchmarks, on made-up batches."""
+"""Statistics, targets and reports of the benchmarks, with made-up batches."""
 
 import json
 import subprocess
@@ -43,12 +43,12 @@ def test_the_busiest_task_is_compared_with_the_mean():
     assert samples.imbalance(batch(1, rows=[0, 10])) == 2
 
 
-def test_the_batch_that_nothing_is_known_about_is_left_out():
+def test_batches_without_a_value_are_left_out():
     s = series([batch(1), batch(1, moved=0.25)])
     assert s.values(samples.moved) == [0.25]
 
 
-def test_overhead_is_compared_with_the_faster_of_plain_sparks_providers():
+def test_overhead_is_compared_with_plain_sparks_faster_provider():
     measured = overhead_series({"penstock": 100, "hdfs-2": 95, "rocksdb-2": 150, "hdfs-200": 700, "rocksdb-200": 490})
     few, many = targets.overhead(measured, "aggregation", ["local"], 2)
     assert few.value == pytest.approx(100 / 95)
@@ -57,7 +57,7 @@ def test_overhead_is_compared_with_the_faster_of_plain_sparks_providers():
     assert not many.met
 
 
-def test_the_default_file_manager_must_gain_more():
+def test_the_target_is_higher_with_the_default_file_manager():
     measured = overhead_series({"penstock": 100, "hdfs-2": 95, "rocksdb-changelog-200": 1400}, "default")
     _, many = targets.overhead(measured, "aggregation", ["default"], 2)
     assert (many.value, many.target, many.met) == (14, 15, False)
@@ -68,7 +68,7 @@ def test_other_operators_are_compared_with_few_partitions_only():
     assert (only.value, only.target, only.met) == (1.15, 1.15, True)
 
 
-def test_what_was_not_measured_is_not_met():
+def test_a_target_that_was_not_measured_is_not_met():
     few, many = targets.overhead(overhead_series({"hdfs-2": 100}), "aggregation", ["local"], 2)
     assert few.value is None
     assert many.value is None
@@ -76,7 +76,7 @@ def test_what_was_not_measured_is_not_met():
     assert not many.met
 
 
-def test_each_plan_that_is_not_routed_is_compared_with_plain_spark_of_the_same_plan():
+def test_each_unrouted_plan_is_compared_with_the_same_plan_in_plain_spark():
     measured = [
         series([batch(ms)], manager="local", plan=plan, side=side)
         for plan, side, ms in [
@@ -129,7 +129,7 @@ def test_a_start_is_compared_with_the_faster_rocksdb():
     assert not unknown.met
 
 
-def test_a_batch_with_a_large_state_is_compared_with_one_with_a_small_one():
+def test_batches_with_large_and_small_state_are_compared():
     measured = [
         series([batch(ms)], manager="local", side=side, keys=keys)
         for side, keys, ms in [("penstock", "20000", 130), ("penstock", "100", 100), ("hdfs-2", "20000", 9)]
@@ -140,7 +140,7 @@ def test_a_batch_with_a_large_state_is_compared_with_one_with_a_small_one():
     assert unknown.value is None
 
 
-def test_the_longest_batch_is_compared_with_others_of_as_many_tasks():
+def test_the_longest_batch_is_compared_with_others_of_the_same_task_count():
     few = [batch(ms, sinceChange=i) for i, ms in enumerate([14, 10, 10])]
     many = [batch(ms, sinceChange=i) for i, ms in enumerate([32, 20, 20])]
     measured = [series(few, manager="local", tasks="2"), series(many, manager="local", tasks="16")]
@@ -150,7 +150,7 @@ def test_the_longest_batch_is_compared_with_others_of_as_many_tasks():
     assert measured[0].values(samples.changed_batch_ms) == [14]
 
 
-def test_checks_are_counted_against_the_batch():
+def test_the_cost_of_checks_is_a_share_of_batch_time():
     measured = [
         series([batch(10, accesses=1000, checkedBytes=50_000)], manager="local", side="penstock"),
         series([{"ns": 90}], call="access"),
@@ -185,20 +185,20 @@ def test_the_barrier_must_balance_every_batch():
 
 
 def changes(*busiest, change):
-    """Batches after a change whose busiest task has so many times the mean of two tasks."""
+    """Return batches after a change. Each value is the rows of the busier of two tasks over the mean."""
     return [batch(1, rows=[100 * b, 200 - 100 * b], change=change, sinceChange=i) for i, b in enumerate(busiest)]
 
 
-def test_batches_are_counted_until_all_are_in_balance():
-    of = series([*changes(1, 1, 1, change=0), batch(1, rows=[9, 1]), *changes(1.5, 1, 1.2, 1.05, change=1)])
-    assert samples.balanced_after(of) == [0, 3]
+def test_batches_are_counted_up_to_the_last_unbalanced_one():
+    measured = series([*changes(1, 1, 1, change=0), batch(1, rows=[9, 1]), *changes(1.5, 1, 1.2, 1.05, change=1)])
+    assert samples.balanced_after(measured) == [0, 3]
     assert samples.balanced_after(series(changes(1, 1, 1.2, change=7))) == [float("inf")]
     assert samples.balanced_after(series([batch(1)])) == []
-    assert of.values(samples.changed_imbalance) == [1, 1.5]
-    assert of.values(samples.settled_imbalance) == pytest.approx([1, 1.2, 1.05])
+    assert measured.values(samples.changed_imbalance) == [1, 1.5]
+    assert measured.values(samples.settled_imbalance) == pytest.approx([1, 1.2, 1.05])
 
 
-def test_the_slowest_rows_count():
+def test_latency_is_compared_for_the_slowest_rows():
     measured = [
         series([{"latencyMs": ms}] * 98 + [{"latencyMs": slowest}] * 2, manager="local", side=side, **case)
         for side, ms, slowest in (("plain", 100, 4000), ("hybrid", 90, 390))
@@ -223,7 +223,7 @@ def test_a_hot_key_must_be_balanced_after_every_change():
     assert not any(t.met for t in targets.hotkey([], ["local"]))
 
 
-def test_a_query_grows_with_its_cores_and_plain_spark_does_not():
+def test_the_gain_from_more_cores_is_measured_for_both_sides():
     times = [("penstock", "4", 1000), ("penstock", "16", 280), ("plain", "4", 1000), ("plain", "16", 800)]
     measured = [series([batch(ms)], manager="local", side=side, cores=cores) for side, cores, ms in times]
     ours, plain = targets.grow(measured, ["local"])
@@ -231,7 +231,7 @@ def test_a_query_grows_with_its_cores_and_plain_spark_does_not():
     assert (plain.value, plain.met) == (1.25, False)
 
 
-def test_nothing_moves_where_nothing_is_to_be_gained():
+def test_a_uniform_load_has_targets_for_time_and_moved_shards():
     off = series([batch(100)], manager="local", side="off")
     on = series([batch(102, moved=0.0), batch(102, moved=0.1)], manager="local", side="on")
     time, moved = targets.uniform([off, on], ["local"])
@@ -239,7 +239,7 @@ def test_nothing_moves_where_nothing_is_to_be_gained():
     assert (moved.value, moved.met) == (0.1, False)
 
 
-def test_nothing_moves_for_noise_on_a_busy_machine():
+def test_a_busy_machine_has_targets_for_time_and_moved_shards():
     off = series([batch(100)], manager="local", side="off")
     on = series([batch(103, moved=0.0), batch(103, moved=0.01)], manager="local", side="on")
     time, moved = targets.busy([off, on], ["local"])
@@ -247,7 +247,7 @@ def test_nothing_moves_for_noise_on_a_busy_machine():
     assert (moved.value, moved.met) == (0.01, False)
 
 
-def test_the_loop_is_compared_with_none():
+def test_mode_observe_is_compared_with_mode_off():
     measured = [series([batch(ms)], manager="local", side=side) for side, ms in (("off", 100), ("observe", 103))]
     (only,) = targets.observe(measured, ["local"])
     assert (only.value, only.met) == (1.03, False)
@@ -308,13 +308,13 @@ def test_tables_show_every_case_and_target():
         assert "at least 5" in text
 
 
-def test_a_page_names_what_was_measured_and_when():
+def test_a_page_names_commit_and_date():
     assert "commit abc, 2026-01-31" in report.to_markdown(result())
 
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A repository with a product and a page of results, and its git."""
+    """Return a repository with one source file, and a function that commits a change to it."""
 
     def git(*words):
         done = subprocess.run(["git", "-C", tmp_path, *words], check=True, capture_output=True, text=True)  # noqa: S607
@@ -337,7 +337,7 @@ def reasons(root):
     return {found.page.stem: found.reason for found in revision.stale(root, root / "benchmarks/results")}
 
 
-def test_pages_are_stale_when_what_they_measure_has_changed(checkout):
+def test_pages_are_stale_if_the_measured_code_has_changed(checkout):
     root, change = checkout
     commit = revision.of(root, "overhead")
     change("benchmarks/results/overhead.json", json.dumps({"name": "overhead --op join", "commit": commit}))
@@ -350,7 +350,7 @@ def test_pages_are_stale_when_what_they_measure_has_changed(checkout):
     assert set(reasons(root)) == {"overhead", "plan"}
 
 
-def test_pages_that_do_not_say_what_was_measured_are_stale(checkout):
+def test_pages_without_a_known_commit_are_stale(checkout):
     root, change = checkout
     (root / "jvm/src/main/a.scala").write_text("not committed")
     dirty = revision.of(root, "overhead")
@@ -364,7 +364,7 @@ def test_pages_that_do_not_say_what_was_measured_are_stale(checkout):
     assert revision.of(None, "plan") == revision.UNKNOWN
 
 
-def test_which_benchmark_must_be_said(capsys):
+def test_a_benchmark_must_be_named(capsys):
     assert main(["bench"]) != 0
     assert "No benchmark was named" in capsys.readouterr().err
 
@@ -379,12 +379,12 @@ def arguments(*words):
     return parser.parse_args(words)
 
 
-def test_what_is_not_said_has_a_default_per_benchmark():
+def test_options_have_defaults_per_benchmark():
     assert plan(arguments("barrier")).cores == 16
     assert plan(arguments("barrier", "--cost")).name == "barrier-cost"
     assert plan(arguments("hotkey")).rounds == 200
-    said = plan(arguments("overhead", "--rounds", "3", "--warm-up", "0", "--file-manager", "local"))
-    assert (said.rounds, said.warm_up, said.file_managers) == (3, 0, "local")
+    chosen = plan(arguments("overhead", "--rounds", "3", "--warm-up", "0", "--file-manager", "local"))
+    assert (chosen.rounds, chosen.warm_up, chosen.file_managers) == (3, 0, "local")
 
 
 def test_an_unknown_benchmark_is_refused(capsys):
@@ -394,7 +394,7 @@ def test_an_unknown_benchmark_is_refused(capsys):
     assert "overhead" in capsys.readouterr().err
 
 
-def test_planners_have_targets_of_their_own():
+def test_planners_have_their_own_targets():
     exact = series([{"planMs": 15.0}, {"planMs": 25.0}], call="mixed, theta 0.08", keys="10")
     merged = series(
         [{"planMs": 2.0, "error": 0.001}, {"planMs": 3.0, "error": 0.02}], call="compact, theta 0.08", keys="10"
@@ -406,14 +406,14 @@ def test_planners_have_targets_of_their_own():
     assert not by_name["Mixed over keys, theta 0.02: ms, at most"].met
 
 
-def test_cores_are_never_dearer_than_published():
-    of = series([{"planMs": 0.4, "cost": 0.9}, {"planMs": 0.4, "cost": 1.1}], call="8 nodes")
-    time, cost, *_ = targets.cores([of])
+def test_core_assignments_must_not_cost_more_than_published_ones():
+    measured = series([{"planMs": 0.4, "cost": 0.9}, {"planMs": 0.4, "cost": 1.1}], call="8 nodes")
+    time, cost, *_ = targets.cores([measured])
     assert time.met
     assert not cost.met
 
 
-def test_the_slowest_plan_counts():
+def test_the_slowest_plan_decides():
     few, many = targets.loop(
         [
             series([{"planMs": 2.0}, {"planMs": 9.0}, {"planMs": 3.0}], call="tasks, 256 shards"),
@@ -425,37 +425,37 @@ def test_the_slowest_plan_counts():
     assert (many.value, many.target, many.met) == (19.0, 20.0, True)
 
 
-def test_what_travels_is_compared_with_the_checkpoint():
-    def of(call, ms):
+def test_moving_a_shard_is_compared_with_the_checkpoint():
+    def moved(call, ms):
         return series([{"ns": ms * 1e6, "movedBytes": 32 << 20}], call=call)
 
     found = targets.move(
         [
-            of("32 MB inside an executor", 0.01),
-            of("32 KB by local", 3.0),
-            of("32 MB by local", 16.0),
-            of("32 MB through plain Spark's checkpoint, HDFS-backed, default file manager", 400.0),
-            of("32 MB through plain Spark's checkpoint, RocksDB, default file manager", 80.0),
-            of("32 MB through the checkpoint, default file manager", 20.0),
+            moved("32 MB inside an executor", 0.01),
+            moved("32 KB by local", 3.0),
+            moved("32 MB by local", 16.0),
+            moved("32 MB through plain Spark's checkpoint, HDFS-backed, default file manager", 400.0),
+            moved("32 MB through plain Spark's checkpoint, RocksDB, default file manager", 80.0),
+            moved("32 MB through the checkpoint, default file manager", 20.0),
         ]
     )
     inside, small, small_mpi, large, large_mpi, *times = found
     assert (inside.met, small.met, small_mpi.value, large_mpi.value) == (True, False, None, None)
     assert large.value == pytest.approx(2.097, abs=0.001)
-    assert [(of.value, of.met) for of in times] == [(25.0, True), (5.0, False), (1.25, False)]
+    assert [(target.value, target.met) for target in times] == [(25.0, True), (5.0, False), (1.25, False)]
 
 
-def test_a_lane_is_measured_each_way():
-    def of(call, ns):
+def test_an_executor_channel_is_measured_in_each_direction():
+    def measured(call, ns):
         return series([{"ns": ns}], call=call)
 
-    out, back, wake = targets.ring([of("64 MiB to Python", 5e6), of("a byte and back", 50_000)])
+    out, back, wake = targets.ring([measured("64 MiB to Python", 5e6), measured("a byte and back", 50_000)])
     assert (out.value, out.met) == (pytest.approx(13.42, abs=0.01), True)
     assert (back.value, back.met) == (None, False)
     assert (wake.value, wake.met) == (25.0, False)
 
 
-def test_a_newcomer_must_have_its_share_by_the_second_batch():
+def test_a_new_executor_must_have_its_share_by_the_second_batch():
     joined = series([batch(9) | {"newcomer": share} for share in (0.0, 0.19, 0.2)], manager="local", side="penstock")
     (found,) = targets.join_executor([joined], ["local"])
     assert (found.value, found.met) == (pytest.approx(0.95), True)
@@ -465,20 +465,22 @@ def test_a_newcomer_must_have_its_share_by_the_second_batch():
 
 def test_sidecars_must_cost_little():
     idle = series([{"processorShare": 0.002}, {"processorShare": 0.02}], sidecars="idle")
-    alone, killed = (series([batch(ms)], manager="local", sidecars=of) for of, ms in (("alone", 100), ("killed", 120)))
+    alone, killed = (
+        series([batch(ms)], manager="local", sidecars=state) for state, ms in (("alone", 100), ("killed", 120))
+    )
     share, ratio = targets.sidecar([alone, killed, idle], ["local"])
     assert (share.value, share.met) == (0.02, False)
     assert (ratio.value, ratio.met) == (pytest.approx(1.2), False)
 
 
 @pytest.mark.parametrize("option", ["json", "markdown", "samples"])
-def test_a_file_that_cannot_be_written_is_found_before_anything_is_measured(option, tmp_path, capsys):
+def test_an_unwritable_file_is_reported_before_anything_is_measured(option, tmp_path, capsys):
     place = tmp_path / "no" / "folder"
     assert main(["bench", "plan", f"--{option}", str(place)]) == 2
     assert f"--{option} is {place}, which cannot be written" in capsys.readouterr().err
 
 
-def test_a_folder_for_checkpoints_that_is_not_there_is_found_before_anything_is_measured(tmp_path, capsys):
+def test_a_missing_checkpoint_folder_is_reported_before_anything_is_measured(tmp_path, capsys):
     place = tmp_path / "no" / "folder"
     assert main(["bench", "plan", "--checkpoints", str(place)]) == 2
     assert f"--checkpoints is {place}, which is not a folder" in capsys.readouterr().err
@@ -491,7 +493,7 @@ def test_planners_are_measured_without_spark(tmp_path):
     assert written["spark"] is None
     assert written["command"] == "penstock bench plan --rounds 2 --warm-up 0 --keys 2000 --json=plan.json"
     cases = {c["case"]: c for c in written["cases"]}
-    # A few keys are the limit for some seeds; the plan is within the theorem's bound always.
+    # For some seeds a few keys limit the balance; the plan is always within the bound of the theorem.
     assert cases["mixed, theta 0.08, 2000 keys: imbalance"]["p90"] < 1.4
     assert cases["compact, theta 0.08, 2000 keys: time"]["n"] == 2
 

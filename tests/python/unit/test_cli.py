@@ -10,7 +10,7 @@ from penstock import cli
 from penstock.api.settings import settings
 
 
-def test_version_is_the_projects():
+def test_the_version_of_the_package_is_that_of_the_project():
     assert penstock.__version__ == (Path(__file__).parents[3] / "VERSION").read_text().strip()
 
 
@@ -45,7 +45,7 @@ def test_jar_prints_an_existing_path(capsys):
     assert Path(capsys.readouterr().out.strip()).is_file()
 
 
-def test_the_version_is_told(capsys):
+def test_the_version_is_printed(capsys):
     with pytest.raises(SystemExit) as caught:
         cli.main(["--version"])
     assert caught.value.code == 0
@@ -61,8 +61,8 @@ def test_unknown_commands_are_refused():
 @pytest.mark.parametrize(
     "arguments", [["reproduce", "fang", "--out", "out"], ["simulate", "trace.csv", "--png", "picture.png"]]
 )
-def test_pictures_are_refused_without_their_package(arguments):
-    """In a process of its own: modules that are imported stay so."""
+def test_pictures_need_matplotlib(arguments):
+    """Run in a new process, because imported modules stay loaded."""
     code = "import sys; sys.modules['matplotlib'] = None; from penstock.cli import main; sys.exit(main(sys.argv[1:]))"
     completed = subprocess.run(
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, timeout=60

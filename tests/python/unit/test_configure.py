@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 @pytest.fixture
 def jars(tmp_path, monkeypatch):
-    """Jars for the running Spark and another one, and no Spark anywhere."""
+    """Return a folder with jars for two versions of Spark. The environment shows no running Spark."""
     minor = ".".join(pyspark.__version__.split(".")[:2])
     for name in (minor, "9.9"):
         (tmp_path / f"penstock-spark-{name}_2.13-0.1.0.jar").touch()
@@ -44,7 +44,7 @@ def test_plugin_and_jar_are_set(jars):
     assert Path(builder._options["spark.jars"]) == jar_for(pyspark.__version__, jars)
 
 
-def test_what_the_builder_has_set_stays(jars):
+def test_settings_of_the_builder_are_kept(jars):
     builder = SparkSession.builder.config("spark.plugins", "a.B").config("spark.jars", "x.jar")
     penstock.configure(builder)
     assert builder._options["spark.plugins"] == f"a.B,{PLUGIN}"
@@ -54,8 +54,8 @@ def test_what_the_builder_has_set_stays(jars):
 DRIVER_PYTHON = "spark.pyspark.driver.python"
 
 
-def test_the_drivers_planner_is_run_by_the_python_of_the_application(jars, monkeypatch):
-    """Which need not be the first on the path: a virtual environment that is not activated."""
+def test_the_planner_sidecar_runs_with_the_python_of_the_application(jars, monkeypatch):
+    """It may not be the first on the path, as in a virtual environment that is not activated."""
     for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
         monkeypatch.delenv(name, raising=False)
     for builder in (SparkSession.builder, SparkSession.builder.config("spark.penstock.python", "auto")):
@@ -63,7 +63,7 @@ def test_the_drivers_planner_is_run_by_the_python_of_the_application(jars, monke
 
 
 @pytest.mark.parametrize("key", [DRIVER_PYTHON, "spark.pyspark.python", "spark.penstock.python"])
-def test_a_python_that_the_builder_names_is_left(jars, monkeypatch, key):
+def test_a_python_that_the_builder_names_is_kept(jars, monkeypatch, key):
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     options = penstock.configure(SparkSession.builder.config(key, "python4"))._options
     assert options[key] == "python4"
@@ -71,12 +71,12 @@ def test_a_python_that_the_builder_names_is_left(jars, monkeypatch, key):
 
 
 @pytest.mark.parametrize("name", ["PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"])
-def test_a_python_that_the_environment_names_is_left(jars, monkeypatch, name):
+def test_a_python_that_the_environment_names_is_kept(jars, monkeypatch, name):
     monkeypatch.setenv(name, "python4")
     assert DRIVER_PYTHON not in penstock.configure(SparkSession.builder)._options
 
 
-def test_twice_is_once(jars):
+def test_configuring_twice_equals_configuring_once(jars):
     builder = penstock.configure(SparkSession.builder)
     once = dict(builder._options)
     assert penstock.configure(builder)._options == once
@@ -100,7 +100,7 @@ def test_other_arguments_are_refused(jars, argument):
         ),
     ],
 )
-def test_connect_clients_are_told_where_the_plugin_belongs(jars, monkeypatch, remote, remedy):
+def test_connect_clients_are_told_to_configure_the_server(jars, monkeypatch, remote, remedy):
     builder = SparkSession.builder.config("spark.remote", remote)
     assert error_class(lambda: penstock.configure(builder)) == "PENSTOCK_INVALID_BUILDER"
     with pytest.raises(penstock.PenstockError) as caught:
@@ -118,7 +118,7 @@ def test_a_running_application_is_refused(jars, monkeypatch):
 
 
 @pytest.mark.parametrize("arguments", ["--jars a.jar pyspark-shell", "--conf spark.jars=a.jar pyspark-shell"])
-def test_jars_in_the_environment_are_not_hidden(jars, monkeypatch, arguments):
+def test_jars_that_the_environment_sets_are_refused(jars, monkeypatch, arguments):
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
     assert error_class(lambda: penstock.configure(SparkSession.builder)) == "PENSTOCK_CLASS_PATH"
 
@@ -130,14 +130,14 @@ def test_an_unsupported_spark_is_refused(jars, monkeypatch):
     assert builder._options == {}
 
 
-def test_the_jar_of_the_minor_is_taken(jars):
+def test_the_jar_for_the_minor_version_is_selected(jars):
     assert jar_for("9.9.7", jars).name == "penstock-spark-9.9_2.13-0.1.0.jar"
     assert error_class(lambda: jar_for("9.90.0", jars)) == "PENSTOCK_UNSUPPORTED_SPARK"
     assert error_class(lambda: jar_for("9.9.0", jars / "nowhere")) == "PENSTOCK_JAR_NOT_FOUND"
 
 
 @given(st.lists(st.text("abc.", min_size=1), unique=True), st.text("abc.", min_size=1))
-def test_lists_grow_by_what_is_new(present, added):
+def test_an_entry_is_added_to_a_list_only_once(present, added):
     entries = _with(added, ",".join(present)).split(",")
     assert entries[: len(present)] == present
     assert entries.count(added) == 1

@@ -1,4 +1,4 @@
-"""What continuous integration counts, and when it calls a run failed."""
+"""Counts of tests in continuous integration, and the exit status of a run."""
 
 import json
 import re

@@ -33,7 +33,7 @@ START = datetime(2001, 1, 1, tzinfo=UTC)
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1))
-def test_balance_is_the_busiest_over_the_mean(rows):
+def test_imbalance_is_the_largest_load_over_the_mean(rows):
     load = StageLoad(tuple(rows))
     assert load.tasks == len(rows)
     assert 1 <= load.imbalance <= len(rows)
@@ -47,7 +47,7 @@ def stream(seconds):
 
 
 @pytest.mark.parametrize("pieces", [1, 3, 10])
-def test_pieces_have_equal_times_and_every_row_of_the_span_once(tmp_path, pieces):
+def test_pieces_span_equal_times_and_have_every_row_once(tmp_path, pieces):
     streams = {"a": stream([0, 1, 1, 5, 9, 9.999, 10, 20]), "b": stream([3, 4])}
     cut(streams, timedelta(seconds=10), pieces, tmp_path)
     for name, rows in (("a", 6), ("b", 2)):
@@ -60,35 +60,35 @@ def test_pieces_have_equal_times_and_every_row_of_the_span_once(tmp_path, pieces
             assert all(piece * 10 / pieces <= s < (piece + 1) * 10 / pieces for s in offsets)
 
 
-def test_a_piece_becomes_visible_whole_and_is_told(tmp_path):
+def test_a_piece_becomes_visible_at_once_and_is_reported(tmp_path):
     cut({"a": stream([0, 1, 5]), "b": stream([7])}, timedelta(seconds=10), 2, tmp_path / "pieces")
-    told = []
+    delivered = []
     feed = FileFeed(tmp_path / "source", ["a", "b"])
-    replay = Replay(pieces_of(tmp_path / "pieces"), feed, told.append)
+    replay = Replay(pieces_of(tmp_path / "pieces"), feed, delivered.append)
     replay.deliver(0)
     assert [f.name for f in (tmp_path / "source" / "a").iterdir()] == ["00000.parquet"]
     replay.start(1, 0.01).result()
-    assert [(d.piece, d.rows) for d in told] == [(0, {"a": 2, "b": 0}), (1, {"a": 1, "b": 1})]
+    assert [(d.piece, d.rows) for d in delivered] == [(0, {"a": 2, "b": 0}), (1, {"a": 1, "b": 1})]
     assert pq.read_table(tmp_path / "source" / "b" / "00001.parquet")["n"].to_pylist() == [0]
 
 
 def test_a_piece_that_cannot_be_delivered_ends_the_replay_with_its_error(tmp_path):
     cut({"a": stream([0, 1, 5])}, timedelta(seconds=10), 5, tmp_path / "pieces")
-    told = []
-    replay = Replay(pieces_of(tmp_path / "pieces"), FileFeed(tmp_path / "source", ["a"]), told.append)
+    delivered = []
+    replay = Replay(pieces_of(tmp_path / "pieces"), FileFeed(tmp_path / "source", ["a"]), delivered.append)
     (tmp_path / "pieces" / "a" / "00002.parquet").unlink()
     with pytest.raises(FileNotFoundError, match="00002"):
         replay.start(0, 0.01).result()
-    assert [d.piece for d in told] == [0, 1]
+    assert [d.piece for d in delivered] == [0, 1]
 
 
 @pytest.mark.parametrize("stream", ["a", "with.dots and spaces"])
-def test_a_feed_knows_its_streams_in_a_querys_progress(stream, tmp_path):
+def test_a_feed_recognizes_its_streams_in_a_querys_progress(stream, tmp_path):
     assert FileFeed(tmp_path, [stream]).stream_of(f"FileStreamSource[file:{tmp_path}/{stream}]") == stream
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_streams_of_real_data_are_in_the_order_of_their_times(name):
+def test_streams_of_real_data_are_ordered_by_time(name):
     question = QUESTIONS[name]
     for rows in question.streams(pq.read_table(DATA / question.file).slice(0, 5000)).values():
         assert rows.num_rows == 5000
@@ -97,7 +97,7 @@ def test_streams_of_real_data_are_in_the_order_of_their_times(name):
         assert (times[1:] >= times[:-1]).all()
 
 
-def test_a_flight_arrives_after_its_way():
+def test_a_flight_arrives_after_its_flight_time():
     flights = {"dep_utc": [START.replace(tzinfo=None)], "origin": ["ORD"], "destination": ["JFK"]}
     flights |= {"delay_min": [20], "distance_mi": [770]}
     streams = QUESTIONS["flights"].streams(pa.table(flights))
@@ -107,7 +107,7 @@ def test_a_flight_arrives_after_its_way():
 
 
 def happened(shift=0.0):
-    """A run: pieces of 10 rows at 100, 101, 102 s; batches that end at 101.5 and 104 s, then one without rows."""
+    """Yield a run: pieces of 10 rows at 100, 101, 102 s; batches that end at 101.5 and 104 s; one without rows."""
     yield Session("http://localhost:1", 4)
     yield Delivered(0, 90.0, {"a": 5})
     yield Batch(0, 95.0, 4000, {"a": 5})
@@ -127,7 +127,7 @@ def record(shift=0.0):
     return noted
 
 
-def test_rows_wait_for_the_end_of_the_batch_that_took_them():
+def test_rows_wait_for_the_end_of_the_batch_that_read_them():
     noted = record()
     assert list(waited(noted.delivered, noted.batches)) == [
         Waited(100.0, 1.5, 6),
@@ -137,16 +137,16 @@ def test_rows_wait_for_the_end_of_the_batch_that_took_them():
         Waited(102.0, 2.0, 6),
         Waited(102.0, 2.0, 4),
     ]
-    # 4 rows waited 0.5 s, 10 1.5 s, 10 2 s, 6 3 s.
+    # 4 rows waited 0.5 s, 10 rows 1.5 s, 10 rows 2 s, and 6 rows 3 s.
     assert [noted.latency_s(q) for q in (0.1, 0.4, 0.5, 0.8, 0.99)] == [0.5, 1.5, 2.0, 2.0, 3.0]
 
 
-def test_rows_that_no_batch_has_taken_are_not_answered():
+def test_rows_that_no_batch_has_read_have_no_latency():
     assert list(waited([Delivered(0, 1.0, {"a": 3})], [Batch(0, 2.0, 10, {"a": 2})])) == []
     assert math.isnan(Record().latency_s(0.5))
 
 
-def test_what_was_before_the_clock_started_is_not_counted():
+def test_batches_before_the_start_of_the_clock_are_not_counted():
     noted = record()
     assert [b.batch for b in noted.warm_up] == [0]
     assert [b.batch for b in noted.working] == [1, 2]
@@ -166,7 +166,7 @@ def answer(work: Path, variant: Variant, batch: int, *files: list[tuple[str, int
 ROWS = [("ORD", 1), ("JFK", 2), ("JFK", 2)]
 
 
-def test_answers_are_equal_wherever_batches_ended(tmp_path):
+def test_answers_are_equal_regardless_of_batch_boundaries(tmp_path):
     ours, theirs = variants(2)[:2]
     answer(tmp_path, ours, 0, ROWS)
     answer(tmp_path, theirs, 0, ROWS[2:], ROWS[:1])
@@ -187,7 +187,7 @@ def test_a_differing_row_is_found(tmp_path, theirs_has):
     assert theirs.title in verdict
 
 
-def test_missing_data_and_what_is_out_of_range_are_errors(tmp_path, capsys):
+def test_missing_data_and_options_out_of_range_are_errors(tmp_path, capsys):
     assert cli.main(["demo", "--folder", str(tmp_path)]) == 2
     assert "[PENSTOCK_NO_DATA]" in capsys.readouterr().err
     for option, value in (("--seconds", "0"), ("--seconds", "nan"), ("--cores", "0")):
@@ -208,13 +208,13 @@ def test_the_table_has_a_row_for_each_run():
     ]
 
 
-def test_the_document_tells_times_from_the_start_of_the_clock():
-    told = json.loads(json.dumps(report.document(*measured())))
-    assert [batch["end_s"] for batch in told["penstock"]["batches"]] == [1.5, 4.0, 5.0]
-    assert [piece["at_s"] for piece in told["penstock"]["delivered"]] == [0.0, 1.0, 2.0]
+def test_times_in_the_document_are_relative_to_the_start_of_the_clock():
+    document = json.loads(json.dumps(report.document(*measured())))
+    assert [batch["end_s"] for batch in document["penstock"]["batches"]] == [1.5, 4.0, 5.0]
+    assert [piece["at_s"] for piece in document["penstock"]["delivered"]] == [0.0, 1.0, 2.0]
 
 
-def test_the_page_is_whole_by_itself():
+def test_the_page_is_self_contained():
     compared, records = measured()
     text = html.page(
         "Who & why", ["equal <all>"], report.HEADER, report.summary(compared, records), report.charts(compared, records)
@@ -239,13 +239,13 @@ def drawn(renderable):
     return console.export_text()
 
 
-def test_the_screen_shows_who_runs_and_who_waits():
+def test_the_screen_shows_running_and_waiting_variants():
     compared = variants(2)
     noted = Record()
     shown = []
     for event in happened():
         noted.add(event)
-        # The status is asked for under Penstock only, where it runs.
+        # Only a running variant with Penstock is asked for its status; this one is plain Spark.
         shown.append(drawn(screen("Who?", compared, {"default": noted})))
     assert shown[0].count("waiting") == 2
     assert "warming up: 1 batches" in shown[2]
@@ -254,24 +254,24 @@ def test_the_screen_shows_who_runs_and_who_waits():
     assert "half of all rows answered within 2.0 s, 99 % within 3.0 s" in shown[8]
 
 
-def test_the_table_in_the_terminal():
+def test_the_table_is_drawn_in_the_terminal():
     text = drawn(table(*measured()))
     assert "tuned Spark" in text
     assert "2,500" in text
 
 
-def test_work_of_flights_is_what_they_meet():
-    def of(airport, *minutes):
+def test_a_departure_costs_more_for_each_recent_arrival():
+    def flights(airport, *minutes):
         times = pa.array([START + timedelta(minutes=m) for m in minutes], pa.timestamp("us", "UTC"))
         return pa.table({TIME: times, "airport": [airport] * len(minutes)})
 
-    arrivals = pa.concat_tables([of("A", 0, 10, 95), of("B", 20)]).sort_by(TIME)
-    departures = pa.concat_tables([of("A", 10, 90, 200), of("B", 15, 20), of("C", 30)]).sort_by(TIME)
+    arrivals = pa.concat_tables([flights("A", 0, 10, 95), flights("B", 20)]).sort_by(TIME)
+    departures = pa.concat_tables([flights("A", 10, 90, 200), flights("B", 15, 20), flights("C", 30)]).sort_by(TIME)
     trace = QUESTIONS["flights"].trace({"arrivals": arrivals, "departures": departures})
     cost = {}
     for row in trace.to_pylist():
         cost.setdefault((row["key"], int((row[TIME] - START).total_seconds() // 60)), []).append(row["cost"])
-    # A row costs 1, and 1 for each flight that came in the 90 minutes before: at that very minute, but not 90 ago.
+    # A row costs 1. A departure costs 1 more for each arrival flights the last 90 minutes, including the same minute.
     assert cost == {
         ("A", 0): [1],
         ("A", 10): [3, 1],
@@ -284,7 +284,7 @@ def test_work_of_flights_is_what_they_meet():
     }
 
 
-def test_every_word_of_a_line_is_work():
+def test_every_word_of_a_line_is_a_row_of_the_trace():
     lines = pa.table({TIME: pa.array([START], pa.timestamp("us", "UTC")), "text": ["The cat -- the Mat."]})
     trace = QUESTIONS["books"].trace({"lines": lines})
     assert trace["key"].to_pylist() == ["the", "cat", "the", "mat"]
@@ -300,27 +300,27 @@ IN_README = {
 
 
 def printed_in_readme(name):
-    """Cells of a line of the README's table: static, hindsight, mixed, hybrid."""
+    """Return the cells of a line of the README's table: static, hindsight, mixed, hybrid."""
     (line,) = (line for line in README.read_text().splitlines() if line.startswith(f"| {IN_README[name]} |"))
     return [cell.strip() for cell in line.strip("|").split("|")[1:]]
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_what_placing_is_worth_on_the_real_data_is_what_the_readme_prints(name):
+def test_the_readme_has_the_gain_from_placing_on_the_real_data(name):
     question = QUESTIONS[name]
     found = placements(question, question.streams(pq.read_table(DATA / question.file)))
-    assert [of.policy for of in found] == ["static", "hindsight", "mixed", "hybrid"]
-    assert [f"{of.of_perfect:.0%}".replace("%", " %") for of in found] == printed_in_readme(name)
+    assert [placement.policy for placement in found] == ["static", "hindsight", "mixed", "hybrid"]
+    assert [f"{placement.of_perfect:.0%}".replace("%", " %") for placement in found] == printed_in_readme(name)
     text = sentence(question, found)
-    assert all(f"{of.words} {of.of_perfect:.0%}" in text for of in found)
+    assert all(f"{placement.words} {placement.of_perfect:.0%}" in text for placement in found)
 
 
-def test_the_trace_that_is_counted_is_written_and_simulated_alike(tmp_path, capsys):
-    """As the README says to see its table's numbers."""
+def test_the_written_trace_gives_the_same_result_in_simulate(tmp_path, capsys):
+    """These are the commands by which the README's table can be reproduced."""
     trace, result = tmp_path / "nasa.parquet", tmp_path / "result.json"
     assert cli.main(["demo", "--data", "nasa", "--folder", str(DATA), "--trace", str(trace)]) == 0
-    told = capsys.readouterr().out
-    command = told[told.index("penstock simulate ") :].split()[1:]
+    printed = capsys.readouterr().out
+    command = printed[printed.index("penstock simulate ") :].split()[1:]
     assert command == ["simulate", str(trace), "--cost", "cost", "--interval", "900"]
     assert cli.main([*command, "--json", str(result)]) == 0
     policies = json.loads(result.read_text())["policies"]
@@ -329,7 +329,7 @@ def test_the_trace_that_is_counted_is_written_and_simulated_alike(tmp_path, caps
 
 
 @pytest.mark.parametrize("option", ["json", "png", "html", "trace"])
-def test_a_file_that_cannot_be_written_is_found_before_the_replay(option, tmp_path, capsys):
+def test_an_unwritable_file_is_reported_before_the_replay(option, tmp_path, capsys):
     place = tmp_path / "no" / "folder"
     assert cli.main(["demo", "--folder", str(tmp_path), f"--{option}", str(place)]) == 2
     assert f"--{option} is {place}, which cannot be written" in capsys.readouterr().err

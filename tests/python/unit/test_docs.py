@@ -32,14 +32,14 @@ def test_the_index_of_decisions_lists_each_with_its_title_and_status():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_to_files_lead_somewhere(page):
+def test_links_to_files_have_existing_targets(page):
     targets = [target.split("#")[0] for target in LINK.findall(page.read_text()) if "://" not in target]
     missing = [target for target in targets if target and not (page.parent / target).exists()]
     assert not missing
 
 
 def error_classes() -> set[str]:
-    """Error classes that the sources raise or log."""
+    """Return the error classes that the sources raise or log."""
     sources = [
         path
         for folder in ("jvm/src/main", "jvm/shims", "plugin", "python/penstock")
@@ -49,7 +49,7 @@ def error_classes() -> set[str]:
     return {name for path in sources for name in re.findall(r"\bPENSTOCK_[A-Z_]*[A-Z]\b", path.read_text())}
 
 
-def test_every_error_class_is_in_the_registry_and_none_else():
+def test_the_registry_has_exactly_the_error_classes_of_the_sources():
     registry = json.loads((ROOT / "jvm/src/main/resources/io/penstock/error-conditions.json").read_text())
     assert error_classes() == registry.keys()
     assert list(registry) == sorted(registry)

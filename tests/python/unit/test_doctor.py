@@ -1,4 +1,4 @@
-"""What is judged of a machine: `penstock doctor`."""
+"""Judgements about a machine: `penstock doctor`."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from penstock.diagnosis.judgement import PLUGIN, PROVIDER_KEY, TRANSPORT_KEY, St
 from penstock.diagnosis.machine import Machine, SidecarPython, look, read_defaults, sidecar_programs
 from penstock.diagnosis.security import encryption_lacks, judge_security
 
-WELL = Machine(
+GOOD = Machine(
     python="3.11.7",
     java='openjdk version "17.0.9" 2023-10-17',
     packages={"pyspark": "4.2.0", "numpy": "2.2.6", "numba": "0.68.1", "pyarrow": "25.0.1"},
@@ -29,13 +29,13 @@ WELL = Machine(
 )
 
 
-def unwell(machine):
+def problems(machine):
     return [(j.what, j.state, j.found, j.remedy) for j in judge(machine) if j.state is not State.OK]
 
 
-def test_all_is_well():
-    assert unwell(WELL) == []
-    assert "spark.penstock.theta = 1.1" in [j.found for j in judge(WELL)]
+def test_a_healthy_machine_has_no_problems():
+    assert problems(GOOD) == []
+    assert "spark.penstock.theta = 1.1" in [j.found for j in judge(GOOD)]
 
 
 @pytest.mark.parametrize(
@@ -45,22 +45,22 @@ def test_all_is_well():
         ({"java": None}, "Java", State.WRONG, "JAVA_HOME"),
         ({"java": 'java version "1.8.0_202"'}, "Java", State.WRONG, "Java 17"),
         ({"spark_home": None, "spark": None}, "Spark", State.WRONG, "Install PySpark"),
-        ({"packages": {**WELL.packages, "pyspark": "4.3.0"}}, "Spark", State.WRONG, "PySpark is 4.3.0"),
+        ({"packages": {**GOOD.packages, "pyspark": "4.3.0"}}, "Spark", State.WRONG, "PySpark is 4.3.0"),
         ({"jars": ()}, "jar", State.WRONG, "make jar"),
         ({"jars": ("penstock-spark-4.3_2.13-0.1.0.jar",)}, "jar", State.WRONG, "Install one of these"),
         ({"defaults": {}}, "plugin", State.OFF, "penstock.configure"),
         ({"bridge": False}, "plugin", State.WRONG, "penstock jar"),
-        ({"defaults": {**WELL.defaults, PROVIDER_KEY: "a.b.C"}}, "state store", State.OFF, PROVIDER_KEY),
-        ({"defaults": {**WELL.defaults, "spark.penstock.teta": "1"}}, "setting", State.WRONG, "spark.penstock.theta"),
+        ({"defaults": {**GOOD.defaults, PROVIDER_KEY: "a.b.C"}}, "state store", State.OFF, PROVIDER_KEY),
+        ({"defaults": {**GOOD.defaults, "spark.penstock.teta": "1"}}, "setting", State.WRONG, "spark.penstock.theta"),
         (
-            {"defaults": {**WELL.defaults, "penstock.theta": "1.1"}},
+            {"defaults": {**GOOD.defaults, "penstock.theta": "1.1"}},
             "setting",
             State.WRONG,
             "Write spark.penstock.theta.",
         ),
-        ({"defaults": {**WELL.defaults, "spark.penstock.mode": "off"}}, "setting", State.OFF, "observe"),
-        ({"packages": {**WELL.packages, "numba": None}}, "planning", State.OFF, "pip install numba"),
-        ({"defaults": {**WELL.defaults, TRANSPORT_KEY: "off"}}, "transports", State.OFF, "Set it to `auto`"),
+        ({"defaults": {**GOOD.defaults, "spark.penstock.mode": "off"}}, "setting", State.OFF, "observe"),
+        ({"packages": {**GOOD.packages, "numba": None}}, "planning", State.OFF, "pip install numba"),
+        ({"defaults": {**GOOD.defaults, TRANSPORT_KEY: "off"}}, "transports", State.OFF, "Set it to `auto`"),
         ({"transports": {"tcp": "", "verbs": "no device: plug one in"}}, "verbs", State.OFF, "plug one in"),
         (
             {"sidecars": (SidecarPython("driver", "/a/python", None, "No module named 'penstock'"),)},
@@ -69,13 +69,13 @@ def test_all_is_well():
             "set spark.penstock.python to one that has it, such as /venv/bin/python",
         ),
         (
-            {"lacking": {**WELL.lacking, "Python operators": {"protobuf": "5.0 is too old"}}},
+            {"lacking": {**GOOD.lacking, "Python operators": {"protobuf": "5.0 is too old"}}},
             "Python operators",
             State.OFF,
             "`/opt/python -m pip install protobuf`",
         ),
         (
-            {"lacking": {**WELL.lacking, "Spark Connect": {"grpcio": "", "zstandard": ""}}},
+            {"lacking": {**GOOD.lacking, "Spark Connect": {"grpcio": "", "zstandard": ""}}},
             "Spark Connect",
             State.OFF,
             "`/opt/python -m pip install grpcio zstandard`",
@@ -89,18 +89,18 @@ def test_all_is_well():
         ({"socket_error": "AF_UNIX path too long"}, "Unix sockets", State.OFF, "TMPDIR"),
     ],
 )
-def test_what_is_not_well_says_what_to_do(change, what, state, remedy):
-    ((found_what, found_state, _, found_remedy),) = unwell(replace(WELL, **change))
+def test_each_problem_has_a_remedy(change, what, state, remedy):
+    ((found_what, found_state, _, found_remedy),) = problems(replace(GOOD, **change))
     assert (found_what, found_state) == (what, state)
     assert remedy in found_remedy
-    (judgement,) = (j for j in judge(replace(WELL, **change)) if j.state is not State.OK)
-    # What is off costs something; what is wrong must be put right.
+    (judgement,) = (j for j in judge(replace(GOOD, **change)) if j.state is not State.OK)
+    # OFF has a cost that is named; WRONG must be fixed.
     assert bool(judgement.costs) == (state is State.OFF)
 
 
-def test_a_package_that_does_not_do_is_told_with_the_reason():
+def test_an_unsuitable_package_is_named_with_the_reason():
     lacking = {"Python operators": {"pandas": "", "protobuf": "5.0 is too old"}}
-    assert unwell(replace(WELL, lacking=lacking))[0][2] == "/opt/python lacks pandas, protobuf (5.0 is too old)"
+    assert problems(replace(GOOD, lacking=lacking))[0][2] == "/opt/python lacks pandas, protobuf (5.0 is too old)"
 
 
 def test_defaults_are_read_as_spark_reads_them():
@@ -119,12 +119,12 @@ def test_defaults_are_read_as_spark_reads_them():
         ({"spark.penstock.python": "own", "spark.pyspark.python": "s"}, {"PYSPARK_PYTHON": "p"}, "own", "own"),
     ],
 )
-def test_the_pythons_of_sidecars_are_found_as_the_jvm_finds_them(defaults, environment, driver, executors):
+def test_pythons_of_sidecars_are_chosen_as_in_the_jvm(defaults, environment, driver, executors):
     programs = sidecar_programs(defaults, environment, "/venv/bin/python")
     assert programs == {"driver": driver, "executors": executors}
 
 
-def test_a_python_without_the_package_is_found_out(monkeypatch, tmp_path):
+def test_a_python_without_the_package_is_reported(monkeypatch, tmp_path):
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     (tmp_path / "spark-defaults.conf").write_text("spark.pyspark.python /no/such/python\n")
     found = look()
@@ -136,7 +136,7 @@ def test_a_python_without_the_package_is_found_out(monkeypatch, tmp_path):
     (tmp_path / "spark-defaults.conf").write_text(f"spark.penstock.python {bare}\n")
     found = look()
     assert {s.error for s in found.sidecars} == {"ModuleNotFoundError: No module named 'penstock'"}
-    # What this machine can do does not depend on it.
+    # What this machine can do does not depend on that Python.
     assert found.transports["local"] == found.transports["tcp"] == ""
     assert set(found.lacking["Python operators"]) == {"pandas", "pyarrow", "protobuf"}
     assert "grpcio" in found.lacking["Spark Connect"]
@@ -150,11 +150,11 @@ def test_this_machine_can_run_the_tests(monkeypatch, tmp_path):
     assert found.defaults == {"spark.penstock.shards": "16"}
     assert set(found.transports) == {"local", "verbs", "mpi", "tcp"}
     assert found.transports["local"] == found.transports["tcp"] == ""
-    assert [what for what, state, _, _ in unwell(found) if state is State.WRONG] == []
+    assert [what for what, state, _, _ in problems(found) if state is State.WRONG] == []
 
 
 def test_a_virtual_environment_need_not_be_activated(monkeypatch, tmp_path):
-    """Another Python comes first on the path: the driver has the one that runs this, the others are told of it."""
+    """Another Python is first on the path. The driver uses the one that runs this, which the remedy suggests."""
     other = tmp_path / "python3"
     other.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
     other.chmod(0o755)
@@ -162,13 +162,13 @@ def test_a_virtual_environment_need_not_be_activated(monkeypatch, tmp_path):
     for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "VIRTUAL_ENV"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    off = {what: remedy for what, state, _, remedy in unwell(look()) if state is State.OFF}
+    off = {what: remedy for what, state, _, remedy in problems(look()) if state is State.OFF}
     assert "driver's Python" not in off
     assert f"such as {sys.executable}" in off["executors' Python"]
     assert "tcp" not in off
 
 
-def test_the_command(monkeypatch, tmp_path, capsys):
+def test_the_command_prints_problems_and_sets_the_status(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     assert cli.main(["doctor", "--json"]) == 0
     judgements = json.loads(capsys.readouterr().out)["judgements"]
@@ -189,9 +189,9 @@ PROTECTED = {
 }
 
 
-def test_security_that_holds():
-    assert {j.state for j in judge_security(replace(WELL, defaults=PROTECTED))} == {State.OK}
-    assert not list(encryption_lacks(replace(WELL, defaults=PROTECTED)))
+def test_a_protected_machine_has_no_security_problems():
+    assert {j.state for j in judge_security(replace(GOOD, defaults=PROTECTED))} == {State.OK}
+    assert not list(encryption_lacks(replace(GOOD, defaults=PROTECTED)))
 
 
 @pytest.mark.parametrize(
@@ -205,8 +205,8 @@ def test_security_that_holds():
         ({**PROTECTED, TRANSPORT_KEY: "mpi"}, "", "mpi", State.OFF, "refused"),
     ],
 )
-def test_security_that_does_not_hold(defaults, error, what, state, found):
-    judged = judge_security(replace(WELL, defaults=defaults, encryption_error=error))
+def test_each_missing_protection_is_reported(defaults, error, what, state, found):
+    judged = judge_security(replace(GOOD, defaults=defaults, encryption_error=error))
     (wrong,) = [j for j in judged if j.state is not State.OK]
     assert (wrong.what, wrong.state) == (what, state)
     assert found in wrong.found
@@ -214,18 +214,18 @@ def test_security_that_does_not_hold(defaults, error, what, state, found):
     assert wrong.costs
 
 
-def test_mpi_among_strangers():
-    judged = judge_security(replace(WELL, defaults={TRANSPORT_KEY: "mpi"}))
+def test_mpi_without_authentication_is_reported():
+    judged = judge_security(replace(GOOD, defaults={TRANSPORT_KEY: "mpi"}))
     assert [j.found for j in judged if j.what == "mpi"] == [
         "listens on all addresses of the host, and accepts data from anybody"
     ]
 
 
-def test_encryption_that_is_wanted_and_cannot_be_had_is_told_without_asking(capsys, monkeypatch):
-    machine = replace(WELL, defaults={**WELL.defaults, **PROTECTED}, encryption_error="No module named 'cryptography'")
+def test_unavailable_encryption_is_reported_without_the_option_security(capsys, monkeypatch):
+    machine = replace(GOOD, defaults={**GOOD.defaults, **PROTECTED}, encryption_error="No module named 'cryptography'")
     monkeypatch.setattr("penstock.cli.doctor.look", lambda: machine)
     assert cli.main(["doctor"]) == 1
     assert "pip install 'penstock[encryption]'" in capsys.readouterr().out
-    monkeypatch.setattr("penstock.cli.doctor.look", lambda: WELL)
+    monkeypatch.setattr("penstock.cli.doctor.look", lambda: GOOD)
     assert cli.main(["doctor", "--security"]) == 0
     assert "authentication" in capsys.readouterr().out

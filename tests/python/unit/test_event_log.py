@@ -1,4 +1,4 @@
-"""Event logs of Spark as traces: `penstock simulate`."""
+"""Spark's event logs as traces for `penstock simulate`."""
 
 import json
 
@@ -27,7 +27,7 @@ def task(stage, partition, run_ms, rows, reason="Success"):
 
 
 def events(query="q", first_stage=0):
-    """Two batches of a map stage and a stage of four state partitions."""
+    """Return the events of two batches, each with a map stage and a stage of four state partitions."""
     made = [{"Event": "SparkListenerLogStart", "Spark Version": "4.2.0"}]
     for batch, times in TIMES_MS.items():
         scan, state = first_stage + 2 * batch, first_stage + 2 * batch + 1
@@ -38,11 +38,11 @@ def events(query="q", first_stage=0):
 
 
 def progress(batch, partitions, query="q", metrics=("penstockShardsLoaded",)):
-    """What Spark tells of a batch, as far as it is read."""
+    """Return the progress event of a batch, with the fields that are read."""
     operator = {"numShufflePartitions": partitions, "customMetrics": dict.fromkeys(metrics, 0)}
     durations = {"addBatch": 5, "triggerExecution": 7}
-    told = {"id": query, "batchId": batch, "durationMs": durations, "stateOperators": [operator]}
-    return {"Event": "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent", "progress": told}
+    fields = {"id": query, "batchId": batch, "durationMs": durations, "stateOperators": [operator]}
+    return {"Event": "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent", "progress": fields}
 
 
 def environment(**conf):
@@ -67,13 +67,13 @@ def check(trace):
 
 
 @pytest.mark.parametrize(("name", "compression"), [("app-1", None), ("app-1.zstd", "zstd"), ("app-1.inprogress", None)])
-def test_a_single_file(name, compression, tmp_path):
+def test_a_single_file_is_read(name, compression, tmp_path):
     path = written(tmp_path / name, events(), compression)
     assert is_event_log(path)
     check(read(path))
 
 
-def test_rolled_files_are_read_in_their_order(tmp_path):
+def test_rolled_files_are_read_in_order(tmp_path):
     folder, made = tmp_path / "eventlog_v2_app-1", events()
     (tmp_path / "eventlog_v2_app-1").mkdir()
     (folder / "appstatus_app-1").write_text("")
@@ -83,13 +83,13 @@ def test_rolled_files_are_read_in_their_order(tmp_path):
     check(read(folder))
 
 
-def test_the_line_that_an_application_did_not_finish_is_left_out(tmp_path):
+def test_an_incomplete_last_line_is_ignored(tmp_path):
     path = written(tmp_path / "app-1.inprogress", events())
     path.write_text(path.read_text() + '{"Event":"SparkListenerTa')
     check(read(path))
 
 
-def test_one_of_several_queries(tmp_path):
+def test_one_of_several_queries_must_be_chosen(tmp_path):
     path = written(tmp_path / "log", events() + events("other", 100))
     with pytest.raises(PenstockError, match="several queries, other, q; choose one with --query"):
         read(path)
@@ -108,7 +108,7 @@ def test_one_of_several_queries(tmp_path):
     ],
 )
 def test_a_run_whose_tasks_ran_several_partitions_is_refused(more, tmp_path):
-    """What each partition took is not in its log."""
+    """Its log does not have the time of each partition."""
     path = written(tmp_path / "log", events() + more)
     with pytest.raises(PenstockError, match="under Penstock, whose tasks ran several state partitions each") as caught:
         read(path)
@@ -121,7 +121,7 @@ def test_a_run_whose_tasks_ran_several_partitions_is_refused(more, tmp_path):
     [
         [environment(**{"penstock.mode": "observe"})],
         [environment(**{"penstock.mode": "off"})],
-        # Of this query a task ran a partition, whatever others did.
+        # Each task of this query ran one partition. Other queries do not matter.
         [environment(), progress(0, 4), progress(1, 4), progress(0, 64, "another")],
         [environment(), progress(0, 64, metrics=["rocksdbGetCount"])],
     ],
@@ -140,7 +140,7 @@ def test_a_run_with_a_task_for_each_partition_is_read(more, tmp_path):
         ("app-1.zstd", "x", "app-1.zstd cannot be read"),
     ],
 )
-def test_what_is_no_event_log_is_refused(name, text, message, tmp_path):
+def test_a_file_that_is_not_an_event_log_is_refused(name, text, message, tmp_path):
     path = tmp_path / name
     path.write_text(text)
     assert is_event_log(path)
@@ -149,7 +149,7 @@ def test_what_is_no_event_log_is_refused(name, text, message, tmp_path):
     assert caught.value.error_class == "PENSTOCK_BAD_TRACE"
 
 
-def test_a_folder_of_something_else(tmp_path):
+def test_a_folder_that_is_not_an_event_log_is_refused(tmp_path):
     with pytest.raises(PenstockError, match="name the folder eventlog_v2_"):
         read(tmp_path)
 
@@ -173,13 +173,13 @@ def test_the_command_places_partitions(tmp_path, capsys):
         ("--key", "k", "--key is k, but an event log does not have this option"),
     ],
 )
-def test_options_of_traces_are_refused(option, value, message, tmp_path, capsys):
+def test_options_of_traces_are_refused_for_event_logs(option, value, message, tmp_path, capsys):
     path = written(tmp_path / "log", events())
     assert cli.main(["simulate", str(path), option, value]) == 2
     assert message in capsys.readouterr().err
 
 
-def test_options_of_event_logs_are_refused(tmp_path, capsys):
+def test_options_of_event_logs_are_refused_for_traces(tmp_path, capsys):
     path = tmp_path / "t.csv"
     path.write_text("time,key\n1,2\n")
     assert cli.main(["simulate", str(path), "--query", "q"]) == 2

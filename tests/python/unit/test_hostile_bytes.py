@@ -1,6 +1,6 @@
-"""Bytes of anybody, where this package reads them: an answer or an error of its own, never another.
+"""Readers of untrusted bytes return a result or raise one of the package's own errors, never another error.
 
-As many inputs for each reader as ``PENSTOCK_FUZZ_INPUTS`` says; they follow from ``PENSTOCK_FUZZ_SEED``.
+``PENSTOCK_FUZZ_INPUTS`` is the number of inputs for each reader, and ``PENSTOCK_FUZZ_SEED`` is their seed.
 """
 
 import json
@@ -36,7 +36,7 @@ SECRET = b"of one application"
 
 
 def changed(data: bytes, random_: random.Random) -> bytes:
-    """Something near to what is right, now and then far from it."""
+    """Return valid bytes with one, two or eight random changes."""
     bytes_ = bytearray(data)
     for _ in range(random_.choice((1, 1, 2, 8))):
         at = random_.randrange(len(bytes_) + 1)
@@ -62,25 +62,25 @@ def inputs(*right: bytes) -> list[bytes]:
 def fuzz(
     reader: Callable[[bytes], object], expected: type[Exception] | tuple[type[Exception], ...], *right: bytes
 ) -> int:
-    """Read all of them; gives how many were taken."""
-    taken = 0
+    """Read changed inputs. Return how many of them were accepted."""
+    accepted = 0
     for data in inputs(*right):
         try:
             reader(data)
-            taken += 1
+            accepted += 1
         except expected:
             pass
         except Exception as error:
             pytest.fail(f"{error!r} for {data.hex()}, seed {SEED}")
-    return taken
+    return accepted
 
 
-def test_what_a_stranger_says_first() -> None:
+def test_a_hello_of_a_stranger_is_never_accepted() -> None:
     hello = Connecting(SECRET, encrypted=False).hello
 
     def accept(data: bytes) -> None:
         side = Accepting(SECRET, encrypted=False)
-        # As many bytes as are due come from the network, or none.
+        # The network delivers the expected number of bytes, or none.
         answer = side.answer(data.ljust(HELLO_BYTES, b"\0")[:HELLO_BYTES])
         side.ready(data[:32].ljust(32, b"\0"))
         assert answer
@@ -88,20 +88,20 @@ def test_what_a_stranger_says_first() -> None:
     assert fuzz(accept, TransportError, hello) == 0
 
 
-def test_what_a_stranger_answers() -> None:
+def test_a_changed_answer_of_a_stranger_is_refused() -> None:
     asking = Connecting(SECRET, encrypted=True)
     answer = Accepting(SECRET, encrypted=True).answer(asking.hello)
 
     def connect(data: bytes) -> None:
-        whole = data.ljust(len(answer), b"\0")[: len(answer)]
-        if whole != answer:
-            asking.proof(whole)
+        padded = data.ljust(len(answer), b"\0")[: len(answer)]
+        if padded != answer:
+            asking.proof(padded)
 
     fuzz(connect, TransportError, answer)
 
 
 @pytest.mark.parametrize("sealed", [False, True])
-def test_headers_of_slices(sealed: bool) -> None:
+def test_changed_headers_of_slices_are_refused_or_within_bounds(sealed: bool) -> None:
     data = memoryview(bytes(1000))
     header = slices.encode(7, 1000, data, sealed=sealed)
 
@@ -112,7 +112,7 @@ def test_headers_of_slices(sealed: bool) -> None:
     fuzz(receive, TransportError, header)
 
 
-def test_questions_of_an_executor_and_their_addresses() -> None:
+def test_changed_questions_of_an_executor_are_read_or_refused() -> None:
     peer = {"host": "a/b/0", "tcp": "127.0.0.1:4040", "local": "@penstock-1-ff"}
     right = [
         write_question(Question(What.ASK, 30_000, peer, b"which?", 7)),
@@ -121,7 +121,7 @@ def test_questions_of_an_executor_and_their_addresses() -> None:
     assert fuzz(read_question, BrokenChannelError, *right) > 0
 
 
-def test_envelopes_of_peers() -> None:
+def test_changed_envelopes_of_peers_have_a_bounded_time_limit_or_are_refused() -> None:
     question = ENVELOPE.pack(1, 0, 0, 4711, 9, 30_000, 77) + b"which shards?"
 
     def receive(data: bytes) -> None:
@@ -130,39 +130,39 @@ def test_envelopes_of_peers() -> None:
     fuzz(receive, BrokenChannelError, question)
 
 
-def test_records_of_a_lane() -> None:
+def test_changed_records_of_a_channel_are_read_or_refused() -> None:
     size = len(encode(Record(Kind.SLICE, 0)))
 
-    # As many bytes as are due come from the socket, or none.
+    # The socket delivers the expected number of bytes, or none.
     def receive(data: bytes) -> Record:
         return decode(data.ljust(size, b"\0")[:size])
 
     fuzz(receive, BrokenChannelError, encode(Record(Kind.SLICE, 0, 5, 5)), encode(Record(Kind.TAKEN, 4)))
 
 
-def test_a_status() -> None:
+def test_a_changed_status_is_read_or_refused() -> None:
     fuzz(lambda data: read(data.decode(errors="replace")), PenstockError, STATUS)
 
 
 class Named:
-    """A checkpoint with files of some names, of which each says the same."""
+    """Storage with files of the given names, all with the same content."""
 
     root = "/named"
 
-    def __init__(self, names: list[str], said: bytes) -> None:
-        self._names, self._said = names, said
+    def __init__(self, names: list[str], content: bytes) -> None:
+        self._names, self._content = names, content
 
     def files(self, folder: str) -> list[StoredFile]:
-        return [StoredFile(name, len(self._said)) for name in self._names if folder]
+        return [StoredFile(name, len(self._content)) for name in self._names if folder]
 
     def folders(self, _: str) -> list[str]:
         return self._names
 
     def read(self, _: str, offset: int = 0, length: int | None = None) -> bytes:
-        return self._said[offset : None if length is None else offset + length]
+        return self._content[offset : None if length is None else offset + length]
 
 
-def test_names_and_json_in_a_checkpoint(tmp_path: Path) -> None:
+def test_changed_names_and_json_in_a_checkpoint_are_never_an_error(tmp_path: Path) -> None:
     Writer(tmp_path).batch(0, {0: {b"a": b"1"}})
     checkpoint = Checkpoint(str(tmp_path))
     metadata = json.dumps({"id": "9b0c", "operatorInfo": {"operatorId": 0, "operatorName": "count"}}).encode()

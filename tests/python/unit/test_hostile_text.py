@@ -1,4 +1,4 @@
-"""What others write, keys of a stream and files of a checkpoint, neither drives the terminal nor stops a command."""
+"""Untrusted keys of a stream and files of a checkpoint neither control the terminal nor stop a command."""
 
 import json
 import os
@@ -21,29 +21,29 @@ HOSTILE = "\x1b]52;c;aGk=\x07\x1b[2Jname\x9b31m\u202egnp\nforged"
 
 
 @given(st.text())
-def test_nothing_is_left_that_a_terminal_obeys(text: str) -> None:
+def test_printable_text_has_no_control_characters(text: str) -> None:
     shown = printable(text)
     assert not any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or 0xD800 <= ord(c) < 0xE000 for c in shown)
     assert printable(shown) == shown
 
 
-def test_text_of_any_language_stays_as_it_is() -> None:
+def test_text_of_any_language_is_not_changed() -> None:
     for text in ("", "a key", "Zürich", "東京", "e\u0301", "\U0001f600", "50 %"):
         assert printable(text) == text
     assert printable("two\nlines", keep="\n") == "two\nlines"
     assert printable("\x1b[2J\u202e\ud800") == r"\x1b[2J\u202e\ud800"
 
 
-def test_keys_and_names_of_a_stream_in_top() -> None:
+def test_top_escapes_keys_and_names_of_a_stream() -> None:
     def hostile(value: object) -> object:
         if isinstance(value, str):
             return HOSTILE + value if not value.startswith("20") else value
         if isinstance(value, list):
-            return [hostile(of) for of in value]
-        return {name: hostile(of) for name, of in value.items()} if isinstance(value, dict) else value
+            return [hostile(item) for item in value]
+        return {name: hostile(item) for name, item in value.items()} if isinstance(value, dict) else value
 
-    told = json.loads(STATUS)
-    hostile_status = {**told, "queries": hostile(told["queries"])}
+    status = json.loads(STATUS)
+    hostile_status = {**status, "queries": hostile(status["queries"])}
     console = Console(width=200, force_terminal=False)
     with console.capture() as capture:
         console.print(view(read(json.dumps(hostile_status))))
@@ -64,7 +64,7 @@ def inspected(root: Path, capsys: pytest.CaptureFixture[str], *options: str) -> 
     return shown.out + shown.err
 
 
-def test_names_in_a_checkpoint_in_inspect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_escapes_names_in_a_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     writer = written(tmp_path)
     writer.write("FORMAT", frame(Kind.FORMAT, varint(SHARDS) + string(HOSTILE) + string(QUERY)))
     operator = tmp_path / "state" / "0" / "_metadata"
@@ -77,7 +77,7 @@ def test_names_in_a_checkpoint_in_inspect(tmp_path: Path, capsys: pytest.Capture
     assert not any(line.startswith("forged") for line in shown.splitlines())
 
 
-def test_pipes_and_links_in_a_checkpoint_are_no_files_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_ignores_pipes_and_links_in_a_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     written(tmp_path)
     state = tmp_path / "state" / "_penstock"
     for path in (
@@ -92,17 +92,19 @@ def test_pipes_and_links_in_a_checkpoint_are_no_files_of_it(tmp_path: Path, caps
     loop.symlink_to(loop)
     began = time.monotonic()
     assert "all files that are needed are intact" in inspected(tmp_path, capsys, "--verify")
-    # Who opens a pipe waits until somebody writes to it.
+    # Opening a pipe blocks until somebody writes to it.
     assert time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize("name", ["²", "٣", "9" * 5000, "-1", "1_0", "+1"])
-def test_names_that_look_like_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_inspect_ignores_names_that_look_like_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
     written(tmp_path)
     for folder in ("state/_penstock/epochs", "state/_penstock/manifests", "commits", "state", "state/0"):
-        of = name + ".0" if folder.endswith("manifests") else name
-        if len(of) < 256:
-            place = tmp_path / folder / of
+        file_name = name + ".0" if folder.endswith("manifests") else name
+        if len(file_name) < 256:
+            place = tmp_path / folder / file_name
             if folder in ("state", "state/0"):
                 place.mkdir()
             else:
@@ -111,7 +113,9 @@ def test_names_that_look_like_numbers(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("metadata", ["[]", "7", '{"id": []}', "[" * 100_000, "\udcff", '{"id"'])
-def test_metadata_of_another_shape(tmp_path: Path, capsys: pytest.CaptureFixture[str], metadata: str) -> None:
+def test_inspect_accepts_metadata_of_another_shape(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], metadata: str
+) -> None:
     written(tmp_path)
     text = metadata.encode("utf-8", "surrogateescape")
     (tmp_path / "metadata").write_bytes(text)
@@ -121,16 +125,14 @@ def test_metadata_of_another_shape(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "0" in inspected(tmp_path, capsys)
 
 
-def test_a_time_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_time_is_shown_as_invalid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     writer = written(tmp_path)
     writer.written_at_ms = (1 << 64) - 1
     writer.batch(1, {0: {b"a": b"1"}})
     assert f"{(1 << 64) - 1} ms after 1970, which is not a valid time" in inspected(tmp_path, capsys)
 
 
-def test_a_manifest_that_names_the_same_bytes_for_many_shards(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_shards_that_share_bytes_of_a_file_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     writer = written(tmp_path)
     writer.chains = [writer.chains[0]] * SHARDS
     writer.manifest(0)

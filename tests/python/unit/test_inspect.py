@@ -1,4 +1,4 @@
-"""What reads a checkpoint: right where it is intact, and never silent where it is not."""
+"""Readers of checkpoints are correct for intact ones and report every damage."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ CONTENT = {0: {b"a": b"1", b"c": b"4444"}, 1: {}, 2: {b"b": b"22"}, 3: {}}
 
 
 def write(root: Path) -> Path:
-    """Three batches over three of four shards; the second ends with a snapshot of shard 0."""
+    """Write three batches over three of four shards. The second ends with a snapshot of shard 0."""
     writer = Writer(root)
     writer.batch(0, {0: {b"a": b"0", b"x": b"9"}, 1: {b"y": b"7"}})
     writer.batch(1, {0: {b"a": b"1", b"x": None}, 2: {b"b": b"22"}})
@@ -38,7 +38,7 @@ def files(root: Path) -> list[Path]:
     return sorted(p for p in state(root).rglob("*") if p.is_file())
 
 
-def test_content_of_every_shard(tmp_path):
+def test_inspect_shows_the_content_of_every_shard(tmp_path):
     found = inspect(Checkpoint(str(write(tmp_path))))
     assert found.batches == [0, 1, 2]
     assert (found.manifest.batch, found.committed_batch) == (2, 2)
@@ -83,20 +83,20 @@ def test_a_missing_file_is_found(tmp_path):
             path.write_bytes(intact)
 
 
-def test_the_newest_manifest_is_missing(tmp_path):
+def test_a_missing_newest_manifest_is_found(tmp_path):
     (state(write(tmp_path)) / "manifests" / "2.0").unlink()
     (problem,) = verify(Checkpoint(str(tmp_path))).problems
     assert problem.error_class == "PENSTOCK_STATE_MISSING"
     assert "batch 2" in problem.what
 
 
-def test_spark_has_committed_a_batch_whose_state_is_not_kept_any_more(tmp_path):
+def test_a_committed_batch_whose_state_is_no_longer_kept_is_found(tmp_path):
     writer = Writer(tmp_path)
     for batch in range(4):
         writer.retained_from = max(0, batch - 1)
         writer.batch(batch, {0: {b"key": b"%d" % batch}})
     assert verify(Checkpoint(str(tmp_path))).problems == []
-    # As a copy has it whose commits were copied before, and whose state was copied after it was cleaned.
+    # A copy looks like this if its commits were copied before a cleanup, and its state after it.
     for batch in (2, 3):
         (tmp_path / "commits" / str(batch)).unlink()
     for batch in (0, 1):
@@ -106,7 +106,7 @@ def test_spark_has_committed_a_batch_whose_state_is_not_kept_any_more(tmp_path):
     assert "from 2 on" in problem.what
 
 
-def test_batches_that_are_committed_meanwhile_are_no_problem(tmp_path):
+def test_batches_committed_during_verification_are_not_a_problem(tmp_path):
     (state(write(tmp_path)) / "manifests" / "2.0").unlink()
     commits = iter((2, 3))
 
@@ -117,7 +117,7 @@ def test_batches_that_are_committed_meanwhile_are_no_problem(tmp_path):
     assert verify(Running(str(tmp_path))).problems == []
 
 
-def test_folders_of_partitions_that_a_copy_lacks_are_found_and_the_state_is_shown(tmp_path, capsys):
+def test_missing_partition_folders_are_found_and_the_state_is_still_shown(tmp_path, capsys):
     write(tmp_path)
     (tmp_path / "state" / "0" / "2" / "_penstock").unlink()
     assert verify(Checkpoint(str(tmp_path))).problems == []
@@ -131,7 +131,7 @@ def test_folders_of_partitions_that_a_copy_lacks_are_found_and_the_state_is_show
     assert "heaviest shard" in shown
 
 
-def test_more_folders_of_partitions_than_there_are_partitions(tmp_path):
+def test_surplus_partition_folders_are_found(tmp_path):
     write(tmp_path)
     (tmp_path / "state" / "0" / "4").mkdir()
     (problem,) = verify(Checkpoint(str(tmp_path))).problems
@@ -142,7 +142,7 @@ def test_more_folders_of_partitions_than_there_are_partitions(tmp_path):
 FOREIGN = [".DS_Store", "_SUCCESS", "Thumbs.db", "0.0.crc", ".0.0.tmp", "1.0 (copy)", "0.part", "5-of another program"]
 
 
-def test_files_of_other_programs_are_not_the_checkpoints(tmp_path):
+def test_files_of_other_programs_are_ignored(tmp_path):
     write(tmp_path)
     expected = inspect(Checkpoint(str(tmp_path)))
     for folder in [tmp_path, *(p for p in tmp_path.rglob("*") if p.is_dir())]:
@@ -154,7 +154,7 @@ def test_files_of_other_programs_are_not_the_checkpoints(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["{}/", "file:{}", "file://{}/", "{}/../link", "{}/../link/"])
-def test_a_checkpoint_has_many_names(tmp_path, form):
+def test_a_checkpoint_can_be_named_by_a_path_a_uri_or_a_link(tmp_path, form):
     root = write(tmp_path / "checkpoint")
     (tmp_path / "link").symlink_to(root)
     checkpoint = Checkpoint(form.format(root))
@@ -162,7 +162,7 @@ def test_a_checkpoint_has_many_names(tmp_path, form):
     assert inspect(checkpoint).manifest == inspect(Checkpoint(str(root))).manifest
 
 
-def test_a_trailing_slash_is_no_part_of_a_path_in_a_store(tmp_path):
+def test_a_trailing_slash_is_removed_from_a_path(tmp_path):
     storage = ArrowStorage(f"file://{write(tmp_path)}/")
     assert storage.root == f"file://{tmp_path}"
     assert storage._path == str(tmp_path)
@@ -182,7 +182,7 @@ def test_swapped_files_are_found(tmp_path):
         second.write_bytes(b)
 
 
-def test_a_lost_change_and_a_wrong_snapshot_are_found_though_every_checksum_is_right(tmp_path):
+def test_a_lost_change_and_a_wrong_snapshot_are_found_despite_valid_checksums(tmp_path):
     lost = Writer(tmp_path / "lost")
     lost.batch(0, {0: {b"a": b"1"}})
     lost.chains[0].clear()
@@ -201,7 +201,7 @@ def test_a_lost_change_and_a_wrong_snapshot_are_found_though_every_checksum_is_r
 
 
 def pinned(root, moved, changes=None):
-    """A batch in which hash 9 gets shard 4, after one that left two keys in shard 1."""
+    """Write a batch with two keys in shard 1, and a batch in which hash 9 gets shard 4."""
     writer = Writer(root)
     writer.batch(0, {1: {b"a": b"1", b"b": b"2"}})
     writer.lay_out(9)
@@ -213,10 +213,10 @@ def problems(writer):
     return [p.what for p in verify(Checkpoint(str(writer.root))).problems]
 
 
-def test_keys_that_move_from_shard_to_shard(tmp_path):
+def test_keys_that_move_between_shards_are_accepted(tmp_path):
     writer = pinned(tmp_path, {1: {b"a": None}, 4: {b"a": b"1"}}, {4: {b"a": b"3"}})
     writer.lay_out(10)
-    # Another hash takes the place: what was there returns to its base shard, whole.
+    # Another hash takes the pin slot: all keys that were there return to their base shard.
     writer.batch(2, {}, {1: {b"a": b"3"}, 4: {}})
     writer.lay_out()
     writer.batch(3, {1: {b"c": b"4"}})
@@ -233,12 +233,12 @@ def test_keys_that_move_from_shard_to_shard(tmp_path):
         ({1: {b"z": None}}, "a key was moved out of a shard that did not have it"),
     ],
 )
-def test_keys_that_are_lost_or_doubled_on_the_way_are_found(tmp_path, moved, found):
+def test_keys_that_a_move_loses_or_duplicates_are_found(tmp_path, moved, found):
     (problem,) = problems(pinned(tmp_path, moved))
     assert found in problem
 
 
-def test_a_pinned_shard_that_ends_without_its_keys_coming_home_is_found(tmp_path):
+def test_a_pin_that_ends_without_returning_its_keys_is_found(tmp_path):
     writer = pinned(tmp_path, {1: {b"a": None}, 4: {b"a": b"1"}})
     writer.lay_out()
     writer.batch(2, {0: {b"c": b"1"}})
@@ -246,7 +246,7 @@ def test_a_pinned_shard_that_ends_without_its_keys_coming_home_is_found(tmp_path
     assert "of 1 keys moved out of shards 1 were lost or changed" in problem
 
 
-def test_what_no_kept_batch_needs(tmp_path):
+def test_files_that_no_retained_batch_needs_are_orphans(tmp_path):
     writer = Writer(tmp_path)
     writer.batch(0, {0: {b"a": b"1"}})
     orphan = Path(f"changelogs/0-{UUID(int=5)}")
@@ -261,7 +261,7 @@ def test_what_no_kept_batch_needs(tmp_path):
     assert cli.main(["inspect", str(tmp_path), "--verify"]) == 0
 
 
-def test_damage_of_a_section_that_only_a_superseded_manifest_names(tmp_path):
+def test_damage_that_only_a_superseded_manifest_refers_to_is_not_needed(tmp_path):
     writer = Writer(tmp_path)
     writer.change(0, {0: {b"a": b"1"}}, UUID(int=1))
     section = change_set({b"b": b"1"})
@@ -288,7 +288,7 @@ def test_state_of_another_query_is_found(tmp_path):
     assert "another" in problem.what
 
 
-def test_a_newer_format_says_what_to_do(tmp_path):
+def test_a_newer_format_is_refused(tmp_path):
     path = state(write(tmp_path)) / "manifests" / "2.0"
     data = bytearray(path.read_bytes())
     data[8] = 3
@@ -316,15 +316,15 @@ def bodies(tmp_path_factory) -> dict[str, bytes]:
     return {**found, "snapshots": checkpoint.section(entry.section)}
 
 
-@pytest.mark.parametrize("what", READERS)
+@pytest.mark.parametrize("kind", READERS)
 @settings(max_examples=400, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_readers_of_damaged_bytes_say_so_or_read_something(what, bodies, data):
-    body = bytearray(bodies[what])
+def test_readers_of_damaged_bytes_return_a_result_or_raise_their_own_error(kind, bodies, data):
+    body = bytearray(bodies[kind])
     for _ in range(data.draw(st.integers(1, 4))):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
     cut = data.draw(st.integers(0, len(body)))
-    refused = refusal(READERS[what], bytes(body[:cut]))
+    refused = refusal(READERS[kind], bytes(body[:cut]))
     assert refused is None or 0 <= refused.at_byte <= cut
 
 
@@ -336,7 +336,7 @@ def refusal(read, data: bytes) -> MalformedDataError | None:
     return None
 
 
-def test_other_folders_are_told_apart(tmp_path):
+def test_folders_without_penstock_state_are_refused_with_the_reason(tmp_path):
     def refused() -> str:
         with pytest.raises(PenstockError) as caught:
             Checkpoint(str(tmp_path))
@@ -352,7 +352,7 @@ def test_other_folders_are_told_apart(tmp_path):
     assert "another store" in refused()
 
 
-def test_a_uri_reads_as_a_path_does(tmp_path):
+def test_a_uri_is_read_like_a_path(tmp_path):
     write(tmp_path)
     assert isinstance(storage_of(f"file://{tmp_path}"), LocalStorage)
     local, arrow = LocalStorage(tmp_path), ArrowStorage(tmp_path.as_uri())
@@ -368,7 +368,7 @@ def test_a_uri_reads_as_a_path_does(tmp_path):
         storage_of("nothing://host/path")
 
 
-def test_the_command(tmp_path, capsys):
+def test_the_command_shows_and_verifies_a_checkpoint(tmp_path, capsys):
     write(tmp_path)
     assert cli.main(["inspect", str(tmp_path), "--verify", "--shards"]) == 0
     printed = capsys.readouterr().out
@@ -391,7 +391,7 @@ def test_the_command(tmp_path, capsys):
     assert "PENSTOCK_CORRUPT_FILE" in capsys.readouterr().err
 
 
-def test_a_batch_that_goes_on_from_an_earlier_generation(tmp_path):
+def test_a_batch_may_continue_from_an_earlier_generation(tmp_path):
     writer = Writer(tmp_path)
     writer.batch(0, {0: {b"a": b"1"}})
     first = [list(chain) for chain in writer.chains]
@@ -417,7 +417,7 @@ def test_a_batch_that_goes_on_from_an_earlier_generation(tmp_path):
 
 
 def a_long_history(root: Path) -> None:
-    """Batches 3 to 5 are retained; manifest 2 is there for its payload, and names files that are gone."""
+    """Write batches of which 3 to 5 are retained. Manifest 2 is kept for its payload, and names deleted files."""
     writer = Writer(root)
     section = change_set({b"c": b"1"})
     for batch in range(6):
@@ -431,14 +431,14 @@ def a_long_history(root: Path) -> None:
         else:
             writer.batch(batch, {0: {b"a": b"%d" % batch}, 2: {b"b": b"1"}})
         if batch == 1:
-            gone = [writer.snapshot(0, {b"a": b"1"})]
+            deleted = [writer.snapshot(0, {b"a": b"1"})]
             writer.snapshot(2, {b"b": b"1"})
-    gone += ["manifests/0.0", "manifests/1.0", *(f"changelogs/{b}-{UUID(int=1000 + b)}" for b in (0, 1, 2))]
-    for path in gone:
+    deleted += ["manifests/0.0", "manifests/1.0", *(f"changelogs/{b}-{UUID(int=1000 + b)}" for b in (0, 1, 2))]
+    for path in deleted:
         (state(root) / path).unlink()
 
 
-def test_older_manifests_are_there_for_their_payloads(tmp_path):
+def test_older_manifests_are_kept_for_their_payloads(tmp_path):
     a_long_history(tmp_path)
     assert verify(Checkpoint(str(tmp_path))).problems == []
     found = inspect(Checkpoint(str(tmp_path)))
@@ -446,16 +446,16 @@ def test_older_manifests_are_there_for_their_payloads(tmp_path):
     assert found.orphans == []
 
 
-@pytest.mark.parametrize("gone", ["manifests/3.0", "manifests/4.0", "manifests/2.0"])
-def test_a_manifest_that_should_be_there_is_missed(gone, tmp_path):
+@pytest.mark.parametrize("missing", ["manifests/3.0", "manifests/4.0", "manifests/2.0"])
+def test_a_missing_manifest_that_is_needed_is_found(missing, tmp_path):
     a_long_history(tmp_path)
-    (state(tmp_path) / gone).unlink()
+    (state(tmp_path) / missing).unlink()
     problems = verify(Checkpoint(str(tmp_path))).problems
-    assert any(gone in p.file or gone in p.what for p in problems)
+    assert any(missing in p.file or missing in p.what for p in problems)
     assert all(p.needed for p in problems)
 
 
-def test_damage_of_a_payload_that_a_retained_batch_needs(tmp_path):
+def test_damage_of_a_payload_that_a_retained_batch_needs_is_found(tmp_path):
     a_long_history(tmp_path)
     path = state(tmp_path) / "manifests" / "2.0"
     path.write_bytes(path.read_bytes()[:-1] + b"?")

@@ -1,3 +1,5 @@
+"""Frames between the driver and its planner sidecar."""
+
 import struct
 
 import google_crc32c
@@ -36,7 +38,7 @@ def decode(data):
 
 
 @given(frames)
-def test_what_is_written_is_read(frame):
+def test_a_written_frame_is_read(frame):
     assert decode(encode(frame)) == frame
 
 
@@ -59,7 +61,7 @@ def test_every_lost_byte_is_found(frame, data):
 
 
 @given(st.binary(min_size=PREFIX_BYTES, max_size=PREFIX_BYTES))
-def test_bytes_at_random_are_no_frame(data):
+def test_random_bytes_are_not_a_frame(data):
     with pytest.raises(BrokenFrameError):
         decode(data)
 
@@ -81,7 +83,7 @@ def written_with(head: bytes, body_bytes: int = 0, version: int = VERSION, kind:
         (written_with(b"[" * 100000), "not JSON"),
     ],
 )
-def test_frames_that_break_the_rules(written, error):
+def test_invalid_frames_are_refused(written, error):
     with pytest.raises(BrokenFrameError, match=error):
         decode(written)
 

@@ -1,3 +1,5 @@
+"""The planner sidecar: answers of its server, and its process."""
+
 import os
 import signal
 import socket
@@ -115,7 +117,7 @@ class Client:
 
 @pytest.fixture
 def served():
-    """A served connection, and what ended it."""
+    """Yield a client of a served connection, and a list that gets the error that ended it."""
     ours, theirs = socket.socketpair()
     ended = []
 
@@ -141,7 +143,7 @@ def hello(client, token=TOKEN):
     return client.ask(Frame(Kind.HELLO, 1, {"token": token, "penstock": "0"}))
 
 
-def test_welcome_then_plans(served):
+def test_a_client_is_welcomed_and_gets_plans(served):
     client, _ = served
     welcome = hello(client)
     assert (welcome.kind, welcome.number) == (Kind.WELCOME, 1)
@@ -157,7 +159,7 @@ def homes(answer):
         return stream.read_all().column("home").to_pylist()
 
 
-def test_shards_go_to_an_executor_that_came(served):
+def test_shards_move_to_a_new_executor(served):
     client, _ = served
     hello(client)
     answer = client.ask(measured(homing=HOMING, busy_ns=[10_000_000] * 4, plans_tasks=False))
@@ -166,7 +168,7 @@ def test_shards_go_to_an_executor_that_came(served):
     assert "gained over 20 batches" in answer.head["homes_reason"]
 
 
-def test_shards_that_no_executor_has_are_placed_at_once(served):
+def test_shards_without_a_home_executor_are_placed_at_once(served):
     client, _ = served
     hello(client)
     answer = client.ask(measured(homing=HOMING | {"changed": False}, home=[0, 2, 1, 2], plans_tasks=False))
@@ -191,20 +193,20 @@ def on_one_executor(planner, region, executors=("a", "b")):
     return planner.plan(of_frame(frame)).executor_tasks.tolist()
 
 
-def test_regions_get_cores_of_their_own():
+def test_regions_get_separate_cores():
     now_s = 0.0
     planner = Planner(lambda: now_s)
     assert on_one_executor(planner, 0) == [1, 0]
-    # Of two that have as much state one gives way, and does so whoever asks.
+    # Of two regions with equal state, always the same one gives way, whichever region is planned.
     assert [on_one_executor(planner, region) for region in (1, 0, 1)] == [[1, 0], [0, 1], [1, 0]]
-    # Other executors are none of its.
+    # Regions on other executors do not matter.
     assert on_one_executor(planner, 2, executors=("a", "c")) == [1, 0]
-    # Who was not heard of for long has no claim.
+    # A region that was not measured for long has no claim.
     now_s = IDLE_S + 1
     assert on_one_executor(planner, 0) == [1, 0]
 
 
-def test_executors_that_are_known_wait_for_the_window():
+def test_moves_between_known_executors_wait_for_the_window():
     planner, reasons = Planner(), []
     for batch in range(4):
         frame = measured(homing=HOMING | {"changed": False}, busy_ns=[10_000_000] * 4, plans_tasks=False, batch=batch)
@@ -230,7 +232,7 @@ def test_executors_that_are_known_wait_for_the_window():
         ({}, [0, 1, 3, 0], "column home has 3, but there are 2 executors"),
     ],
 )
-def test_executors_that_cannot_be_are_refused(served, change, home, reason):
+def test_invalid_executors_are_refused(served, change, home, reason):
     client, _ = served
     hello(client)
     answer = client.ask(measured(homing=HOMING | change, home=home))
@@ -265,11 +267,11 @@ def test_more_work_than_cores_asks_for_executors(served):
     assert (answer.kind, answer.number) == (Kind.SCALED, 6)
     assert (answer.head["run"], answer.head["batch"], answer.head["executors"]) == (RUN, 7, 3)
     assert "with 2 executors" in answer.head["reason"]
-    # What there is counts, and not what was asked for.
+    # The answer starts from the executors that exist, not from those that were requested.
     assert client.ask(demand(executors=1, tasks=1)).head["executors"] > 1
 
 
-def test_fewer_executors_are_a_matter_of_a_window():
+def test_executors_are_removed_only_after_a_window():
     planner, wanted = Planner(), []
     for batch in range(12):
         wanted.append(
@@ -291,7 +293,7 @@ def test_fewer_executors_are_a_matter_of_a_window():
         ({"work_ms": "much"}, "work_ms must be a number"),
     ],
 )
-def test_a_demand_that_cannot_be_is_refused(served, change, reason):
+def test_an_invalid_demand_is_refused(served, change, reason):
     client, _ = served
     hello(client)
     answer = client.ask(demand(**change))
@@ -300,7 +302,7 @@ def test_a_demand_that_cannot_be_is_refused(served, change, reason):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_shards_are_placed_by_what_was_measured(served, policy):
+def test_shards_are_placed_by_the_measured_time(served, policy):
     client, _ = served
     hello(client)
     busy_ns = [40_000_000, 40_000_000, 10_000_000, 10_000_000]
@@ -316,7 +318,7 @@ def test_shards_are_placed_by_what_was_measured(served, policy):
     assert task[2] != task[3]
 
 
-def test_shards_are_placed_on_as_many_tasks_as_are_planned(served):
+def test_shards_are_placed_on_the_planned_number_of_tasks(served):
     client, _ = served
     hello(client)
     answer = client.ask(measured(placing=PLACING | {"tasks": 4}, task=[3, 2, 1, 0], most=1))
@@ -325,25 +327,25 @@ def test_shards_are_placed_on_as_many_tasks_as_are_planned(served):
         assert stream.read_all().column("task").to_pylist() == [0, 0, 0, 0]
 
 
-def test_hashes_are_pinned_where_they_part_a_shard(served):
+def test_a_hash_is_pinned_if_that_splits_a_heavy_shard(served):
     client, _ = served
     hello(client)
     keys = {"hashes": [4, -4, 1], "busy_ns": [60_000_000, 20_000_000, 1_000_000], "rows": [1, 1, 1]}
     busy_ns = [85_000_000, 5_000_000, 5_000_000, 5_000_000]
     answer = client.ask(measured(pinning=PINNING | keys, busy_ns=busy_ns, plans_tasks=False))
     assert (answer.kind, answer.head["pinned"]) == (Kind.PLANNED, [4])
-    # By rows where no time was booked, as with operators in Python.
+    # Rows decide if no time was booked, as with Python operators.
     keys = {"hashes": [4, -4, 1], "busy_ns": [0, 0, 0], "rows": [60, 20, 1]}
     pinning = PINNING | keys
     answer = client.ask(measured(pinning=pinning, rows=[85, 5, 5, 5], busy_ns=[0] * 4, plans_tasks=False))
     assert answer.head["pinned"] == [4]
-    # In observe more tasks run than are proposed.
+    # In mode observe, more tasks run than are proposed.
     observed = measured(tasks=4, pinning=pinning, rows=[85, 5, 5, 5], busy_ns=[0] * 4, plans_tasks=False)
     assert client.ask(observed).head["pinned"] == [4]
     assert "pinned" not in client.ask(measured()).head
 
 
-def test_what_rows_take_is_found_out_from_the_times_of_tasks(served):
+def test_costs_of_rows_are_derived_from_the_times_of_tasks(served):
     client, _ = served
     hello(client)
     rows, ms = np.array([50, 50, 50, 50]), np.array([8.0, 1.0, 1.0, 1.0])
@@ -361,11 +363,11 @@ def test_what_rows_take_is_found_out_from_the_times_of_tasks(served):
     assert answers[-1].head["attributed"]
     with pa.ipc.open_stream(answers[-1].body) as stream:
         row_ns = stream.read_all().column("row_ns").to_numpy()
-    # Of 30 ms a task, which are none of its rows', some are in here.
+    # Up to 30 ms of each task are not counted as work, so the costs are not exact.
     assert row_ns[0] > 5 * row_ns[1:].max()
 
 
-def test_what_is_known_of_shards_outlives_a_pin():
+def test_forecasts_of_shards_survive_a_pin():
     planner = Planner()
     ones = np.ones(4, dtype=np.int64)
 
@@ -388,12 +390,12 @@ def test_what_is_known_of_shards_outlives_a_pin():
     assert next(iter(planner._regions.values())) is region
 
 
-def test_costs_of_rows_are_learnt_anew_of_a_place_that_has_another_hash():
+def test_costs_of_rows_are_learnt_anew_for_a_pin_slot_with_another_hash():
     planner = Planner()
     none = np.zeros(0, dtype=np.int64)
     rows, ms = np.full(5, 50), np.array([8.0, 1.0, 1.0, 1.0, 8.0])
 
-    def told(number, pin_slots):
+    def row_ns_of_batch(number, pin_slots):
         ran_on = np.array([[0, 0, 1, 1, 0], [0, 1, 0, 1, 0], [0, 1, 1, 0, 1]][number % 3], dtype=np.int32)
         pinning = Pinning(1.1, 4, 2, 4, pin_slots, none.astype(np.int32), none, none, np.zeros(5))
         tasks_ms = np.bincount(ran_on, rows * ms)
@@ -402,16 +404,16 @@ def test_costs_of_rows_are_learnt_anew_of_a_place_that_has_another_hash():
             Measured(UUID(RUN), 0, number, 2, 2, 10.0, tasks_ms, rows, busy_ns, False, None, pinning, ran_on)
         ).row_ns
 
-    assert told(0, (8,)) is None
-    before = [told(number, (8,)) for number in range(1, 9)][-1]
-    # As many shards, of which one has other keys.
+    assert row_ns_of_batch(0, (8,)) is None
+    before = [row_ns_of_batch(number, (8,)) for number in range(1, 9)][-1]
+    # The number of shards is the same, but one of them has other keys.
     ms[4] = 1.0
-    after = told(9, (12,))
+    after = row_ns_of_batch(9, (12,))
     assert after[:4] == pytest.approx(before[:4], rel=0.2)
     assert after[4] < before[4] / 2
 
 
-def test_time_of_others_is_shared_by_rows_where_little_was_booked():
+def test_time_that_was_not_booked_is_shared_by_rows_if_little_was_booked():
     rows, busy_ns = np.array([10, 10, 20]), np.array([3_000_000, 0, 1_000_000])
 
     def batch(ran_on):
@@ -420,7 +422,7 @@ def test_time_of_others_is_shared_by_rows_where_little_was_booked():
         tasks_ms = np.array([130.0, 50.0])
         return Measured(UUID(RUN), 0, 1, 2, 2, 10.0, tasks_ms, rows, busy_ns, False, None, pinning, ran_on), pinning
 
-    # 120 ms of work, 4 booked: 116 by rows.
+    # Of 120 ms of work 4 ms were booked; 116 ms are shared by rows.
     little, pinning = batch(np.zeros(3, dtype=np.int32))
     assert little.load_ms.tolist() == pytest.approx([3 + 29, 29, 1 + 58])
     assert little.load_of_keys_ms(pinning).tolist() == pytest.approx([2 + 2.9])
@@ -430,14 +432,14 @@ def test_time_of_others_is_shared_by_rows_where_little_was_booked():
 
 
 @pytest.mark.parametrize("token", ["", "f" * 64, "é" * 64, None, 5])
-def test_without_the_token_there_is_no_answer(served, token):
+def test_a_wrong_token_ends_the_connection(served, token):
     client, ended = served
     client.send(encode(Frame(Kind.HELLO, 1, {"token": token})))
     assert client.is_closed()
     assert "token" in str(ended[0])
 
 
-def test_a_question_before_the_token_is_no_hello(served):
+def test_a_question_before_the_hello_ends_the_connection(served):
     client, _ = served
     client.send(encode(measured()))
     assert client.is_closed()
@@ -491,7 +493,7 @@ def test_a_question_before_the_token_is_no_hello(served):
         (Frame(Kind.PLANNED, 5), "a driver does not send planned"),
     ],
 )
-def test_what_cannot_be_answered_is_refused_and_the_connection_goes_on(served, frame, reason):
+def test_invalid_questions_are_refused_and_the_connection_stays_open(served, frame, reason):
     client, _ = served
     hello(client)
     refused = client.ask(frame)
@@ -505,7 +507,7 @@ def busy(batch, **more):
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("no rows"), MemoryError(), RecursionError("too deep")])
-def test_an_error_while_a_region_is_planned_is_its_own(served, monkeypatch, error):
+def test_an_error_in_planning_a_region_does_not_affect_others(served, monkeypatch, error):
     def fails(*_):
         raise error
 
@@ -520,11 +522,11 @@ def test_an_error_while_a_region_is_planned_is_its_own(served, monkeypatch, erro
         assert (refused.kind, refused.number) == (Kind.REFUSED, 5)
         assert refused.head["reason"] == f"{type(error).__name__}: {error}"
         assert "in fails" in refused.head["traceback"]
-    # What was learnt halfway is forgotten.
+    # What was learnt before the error is discarded.
     assert client.ask(busy(10, region=1)).head["reason"] == Planner().plan(of_frame(busy(10))).reason
 
 
-def test_an_error_while_the_planner_warms_up_is_left_to_the_question_that_meets_it(monkeypatch):
+def test_errors_during_the_warm_up_are_ignored(monkeypatch):
     plan, answered = Planner.plan, []
 
     def planned(self, batch):
@@ -540,7 +542,7 @@ def test_an_error_while_the_planner_warms_up_is_left_to_the_question_that_meets_
     assert len(answered) == 2 * kinds - len(POLICIES)
 
 
-def test_an_error_while_executors_are_counted_is_the_querys_own(served, monkeypatch):
+def test_an_error_in_scaling_refuses_that_question_only(served, monkeypatch):
     monkeypatch.setattr("penstock.sidecars.planner.planner.follow_demand", lambda *_: 1 // 0)
     client, _ = served
     hello(client)
@@ -550,7 +552,7 @@ def test_an_error_while_executors_are_counted_is_the_querys_own(served, monkeypa
     assert client.ask(measured()).kind == Kind.PLANNED
 
 
-def test_an_answer_that_cannot_be_written_is_refused(served, monkeypatch):
+def test_an_answer_that_is_too_long_is_refused(served, monkeypatch):
     monkeypatch.setattr("penstock.sidecars.planner.planner._tasks", lambda *_: (1, "x" * (2 << 20)))
     client, _ = served
     hello(client)
@@ -561,7 +563,7 @@ def test_an_answer_that_cannot_be_written_is_refused(served, monkeypatch):
 
 
 @pytest.mark.parametrize("body", [b"no arrow", b"", table(rows=[1])[:40]])
-def test_a_body_that_is_no_arrow_ends_the_connection(served, body):
+def test_a_body_that_is_not_arrow_ends_the_connection(served, body):
     client, ended = served
     hello(client)
     client.send(encode(measured(body=body)))
@@ -578,42 +580,42 @@ def test_garbage_ends_the_connection(served):
 
 
 def settled(shards, load_ms, most, batches=40):
-    """Number of tasks after batches that take 3 ms a task, 20 ms, and the busiest task's load."""
+    """Return the number of tasks after batches that take 20 ms, 3 ms per task, and the load of the busiest task."""
     planner, tasks = Planner(), most
     load = np.full(shards, load_ms * 1e6).astype(np.int64)
     for batch in range(batches):
         busiest_ms = load_ms * shards / tasks
         stage_ms = 20 + 3 * tasks + busiest_ms
-        batch_of = Measured(UUID(RUN), 0, batch, tasks, most, stage_ms, np.full(tasks, busiest_ms), load, load)
-        tasks = planner.plan(batch_of).tasks
+        measured_batch = Measured(UUID(RUN), 0, batch, tasks, most, stage_ms, np.full(tasks, busiest_ms), load, load)
+        tasks = planner.plan(measured_batch).tasks
     return tasks
 
 
-def test_quiet_queries_get_few_tasks_and_busy_ones_all_cores():
+def test_quiet_queries_get_few_tasks_and_busy_queries_get_all_cores():
     assert settled(shards=64, load_ms=0.01, most=16) == 1
     assert settled(shards=64, load_ms=100.0, most=16) == 16
-    # sqrt(load / cost of a task): sqrt(256 / 3) = 9.2; what a task costs is learnt from the changes on the way.
+    # sqrt(load / cost of a task) = sqrt(256 / 3) = 9.2. The cost of a task is learnt from changes of their number.
     assert 7 <= settled(shards=64, load_ms=4.0, most=64) <= 13
 
 
-def of_batch(tasks_ms, rows, busy_ms):
+def measured_batch(tasks_ms, rows, busy_ms):
     busy_ns = (np.array(busy_ms) * 1e6).astype(np.int64)
     return Measured(UUID(RUN), 0, 0, 2, 2, 500.0, np.array(tasks_ms), np.array(rows), busy_ns)
 
 
-def test_what_a_task_takes_anyway_is_no_work():
-    quiet = of_batch([25.0, 20.0], [5, 5, 0], [0.3, 0.15, 0])
+def test_the_fixed_time_of_a_task_is_not_work():
+    quiet = measured_batch([25.0, 20.0], [5, 5, 0], [0.3, 0.15, 0])
     assert quiet.work_ms == pytest.approx([0.25, 0.2])
     assert quiet.load_ms == pytest.approx([0.3, 0.15, 0])
 
 
-def test_work_that_was_not_booked_is_shared_as_what_was_else_by_rows():
-    assert of_batch([130.0, 50.0], [5, 5, 0], [3, 1, 0]).load_ms == pytest.approx([90.0, 30.0, 0.0])
-    assert of_batch([130.0, 50.0], [5, 3, 0], [0, 0, 0]).load_ms == pytest.approx([75.0, 45.0, 0.0])
-    assert of_batch([], [0, 0], [0, 0]).load_ms.tolist() == [0.0, 0.0]
+def test_work_that_was_not_booked_is_shared_like_booked_work_or_by_rows():
+    assert measured_batch([130.0, 50.0], [5, 5, 0], [3, 1, 0]).load_ms == pytest.approx([90.0, 30.0, 0.0])
+    assert measured_batch([130.0, 50.0], [5, 3, 0], [0, 0, 0]).load_ms == pytest.approx([75.0, 45.0, 0.0])
+    assert measured_batch([], [0, 0], [0, 0]).load_ms.tolist() == [0.0, 0.0]
 
 
-def test_regions_are_forgotten_in_the_order_in_which_they_were_last_measured():
+def test_the_number_of_remembered_regions_is_bounded():
     planner = Planner()
     for number in range(MAX_REGIONS + 10):
         planner.plan(Measured(UUID(int=number), 0, 0, 1, 1, 1.0, np.array([1.0]), np.ones(1, int), np.ones(1, int)))
@@ -660,7 +662,7 @@ def test_the_process_serves_one_connection_and_ends_with_it(folder):
     process.stdin.close()
 
 
-def test_the_process_ends_with_its_driver(folder):
+def test_the_process_ends_when_its_standard_input_is_closed(folder):
     process = start(folder)
     assert process.stdout.readline() == "ready\n"
     client = connect(folder)
@@ -669,8 +671,8 @@ def test_the_process_ends_with_its_driver(folder):
     assert process.wait(20) == 0
 
 
-def test_the_process_ends_with_a_driver_that_is_killed(folder):
-    # A driver that starts a sidecar, tells its id, and waits.
+def test_the_process_ends_when_its_driver_is_killed(folder):
+    # A driver that starts a sidecar, prints its process ID, and waits.
     driver = subprocess.Popen(
         [
             sys.executable,
@@ -701,7 +703,7 @@ def test_the_process_ends_with_a_driver_that_is_killed(folder):
 
 
 @pytest.mark.parametrize("token", ["", "short"])
-def test_the_process_wants_a_token(folder, token):
+def test_the_process_refuses_an_invalid_token(folder, token):
     process = start(folder, token)
     assert process.wait(20) == 2
     assert "only the driver starts this process" in process.stderr.read()

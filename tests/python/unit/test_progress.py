@@ -1,4 +1,4 @@
-"""The report in a batch's progress, as different writers of Spark write it."""
+"""The report in a batch's progress, as the different writers of Spark encode it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def progress(**metrics: Any) -> dict[str, Any]:
 
 
 def encoded(value: Any) -> Any:
-    """As rows come through Spark Connect and in event logs."""
+    """Encode rows like Spark Connect and event logs do."""
     if isinstance(value, dict):
         fields = [{"name": name, "type": "any", "nullable": True, "metadata": {}} for name in value]
         return {"values": list(map(encoded, value.values())), "schema": {"type": "struct", "fields": fields}}
@@ -35,7 +35,7 @@ def test_rows_are_decoded(row: Any) -> None:
     assert decoded(json.loads(json.dumps(encoded(row)))) == row
 
 
-def test_a_report_is_the_same_here_and_through_connect() -> None:
+def test_a_report_is_the_same_with_and_without_connect() -> None:
     assert report_of(progress(penstock=REPORT)) == REPORT
     assert report_of(progress(penstock=encoded(REPORT))) == REPORT
 
@@ -43,14 +43,14 @@ def test_a_report_is_the_same_here_and_through_connect() -> None:
 @pytest.mark.parametrize(
     "names", [["penstock"], ["penstock", "penstock#1"], ["penstock#9"], ["penstock#2", "penstock#11"]]
 )
-def test_the_report_has_the_highest_number(names: list[str]) -> None:
+def test_the_report_is_the_metric_with_the_highest_number(names: list[str]) -> None:
     users = {name: {"mode": "mine", "reason": "mine"} for name in names[:-1]}
     others = {"penstock#": {"mode": 1, "reason": 1}, "xpenstock": 1, "penstock#1x": 2}
     assert report_of(progress(**users, **{names[-1]: REPORT}, **others)) == REPORT
 
 
 @pytest.mark.parametrize(
-    "told",
+    "without_report",
     [
         progress(),
         progress(penstock={"mine": 5}),
@@ -60,5 +60,5 @@ def test_the_report_has_the_highest_number(names: list[str]) -> None:
         {},
     ],
 )
-def test_no_report(told: dict[str, Any]) -> None:
-    assert report_of(told) is None
+def test_progress_without_a_report_gives_none(without_report: dict[str, Any]) -> None:
+    assert report_of(without_report) is None

@@ -1,4 +1,4 @@
-"""The papers' experiments, run again: `penstock reproduce`."""
+"""Reproduction of the papers' experiments: `penstock reproduce`."""
 
 import re
 from pathlib import Path
@@ -41,7 +41,7 @@ def test_a_page_has_every_claim_and_picture(paper, tmp_path, capsys):
     agree = rows.count("agrees")
     printed = capsys.readouterr()
     assert re.search(rf"{agree} of {len(rows)} claims agree, .* errata confirmed, in [\d.]+ s$", printed.out.strip())
-    # A line for each experiment, and one for the errata, as each is done.
+    # One line is printed after each experiment, and one after the errata.
     steps = [re.fullmatch(r"(.+): (\d+) of (\d+), [\d.]+ s", line) for line in printed.err.splitlines()]
     assert [int(step[2]) for step in steps] == list(range(1, int(steps[0][3]) + 1))
     assert len(steps) == text.count("\n## ") - 2 + 1
@@ -49,14 +49,14 @@ def test_a_page_has_every_claim_and_picture(paper, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("paper", ["fang", "elasticutor"])
-def test_every_erratum_is_shown(found, paper):
+def test_every_erratum_is_confirmed(found, paper):
     assert found[paper].errata
     assert [erratum.shown for erratum in found[paper].errata if not erratum.confirmed] == []
 
 
 @pytest.mark.parametrize("paper", ["fang", "elasticutor"])
-def test_the_published_page_is_of_these_experiments(found, paper):
-    """Figures are of the run that made the page; what was claimed and corrected must be what the code says."""
+def test_the_published_page_has_the_claims_and_errata_of_the_code(found, paper):
+    """Measured values come from the run that made the page, but claims and errata must be those of the code."""
     text = (PUBLISHED / f"{paper}.md").read_text()
     assert "--brief" not in text
     for experiment in found[paper].experiments:
@@ -69,7 +69,7 @@ def test_the_published_page_is_of_these_experiments(found, paper):
     assert all(f"| {what} | {why} |" in text for what, why in found[paper].left_out)
 
 
-def test_what_does_not_depend_on_time_is_the_same_again():
+def test_results_that_do_not_depend_on_time_are_repeatable():
     for run in (example.worked, plans.tolerance, table.weight, executors.sizes, assignment.migration):
         assert without_times(run(BRIEF)) == without_times(run(BRIEF))
 
@@ -79,7 +79,7 @@ def without_times(experiment):
     return [c for c in experiment.claims if not c.ours.endswith(" ms")], charts, experiment.remark
 
 
-def test_the_worked_example_is_that_of_the_paper():
+def test_the_worked_example_agrees_with_the_paper():
     assert all(claim.holds for claim in example.worked(BRIEF).claims)
 
 
@@ -94,7 +94,7 @@ def planners():
     return {"Mixed": intervals.mixed_planner(), "MinTable": intervals.min_table_planner()}
 
 
-def test_state_of_a_window_is_what_its_intervals_cost():
+def test_the_state_of_a_window_is_the_cost_of_its_intervals():
     made = intervals.Intervals(keys=100, instances=4, window=2)
     costs = [made.costs.cost]
     for _ in range(3):
@@ -106,7 +106,7 @@ def test_state_of_a_window_is_what_its_intervals_cost():
 
 
 @given(st.integers(1, 30), st.integers(0, 5))
-def test_a_further_instance_takes_keys_and_moves_no_others(instances, seed):
+def test_a_further_instance_takes_keys_and_no_other_keys_move(instances, seed):
     before, after = hash_ring.place(2_000, instances, seed), hash_ring.place(2_000, instances + 1, seed)
     moved = before != after
     assert (after[moved] == instances).all()
@@ -114,7 +114,7 @@ def test_a_further_instance_takes_keys_and_moves_no_others(instances, seed):
     assert before.max() < instances
 
 
-def test_every_instance_has_its_part_of_the_ring():
+def test_every_instance_has_about_an_equal_part_of_the_ring():
     part = np.bincount(hash_ring.place(100_000, 10, 1), minlength=10) / 10_000
     assert 0.5 < part.min() <= part.max() < 1.5
 
@@ -133,7 +133,7 @@ def test_cores_follow_the_load():
     assert executors.proportional(np.array([0.0, 0.0, 6.0]), 8).tolist() == [1, 1, 6]
 
 
-def test_a_page_says_what_differs_and_what_is_not_confirmed(tmp_path):
+def test_a_page_marks_differing_claims_and_unconfirmed_errata(tmp_path):
     claims = [Claim("it is fast", "1 s", "2 s", holds=False), Claim("it is right", "yes", "yes", holds=True)]
     chart = Chart("x", "y", [Line("a", [1, 2], [3, 4])])
     experiment = Experiment("picture", "Figure 1", "We ran it.", claims, [chart], "The disk.")
@@ -160,7 +160,7 @@ def test_a_page_says_what_differs_and_what_is_not_confirmed(tmp_path):
         (["--out", "TAKEN"], "taken/fang.md, which cannot be written: Is a directory"),
     ],
 )
-def test_what_cannot_be_run_is_refused(arguments, message, tmp_path, capsys):
+def test_invalid_options_are_refused(arguments, message, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     (tmp_path / "taken" / "fang.md").mkdir(parents=True)
     places = {name.upper(): str(tmp_path / name) for name in ("out", "file", "taken")}
@@ -169,6 +169,6 @@ def test_what_cannot_be_run_is_refused(arguments, message, tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
-def test_the_full_size_is_the_papers():
+def test_the_default_size_is_that_of_the_papers():
     assert Effort().keys == 1_000_000
     assert Effort().intervals >= 20

@@ -1,4 +1,4 @@
-"""What `penstock.status`, `decisions`, `set`, `pin` and `unpin` refuse before Spark is asked."""
+"""Arguments that `penstock.status`, `decisions`, `set`, `pin` and `unpin` refuse without asking Spark."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Writer:
         (Writer(), "got an object of type Writer", "Call start() first"),
     ],
 )
-def test_what_is_no_query_is_refused(name: str, query: Any, described: str, hint: str) -> None:
+def test_an_argument_that_is_not_a_query_is_refused(name: str, query: Any, described: str, hint: str) -> None:
     with pytest.raises(penstock.PenstockError) as caught:
         CALLS[name](query)
     assert caught.value.error_class == "PENSTOCK_NOT_A_QUERY"
@@ -40,14 +40,14 @@ def test_what_is_no_query_is_refused(name: str, query: Any, described: str, hint
 
 
 @pytest.mark.parametrize("name", [5, None, b"tasks"])
-def test_the_name_of_a_setting_is_text(name: Any) -> None:
+def test_the_name_of_a_setting_must_be_a_string(name: Any) -> None:
     with pytest.raises(penstock.PenstockError, match=f"got {type(name).__name__} ") as caught:
         penstock.set(object(), name, 2)  # type: ignore[arg-type]
     assert caught.value.error_class == "PENSTOCK_UNKNOWN_SETTING"
 
 
 @pytest.mark.parametrize("value", [None, [16], {"tasks": 16}, b"16"])
-def test_a_value_that_cannot_be_one_is_refused(value: Any) -> None:
+def test_a_value_of_another_type_is_refused(value: Any) -> None:
     with pytest.raises(penstock.PenstockError, match=f"tasks was set to {type(value).__name__} ") as caught:
         penstock.set(object(), "tasks", value)  # type: ignore[arg-type]
     assert caught.value.error_class == "PENSTOCK_INVALID_SETTING"

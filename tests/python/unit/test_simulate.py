@@ -1,4 +1,4 @@
-"""Policies over traces: `penstock simulate`."""
+"""Policies applied to traces: `penstock simulate`."""
 
 import json
 
@@ -24,7 +24,7 @@ def hashes():
 
 
 def batches(count, skew, moving):
-    """Rows of equal cost whose keys follow Zipf; with `moving` the hot keys are others in every batch."""
+    """Yield rows of equal cost whose keys follow Zipf. With `moving`, the hot keys change with every batch."""
     random = np.random.default_rng(5)
     weight = np.arange(1, KEYS + 1) ** -skew
     order = np.arange(KEYS)
@@ -51,37 +51,37 @@ def test_every_policy_places_every_row_once(name):
         made.plan(batch)
 
 
-def test_plain_spark_is_the_hash():
+def test_the_policy_static_places_by_plain_sparks_hash():
     batch = next(batches(1, 0.85, False))
     expected = loads(np.mod(hashes(), TASKS).astype(np.int32)[batch.key], batch.cost, TASKS)
     assert policy("static", Setting(hashes(), TASKS)).loads(batch).tolist() == expected.tolist()
 
 
-def test_hindsight_is_one_placement_that_knows_the_sum_of_all_batches():
+def test_hindsight_is_one_placement_for_the_sum_of_all_batches():
     all_batches = list(batches(12, 0.85, False))
     total = sum(batch.cost_by_key for batch in all_batches)
     setting = Setting(hashes(), TASKS, total=total)
     made = policy("hindsight", setting)
     placed = sum(made.loads(batch) for batch in all_batches)
     assert imbalance(placed) < 1.005
-    of = simulate(all_batches, policy("hindsight", setting), lambda: 0)
-    assert simulated("static").of_perfect < 0.9 < of.of_perfect
-    assert max(of.migrated) == 0
+    result = simulate(all_batches, policy("hindsight", setting), lambda: 0)
+    assert simulated("static").of_perfect < 0.9 < result.of_perfect
+    assert max(result.migrated) == 0
     with pytest.raises(ValueError, match="hindsight needs"):
         policy("hindsight", Setting(hashes(), TASKS))
 
 
 @pytest.mark.parametrize("name", ["refine", "resourceCentric", "mixed", "minTable", "minMig", "readj"])
-def test_what_stays_is_balanced_from_the_second_batch_on(name):
-    of = simulated(name)
+def test_a_stable_load_is_balanced_after_two_batches(name):
+    result = simulated(name)
     hashed = simulated("static").imbalance
-    assert of.imbalance[0] == pytest.approx(hashed[0], rel=0.2)
-    # Rows are drawn anew in every batch: a few hundredths are chance.
-    assert max(of.imbalance[2:]) < 1.25 < min(hashed)
-    assert max(of.migrated) > 0
+    assert result.imbalance[0] == pytest.approx(hashed[0], rel=0.2)
+    # Each batch draws new rows, so a few hundredths are chance.
+    assert max(result.imbalance[2:]) < 1.25 < min(hashed)
+    assert max(result.migrated) > 0
 
 
-def test_what_moves_is_balanced_in_the_same_batch_by_late_binding_only():
+def test_only_late_binding_balances_a_moving_load_in_the_same_batch():
     hybrid, refine, mixed = (simulated(name, moving=True) for name in ("hybrid", "refine", "mixed"))
     assert max(hybrid.imbalance) < 1.1
     assert np.mean(refine.imbalance) > 1.2
@@ -91,21 +91,21 @@ def test_what_moves_is_balanced_in_the_same_batch_by_late_binding_only():
 
 
 def test_a_key_that_is_heavy_for_its_shard_is_pinned():
-    # 4 shards for 8 tasks: hot keys must leave them.
+    # With 4 shards for 8 tasks, hot keys must be pinned.
     hybrid = simulated("hybrid", skew=0.5, shards=4)
     assert hybrid.imbalance[0] > 1.5
     assert hybrid.table[-1] > 0
 
 
 @pytest.mark.parametrize("executors", [4, 8])
-def test_shards_move_between_executors_where_binding_cannot_help(executors):
+def test_shards_move_between_executors_if_binding_cannot_help(executors):
     setting = Setting(hashes(), TASKS, shards=128, executors=executors)
-    of = simulate(batches(12, 0.85, False), policy("hybrid", setting), lambda: 0)
+    result = simulate(batches(12, 0.85, False), policy("hybrid", setting), lambda: 0)
     alone = simulated("hybrid")
-    assert of.imbalance[0] > 1.2
-    # Rows are drawn anew in every batch: a few hundredths are chance.
-    assert max(of.imbalance[2:]) < 1.25
-    assert sum(of.migrated) > sum(alone.migrated)
+    assert result.imbalance[0] > 1.2
+    # Each batch draws new rows, so a few hundredths are chance.
+    assert max(result.imbalance[2:]) < 1.25
+    assert sum(result.migrated) > sum(alone.migrated)
 
 
 def write(path, columns):
@@ -124,7 +124,7 @@ def test_a_trace_is_cut_into_batches(suffix, tmp_path):
     assert (second.key.tolist(), second.memory.tolist()) == ([2], [2, 1, 1])
 
 
-def test_times_keys_and_state(tmp_path):
+def test_timestamps_keys_and_state_are_read(tmp_path):
     path = tmp_path / "t.parquet"
     stamps = pa.array([0, 1500], pa.timestamp("ms"))
     write(path, {"time": stamps, "key": pa.array([7, 7], pa.int32()), "size": [10, 30]})
@@ -137,11 +137,11 @@ BAD = {
     "no column key": ({"time": [1]}, "no column key (--key); its columns are time"),
     "an empty value": ({"time": [1, 2], "key": ["a", None]}, "column key is empty in 1 rows"),
     "unsorted times": ({"time": [1, 3, 2], "key": [1, 1, 1]}, "row 2 is earlier than the one before it"),
-    "a time that is not known": ({"time": [1.0, float("nan")], "key": [1, 2]}, "row 1 has no time (time)"),
-    "a time that is none": ({"time": ["x"], "key": [1]}, "column time is of type string"),
-    "a key that is none": ({"time": [1], "key": [1.5]}, "column key is of type double"),
+    "a missing time": ({"time": [1.0, float("nan")], "key": [1, 2]}, "row 1 has no time (time)"),
+    "a time of the wrong type": ({"time": ["x"], "key": [1]}, "column time is of type string"),
+    "a key of the wrong type": ({"time": [1], "key": [1.5]}, "column key is of type double"),
     "a negative cost": ({"time": [1], "key": [1], "cost": [-1]}, "column cost is -1.0 in row 0"),
-    "a cost that is none": (
+    "a cost of the wrong type": (
         {"time": [1], "key": [1], "cost": ["x"]},
         "column cost is of type string, and must be a number",
     ),
@@ -149,7 +149,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("bad", sorted(BAD))
-def test_bad_traces_are_refused(bad, tmp_path):
+def test_invalid_traces_are_refused(bad, tmp_path):
     columns, message = BAD[bad]
     path = write(tmp_path / "t.parquet", columns)
     with pytest.raises(PenstockError) as caught:
@@ -158,7 +158,7 @@ def test_bad_traces_are_refused(bad, tmp_path):
     assert message in caught.value.detail
 
 
-def test_files_that_are_no_traces(tmp_path, capsys):
+def test_files_that_are_not_traces_are_refused(tmp_path, capsys):
     assert cli.main(["simulate", str(tmp_path / "none.parquet")]) == 2
     assert "the file does not exist" in capsys.readouterr().err
     (tmp_path / "t.txt").write_text("time,key\n1,2\n")
@@ -176,7 +176,7 @@ def test_files_that_are_no_traces(tmp_path, capsys):
         (["--policy", "static,best"], "--policy is best; allowed: static, hindsight, hybrid"),
     ],
 )
-def test_bad_options_are_refused(options, message, tmp_path, capsys):
+def test_invalid_options_are_refused(options, message, tmp_path, capsys):
     path = write(tmp_path / "t.csv", {"time": [1], "key": [1]})
     assert cli.main(["simulate", str(path), *options]) == 2
     printed = capsys.readouterr().err
@@ -184,7 +184,7 @@ def test_bad_options_are_refused(options, message, tmp_path, capsys):
     assert message in printed
 
 
-def test_the_command_prints_and_writes(tmp_path, capsys):
+def test_the_command_prints_and_writes_results(tmp_path, capsys):
     random = np.random.default_rng(1)
     path = write(tmp_path / "t.csv", {"time": np.arange(3000), "key": random.zipf(1.5, 3000) % 100})
     result = tmp_path / "result.json"
@@ -198,8 +198,8 @@ def test_the_command_prints_and_writes(tmp_path, capsys):
     assert written["policies"]["ideal"]["of_perfect"] == 1.0
 
 
-def test_it_answers_for_penstock_as_it_ships(tmp_path, capsys):
-    """Threshold, shards and pinned keys are the defaults of the settings, and what was counted with is told."""
+def test_simulate_uses_the_default_settings_of_penstock(tmp_path, capsys):
+    """Theta, shards and pinned keys are the defaults of the settings. The output names the values that were used."""
     path = write(tmp_path / "t.csv", {"time": np.arange(400), "key": np.arange(400) % 40})
     result = tmp_path / "result.json"
     assert cli.main(["simulate", str(path), "--policy", "hybrid", "--json", str(result)]) == 0
@@ -212,14 +212,14 @@ def test_it_answers_for_penstock_as_it_ships(tmp_path, capsys):
     assert "hybrid: 256 shards, theta 1.2, up to 3 pinned keys" in capsys.readouterr().out
 
 
-def test_what_is_counted_without_a_command_is_as_it_ships_too():
+def test_a_setting_without_arguments_has_the_defaults_of_penstock():
     setting = Setting(hashes(), TASKS)
     shipped = [str(value) for value in (setting.shards, setting.theta, setting.pinned)]
     assert shipped == [default(name) for name in ("shards", "theta", "pinned.max")]
 
 
-def test_no_more_keys_are_pinned_than_may_be(tmp_path):
-    """Of 4 shards for 8 tasks every key that is left in one is too much."""
+def test_the_number_of_pinned_keys_is_limited(tmp_path):
+    """With 4 shards for 8 tasks there is always a reason to pin another key."""
     random = np.random.default_rng(2)
     path = write(tmp_path / "t.csv", {"time": np.arange(4000), "key": random.integers(0, 60, 4000)})
     result = tmp_path / "result.json"
@@ -234,8 +234,8 @@ def test_no_more_keys_are_pinned_than_may_be(tmp_path):
     assert most("--pinned", "0") == 0
 
 
-def test_a_pinned_key_comes_home_as_late_as_in_a_query():
-    """The planner of pins is the one that a query has: a key that is hot every other batch keeps its shard."""
+def test_a_key_is_unpinned_as_late_as_in_a_query():
+    """The pin planner is that of queries, so a key that is hot in every other batch keeps its shard."""
     keys = np.arange(KEYS)
     home = np.mod(hashes(), 128)
     neighbour = int(np.flatnonzero(home == home[0])[1])
@@ -249,8 +249,8 @@ def test_a_pinned_key_comes_home_as_late_as_in_a_query():
 
 
 @pytest.mark.parametrize("option", ["--json", "--png"])
-def test_a_file_that_cannot_be_written_is_found_before_the_work(option, tmp_path, capsys):
-    """The trace is not there either: it was not looked for."""
+def test_an_unwritable_file_is_reported_before_the_simulation(option, tmp_path, capsys):
+    """The trace does not exist either, but it is not opened before this check."""
     place = tmp_path / "no" / "such" / "folder"
     assert cli.main(["simulate", str(tmp_path / "none.csv"), option, str(place)]) == 2
     printed = capsys.readouterr().err
@@ -258,20 +258,20 @@ def test_a_file_that_cannot_be_written_is_found_before_the_work(option, tmp_path
     assert f"{option} is {place}" in printed
 
 
-def test_nothing_is_left_of_a_file_that_was_not_written(tmp_path):
+def test_a_failed_simulation_leaves_no_file(tmp_path):
     result = tmp_path / "result.json"
     assert cli.main(["simulate", str(tmp_path / "none.csv"), "--json", str(result)]) == 2
     assert not result.exists()
 
 
-def test_it_tells_how_far_it_is(tmp_path, capsys):
+def test_progress_is_printed_for_each_policy(tmp_path, capsys):
     path = write(tmp_path / "t.csv", {"time": np.arange(100), "key": np.arange(100)})
     assert cli.main(["simulate", str(path), "--policy", "static,hybrid,ideal"]) == 0
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(",")[0] for line in lines] == ["static: 1 of 3", "hybrid: 2 of 3", "ideal: 3 of 3"]
 
 
-def test_on_a_terminal_it_draws_a_bar(tmp_path, capsys, monkeypatch):
+def test_progress_is_drawn_as_a_bar_on_a_terminal(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     path = write(tmp_path / "t.csv", {"time": np.arange(100), "key": np.arange(100)})
     assert cli.main(["simulate", str(path), "--policy", "static,ideal"]) == 0
@@ -280,14 +280,14 @@ def test_on_a_terminal_it_draws_a_bar(tmp_path, capsys, monkeypatch):
     assert "1 of 2" not in drawn
 
 
-def test_no_rows(tmp_path, capsys):
+def test_a_trace_without_rows_is_accepted(tmp_path, capsys):
     path = write(tmp_path / "t.parquet", {"time": pa.array([], pa.int64()), "key": pa.array([], pa.string())})
     assert cli.main(["simulate", str(path)]) == 0
     assert "0 rows, 0 keys, 0 batches" in capsys.readouterr().out
 
 
-def test_imbalance_is_of_the_busiest_task():
-    of = simulated("static")
+def test_imbalance_is_that_of_the_busiest_task():
+    result = simulated("static")
     load = policy("static", Setting(hashes(), TASKS)).loads(next(batches(1, 0.85, False)))
-    assert of.imbalance[0] == imbalance(load)
-    assert of.longest[0] == load.max()
+    assert result.imbalance[0] == imbalance(load)
+    assert result.longest[0] == load.max()

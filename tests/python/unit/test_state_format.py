@@ -1,4 +1,4 @@
-"""What `docs/PROTOCOL.md` does not allow is refused, with the byte where it shows."""
+"""Data that `docs/PROTOCOL.md` does not allow is refused, with the position of the error."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def section(flags: int, *changes: bytes) -> bytes:
     return varint(1) + bytes([flags]) + string("f") + b"".join(changes)
 
 
-def values(*of: bytes) -> bytes:
-    return b"".join(struct.pack("<I", len(v)) + v for v in of)
+def values(*items: bytes) -> bytes:
+    return b"".join(struct.pack("<I", len(v)) + v for v in items)
 
 
 def a_manifest(*stores: bytes, shard_count: int = 2) -> bytes:
-    """A manifest of one container, a changelog, and one lineage."""
+    """Return a manifest of one container, which is a changelog, and one lineage."""
     head = (
         varint(5) + varint(0) + varint(1) + varint(3) + uuid(UUID(int=1)) + struct.pack("<Q", 0) + varint(shard_count)
     )
@@ -62,36 +62,36 @@ AFTER_HEAD = len(a_manifest())
 
 REFUSED: dict[str, tuple[Callable[[bytes], object], bytes, int]] = {
     "a number of ten bytes": (routing_version.decode_description, b"\x84" + b"\x80" * 8 + b"\1" + string("x"), 0),
-    "a number longer than it need be": (routing_version.decode_description, b"\x84\0" + string("x"), 0),
+    "a number longer than necessary": (routing_version.decode_description, b"\x84\0" + string("x"), 0),
     "FORMAT without shards": (routing_version.decode_description, b"\0" + string("x"), 0),
-    "FORMAT that goes on": (routing_version.decode_description, varint(4) + string("x") + string("") + b"?", 4),
+    "FORMAT with trailing bytes": (routing_version.decode_description, varint(4) + string("x") + string("") + b"?", 4),
     "a name that is not UTF-8": (routing_version.decode_description, b"\4\1\xff", 1),
     "a routing version without shards": (routing_version.decode_routing_version, b"\0\0\0\0", 2),
     "a region without tasks": (routing_version.decode_routing_version, b"\0\0\4\1\0\0", 5),
     "more tasks than shards": (routing_version.decode_routing_version, b"\0\0\4\1\0\5", 5),
-    "a region that is there twice": (routing_version.decode_routing_version, b"\0\0\4\2\1\1\0\1\1\0", 7),
-    "regions that descend": (routing_version.decode_routing_version, b"\0\0\4\2\2\1\0\1\1\0", 7),
-    "tasks per core of a region that is not there": (routing_version.decode_routing_version, b"\0\0\4\1\1\1\0\1\0", 8),
+    "a duplicate region": (routing_version.decode_routing_version, b"\0\0\4\2\1\1\0\1\1\0", 7),
+    "regions in descending order": (routing_version.decode_routing_version, b"\0\0\4\2\2\1\0\1\1\0", 7),
+    "tasks per core of a missing region": (routing_version.decode_routing_version, b"\0\0\4\1\1\1\0\1\0", 8),
     "tasks per core of some regions": (routing_version.decode_routing_version, b"\0\0\4\2\1\1\0\2\1\0\1", 11),
-    "tasks per core neither so nor not": (routing_version.decode_routing_version, b"\0\0\4\1\1\1\0\2", 7),
-    "tasks per core in 0.1.0": (
+    "tasks per core with an invalid flag": (routing_version.decode_routing_version, b"\0\0\4\1\1\1\0\2", 7),
+    "tasks per core in the format of 0.1.0": (
         lambda body: routing_version.decode_routing_version(body, version=2),
         b"\0\0\4\1\1\1\0\1",
         7,
     ),
     "a section in the header": (manifest.decode, a_manifest(a_store(HEADER_BYTES - 1)), AFTER_HEAD + 10),
-    "a store that is there twice": (
+    "a duplicate store": (
         manifest.decode,
         a_manifest(a_store(20), a_store(20)),
         AFTER_HEAD + len(a_store(20)),
     ),
-    "a store of some shards": (manifest.decode, a_manifest(a_store(20, shards=2), shard_count=3), AFTER_HEAD + 4),
-    "append where there is one value": (
+    "a store that lacks shards": (manifest.decode, a_manifest(a_store(20, shards=2), shard_count=3), AFTER_HEAD + 4),
+    "append in a family of single values": (
         lambda data: change_set.apply(data, {}),
         section(ORDERED, change(APPEND, b"k", values(b"v"))),
         AFTER_FAMILY,
     ),
-    "a value longer than its room": (
+    "a value longer than its bytes": (
         lambda data: change_set.apply(data, {}),
         section(MULTI_VALUED, change(PUT, b"k", values(b"v", b"w")[:-1])),
         AFTER_FAMILY + 9,
@@ -103,7 +103,7 @@ REFUSED: dict[str, tuple[Callable[[bytes], object], bytes, int]] = {
     ),
     "an image's header longer than the image": (images.decode, b"\5\0\0\0\1", 4),
     "an image with unknown flags": (images.decode, an_image({b"k": b"v"}, flags=REMOVED), 5),
-    "a page of no whole units": (images.decode, an_image({b"k": b"v"}).replace(b"\1\1\x10", b"\1\1\x0f"), 10),
+    "a page of incomplete units": (images.decode, an_image({b"k": b"v"}).replace(b"\1\1\x10", b"\1\1\x0f"), 10),
     "a record longer than its page": (
         images.decode,
         an_image({b"k": b"v"}).replace(b"\1\0\0\0\1\0\0\0", b"\1\0\0\0\xff\0\0\0"),
@@ -114,12 +114,12 @@ REFUSED: dict[str, tuple[Callable[[bytes], object], bytes, int]] = {
         an_image({b"k": b"v"}, flags=ORDERED).replace(b"\1\1\x10", b"\2\1\x10"),
         AFTER_IMAGE_HEADER - 4,
     ),
-    "a key that is there twice": (
+    "a duplicate key": (
         images.decode,
         an_image({b"k": b"v"}, {b"k": b"w"}),
         AFTER_IMAGE_HEADER + 1 + 4 + 16,
     ),
-    "keys that descend": (
+    "keys in descending order": (
         images.decode,
         an_image({b"l": b"v"}, {b"k": b"w"}, flags=ORDERED),
         AFTER_IMAGE_HEADER + 1 - 4 + 16,
@@ -129,8 +129,8 @@ REFUSED: dict[str, tuple[Callable[[bytes], object], bytes, int]] = {
         an_image({b"k": LARGE, b"l": b"v"}),
         AFTER_IMAGE_HEADER + 2 + 4,
     ),
-    "an image that goes on": (images.decode, an_image({b"k": b"v"}) + b"?", AFTER_IMAGE_HEADER + 16),
-    "values of an image that do not fit": (
+    "an image with trailing bytes": (images.decode, an_image({b"k": b"v"}) + b"?", AFTER_IMAGE_HEADER + 16),
+    "values of an image with a wrong length": (
         images.decode,
         an_image({b"k": values(b"v")[:-1]}, flags=MULTI_VALUED),
         AFTER_IMAGE_HEADER + 9,
@@ -143,15 +143,15 @@ REFUSED: dict[str, tuple[Callable[[bytes], object], bytes, int]] = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
-def test_refused(what):
-    read, data, at_byte = REFUSED[what]
+@pytest.mark.parametrize("case", REFUSED)
+def test_invalid_data_is_refused_with_its_position(case):
+    read, data, at_byte = REFUSED[case]
     with pytest.raises(MalformedDataError) as caught:
         read(data)
     assert caught.value.at_byte == at_byte, caught.value
 
 
-def test_what_is_next_to_it_is_read():
+def test_valid_data_close_to_invalid_data_is_read():
     assert Cursor(b"\xff" * 8 + b"\x7f").varint() == (1 << 63) - 1
     assert routing_version.decode_routing_version(b"\0\0\4\2\1\1\0\2\4\0", version=2).tasks == {1: 1, 2: 4}
     assert routing_version.decode_routing_version(b"\0\0\4\2\1\1\0\2\4\0", version=2).per_core == frozenset()
@@ -165,7 +165,7 @@ def test_what_is_next_to_it_is_read():
     assert images.decode(an_image({b"b": b"1" * 9}, {b"a": LARGE})) == {"f": written}
     assert images.decode(an_image({b"a": b""}, {b"b": b""}, flags=ORDERED)) == {"f": {b"a": b"", b"b": b""}}
     assert images.decode(image()) == {}
-    # A family that was removed may come back as another one.
+    # A removed family may be added again with other flags.
     change_set.apply(varint(2) + bytes([REMOVED]) + string("f") + bytes([ORDERED]) + string("f"), content)
     assert content == {"f": {}}
 
@@ -185,14 +185,14 @@ def refused(root: Path, read: Callable[[Checkpoint], object]) -> DamagedFileErro
     return caught.value
 
 
-def test_a_manifest_or_a_routing_version_under_another_name(checkpoint):
+def test_a_manifest_or_routing_version_under_another_name_is_refused(checkpoint):
     (checkpoint / "manifests" / "1.0").rename(checkpoint / "manifests" / "2.1")
     (checkpoint / "epochs" / "0").rename(checkpoint / "epochs" / "2")
     assert refused(checkpoint, lambda c: c.manifest(2, 1)).at_byte == HEADER_BYTES
     assert refused(checkpoint, lambda c: c.routing_version(2)).at_byte == HEADER_BYTES
 
 
-def test_bytes_behind_the_end(checkpoint):
+def test_trailing_bytes_are_refused(checkpoint):
     for name in ("FORMAT", "epochs/0"):
         path = checkpoint / name
         size = path.stat().st_size
@@ -201,7 +201,7 @@ def test_bytes_behind_the_end(checkpoint):
         assert (error.path, error.at_byte) == (name, size)
 
 
-def test_a_length_that_the_file_does_not_have(checkpoint):
+def test_a_length_that_differs_from_the_file_is_refused(checkpoint):
     path = checkpoint / "manifests" / "2.0"
     intact = path.read_bytes()
     path.write_bytes(intact[:12] + struct.pack("<I", (1 << 31) - 17) + intact[16:])
@@ -212,7 +212,7 @@ def test_a_length_that_the_file_does_not_have(checkpoint):
     assert refused(checkpoint, lambda c: c.manifest(2, 0)).at_byte == 19
 
 
-def test_a_section_behind_the_end(checkpoint):
+def test_a_section_beyond_the_file_is_refused(checkpoint):
     name = f"changelogs/0-{UUID(int=1000)}"
     size = (checkpoint / name).stat().st_size
     error = refused(checkpoint, lambda c: c.section(Section(name, size - 3, 5, 0)))
@@ -225,7 +225,7 @@ def test_a_section_behind_the_end(checkpoint):
         assert storage.read(name, (1 << 63) - 1, 5) == b""
 
 
-def test_places_of_pinned_hashes():
+def test_pin_slots_are_read_or_refused():
     def read(data: bytes) -> tuple[int | None, ...]:
         cursor = Cursor(data)
         pin_slots = read_pin_slots(cursor)
@@ -237,23 +237,23 @@ def test_places_of_pinned_hashes():
 
     assert read(varint(0)) == ()
     assert read(varint(3) + pinned(-2) + b"\0" + pinned(7)) == (-2, None, 7)
-    for wrong, what in (
+    for wrong, reason in (
         (varint(1) + b"\0", "the last pin slot is free"),
         (varint(2) + pinned(5) + pinned(5), "a hash is pinned twice"),
         (varint(1) + b"\2", "unknown flag 2 of a pin slot"),
         (varint(1025), "number of pin slots is 1025"),
     ):
-        with pytest.raises(MalformedDataError, match=what):
+        with pytest.raises(MalformedDataError, match=reason):
             read(wrong)
 
 
-def test_a_routing_version_with_pinned_hashes():
+def test_a_routing_version_with_pinned_hashes_is_read():
     body = varint(1) + varint(3) + varint(8) + varint(1) + b"\0\2" + varint(1) + b"\1" + struct.pack("<i", 5)
     read = routing_version.decode_routing_version(body + b"\0")
     assert (read.tasks, read.pin_slots) == ({0: 2}, {0: (5,)})
 
 
-def test_a_family_that_moved_and_changed():
+def test_changes_apply_after_moves_of_the_same_family():
     moved = bytes([8]) + string("f") + bytes([0]) + string("f")
     changes = b"".join(
         varint(index << 2 | op) + varint(1) + key + (varint(1) + value if op == PUT else b"")

@@ -1,4 +1,4 @@
-"""`penstock top`: what a driver tells, read and drawn, over a real HTTP server."""
+"""`penstock top` reads the status of a driver from a real HTTP server and draws it."""
 
 import contextlib
 import json
@@ -24,15 +24,15 @@ from penstock.monitor.document import Shards, fetch, read
 from penstock.monitor.view import LEVELS, busiest_shards, bytes_in_words, load_of_tasks, shard_map, sparkline, view
 from rich.console import Console
 
-TOLD = (Path(__file__).parent / "data" / "status.json").read_text()
-"""What a driver told of a query that ran on it."""
+STATUS = (Path(__file__).parent / "data" / "status.json").read_text()
+"""Status that a driver reported while it ran a query."""
 
 
 class Driver:
     """Answers as Spark's UI server does."""
 
     def __init__(self) -> None:
-        self.answer = (200, TOLD)
+        self.answer = (200, STATUS)
         self.asked: list[str] = []
         driver = self
 
@@ -70,16 +70,16 @@ def drawn(text: str, width: int = 120) -> str:
 
 
 def changed(change: Any) -> str:
-    told = json.loads(TOLD)
-    change(told)
-    return json.dumps(told)
+    status = json.loads(STATUS)
+    change(status)
+    return json.dumps(status)
 
 
-def test_a_query_that_runs_is_drawn(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_running_query_is_drawn(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["top", driver.url, "--once", "--batches", "7", "--query", "late flights"]) == 0
     out = capsys.readouterr().out
     assert driver.asked == ["/penstock/json/?batches=7&query=late+flights"]
-    (query,) = json.loads(TOLD)["queries"]
+    (query,) = json.loads(STATUS)["queries"]
     newest = query["batches"][-1]
     region = newest["observedMetrics"]["penstock"]["regions"][0]
     for part in (
@@ -95,9 +95,9 @@ def test_a_query_that_runs_is_drawn(driver: Driver, capsys: pytest.CaptureFixtur
         assert part in out
 
 
-def test_keys_without_a_time_are_told_by_rows_and_short_tasks_are_not_compared() -> None:
-    def short(told: Any) -> None:
-        region = told["queries"][0]["batches"][-1]["observedMetrics"]["penstock"]["regions"][0]
+def test_keys_without_a_time_are_shown_by_rows_and_short_tasks_as_unmeasured() -> None:
+    def short(status: Any) -> None:
+        region = status["queries"][0]["batches"][-1]["observedMetrics"]["penstock"]["regions"][0]
         region["heavyKeys"] = [{"key": "ORD", "shard": 3, "rowsShare": 0.25, "rowsShareError": 0.0}]
         del region["achievedImbalance"]
 
@@ -108,57 +108,57 @@ def test_keys_without_a_time_are_told_by_rows_and_short_tasks_are_not_compared()
 
 @pytest.mark.parametrize(("pinned", "words"), [(0, None), (1, "1 key pinned"), (2, "2 keys pinned")])
 def test_pinned_keys_are_counted(pinned: int, words: str | None) -> None:
-    def pins(told: Any) -> None:
-        told["queries"][0]["batches"][-1]["observedMetrics"]["penstock"]["regions"][0].update(pinned=pinned)
+    def pins(status: Any) -> None:
+        status["queries"][0]["batches"][-1]["observedMetrics"]["penstock"]["regions"][0].update(pinned=pinned)
 
     text = drawn(changed(pins))
     assert words in text if words else "pinned" not in text
 
 
-def test_pinned_keys_are_listed_by_name_and_that_one_was_never_seen() -> None:
-    def pins(told: Any) -> None:
+def test_pinned_keys_are_listed_by_name_even_if_never_seen() -> None:
+    def pins(status: Any) -> None:
         keys = [
             {"key": "ORD", "shard": 256, "rows": 17, "seen": True},
             {"key": "ORDD", "shard": 257, "rows": 0, "seen": False},
         ]
-        told["queries"][0]["batches"][-1]["observedMetrics"]["penstock"]["regions"][0]["pinnedKeys"] = keys
+        status["queries"][0]["batches"][-1]["observedMetrics"]["penstock"]["regions"][0]["pinnedKeys"] = keys
 
     text = " ".join(drawn(changed(pins)).split())
     assert "pinned keys: ORD (shard 256, 17 rows), ORDD (shard 257, never seen)" in text
 
 
-def test_why_shards_run_in_turn_is_told() -> None:
-    def in_turn(told: dict[str, Any]) -> None:
-        region = told["queries"][0]["batches"][-1]["observedMetrics"]["penstock"]["regions"][0]
+def test_the_reason_for_shards_in_turn_is_shown() -> None:
+    def in_turn(status: dict[str, Any]) -> None:
+        region = status["queries"][0]["batches"][-1]["observedMetrics"]["penstock"]["regions"][0]
         region["inTurn"] = "InMemoryTableScan feeds it without an exchange"
 
     text = " ".join(drawn(changed(in_turn)).split())
     assert "shards run in turn: InMemoryTableScan feeds it without an exchange" in text
 
 
-def test_the_report_is_found_beside_a_metric_of_the_users_with_its_name() -> None:
-    def beside(told: Any) -> None:
-        metrics = told["queries"][0]["batches"][-1]["observedMetrics"]
+def test_the_report_is_found_beside_a_user_metric_of_the_same_name() -> None:
+    def beside(status: Any) -> None:
+        metrics = status["queries"][0]["batches"][-1]["observedMetrics"]
         metrics |= {"penstock": {"mine": 5}, "penstock#1": metrics["penstock"], "penstocks": {"mode": 1, "reason": 2}}
 
-    assert drawn(changed(beside)) == drawn(TOLD)
+    assert drawn(changed(beside)) == drawn(STATUS)
 
 
-def test_executors_and_homes_of_shards_are_told_where_there_are_several() -> None:
-    told = json.loads(TOLD)
-    report = told["queries"][0]["batches"][-1]["observedMetrics"]["penstock"]
-    assert "executors" not in drawn(json.dumps(told))
+def test_executors_and_homes_are_shown_if_there_are_several_executors() -> None:
+    status = json.loads(STATUS)
+    report = status["queries"][0]["batches"][-1]["observedMetrics"]["penstock"]
+    assert "executors" not in drawn(json.dumps(status))
     report["scaling"] = "6000 ms with 2 executors, 429 ms with 3"
     report["regions"][0] |= {"executors": 2, "homes": "within stabilisation window"}
-    text = drawn(json.dumps(told))
+    text = drawn(json.dumps(status))
     assert "executors: 6000 ms with 2 executors, 429 ms with 3" in text
     assert "on 2 executors: within stabilisation window" in text
 
 
-def test_operators_of_a_region_are_told_where_there_are_several() -> None:
-    def several(told: Any) -> None:
-        told["queries"][0]["regions"][0]["operators"] = [{"operator": 0}, {"operator": 1}]
-        told["queries"][0]["batches"][-1]["observedMetrics"]["penstock"]["operators"] = [
+def test_operators_of_a_region_are_shown_if_there_are_several() -> None:
+    def several(status: Any) -> None:
+        status["queries"][0]["regions"][0]["operators"] = [{"operator": 0}, {"operator": 1}]
+        status["queries"][0]["batches"][-1]["observedMetrics"]["penstock"]["operators"] = [
             {"operator": 0, "name": "dedupe", "rows": 8000, "rowsMs": 1200},
             {"operator": 1, "name": "stateStoreSave", "rows": 1, "rowsMs": 3},
             {"operator": 2, "name": "of another region", "rows": 1, "rowsMs": 3},
@@ -167,12 +167,12 @@ def test_operators_of_a_region_are_told_where_there_are_several() -> None:
     assert "time by operator: dedupe 1,200 ms, 8,000 rows; stateStoreSave 3 ms, 1 row\n" in re.sub(
         r" *│\n", "\n", drawn(changed(several))
     )
-    assert "time by operator" not in drawn(TOLD)
+    assert "time by operator" not in drawn(STATUS)
 
 
-def test_json_is_what_the_driver_told(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_json_output_is_the_status_of_the_driver(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["top", driver.url, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(TOLD)
+    assert json.loads(capsys.readouterr().out) == json.loads(STATUS)
 
 
 @pytest.mark.parametrize(
@@ -182,14 +182,14 @@ def test_json_is_what_the_driver_told(driver: Driver, capsys: pytest.CaptureFixt
         ((500, "no"), "500"),
         ((200, "<html>"), "not a status of Penstock"),
         ((200, "[]"), "not a status of Penstock"),
-        ((200, changed(lambda told: told.update(version=2))), "has version 2, but this command reads version 1"),
-        ((200, changed(lambda told: told.pop("queries"))), "not a status of Penstock"),
-        ((200, changed(lambda told: told["queries"][0]["regions"][0]["rows"].pop())), "inconsistent"),
-        ((200, changed(lambda told: told["queries"][0]["regions"][0].update(tasks=1))), "inconsistent"),
-        ((200, changed(lambda told: told["queries"][0]["regions"][0]["tasksWaitNs"].pop())), "inconsistent"),
+        ((200, changed(lambda status: status.update(version=2))), "has version 2, but this command reads version 1"),
+        ((200, changed(lambda status: status.pop("queries"))), "not a status of Penstock"),
+        ((200, changed(lambda status: status["queries"][0]["regions"][0]["rows"].pop())), "inconsistent"),
+        ((200, changed(lambda status: status["queries"][0]["regions"][0].update(tasks=1))), "inconsistent"),
+        ((200, changed(lambda status: status["queries"][0]["regions"][0]["tasksWaitNs"].pop())), "inconsistent"),
     ],
 )
-def test_what_is_no_status_is_refused(
+def test_an_invalid_status_is_refused(
     driver: Driver, capsys: pytest.CaptureFixture[str], answer: tuple[int, str], reason: str
 ) -> None:
     driver.answer = answer
@@ -199,12 +199,12 @@ def test_what_is_no_status_is_refused(
     assert reason in error
 
 
-def test_it_goes_on_looking_until_it_is_interrupted_also_where_the_driver_is_gone_for_a_while(driver: Driver) -> None:
-    terminal, its_end = pty.openpty()
+def test_top_polls_until_it_is_interrupted_despite_errors_of_the_driver(driver: Driver) -> None:
+    terminal, other_end = pty.openpty()
     seen = bytearray()
 
     def watch() -> None:
-        # Reading fails where the other end is closed.
+        # Reading fails when the other end is closed.
         with contextlib.suppress(OSError):
             while part := os.read(terminal, 65536):
                 seen.extend(part)
@@ -217,7 +217,7 @@ def test_it_goes_on_looking_until_it_is_interrupted_also_where_the_driver_is_gon
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    # Who runs tests in the background makes all that they start deaf to Ctrl-C; a shell in a terminal does not.
+    # Processes of tests that run in the background ignore Ctrl-C, so the handler of a terminal is restored.
     code = (
         "import signal, sys; from penstock.cli import main; "
         "signal.signal(signal.SIGINT, signal.default_int_handler); sys.exit(main(sys.argv[1:]))"
@@ -225,8 +225,8 @@ def test_it_goes_on_looking_until_it_is_interrupted_also_where_the_driver_is_gon
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200", "LINES": "50"}
     process = subprocess.Popen(
         [sys.executable, "-c", code, "top", driver.url, "--interval", "0.1"],
-        stdout=its_end,
-        stderr=its_end,
+        stdout=other_end,
+        stderr=other_end,
         env=environment,
     )
     try:
@@ -234,19 +234,19 @@ def test_it_goes_on_looking_until_it_is_interrupted_also_where_the_driver_is_gon
         driver.answer = (500, "no")
         assert shows(b"it answered with HTTP Error 500")
         seen.clear()
-        driver.answer = (200, TOLD.replace("late flights", "early flights"))
+        driver.answer = (200, STATUS.replace("late flights", "early flights"))
         assert shows(b"early flights")
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 0
     finally:
         process.kill()
         process.wait()
-        os.close(its_end)
+        os.close(other_end)
         watcher.join()
         os.close(terminal)
 
 
-def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unreachable_driver_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     stopped = Driver()
     stopped.server.server_close()
     assert main(["top", stopped.url]) == 2
@@ -256,42 +256,42 @@ def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "localhost:4040"])
-def test_only_http_is_asked(url: str) -> None:
+def test_only_http_urls_are_accepted(url: str) -> None:
     with pytest.raises(PenstockError, match="Allowed: http://HOST:PORT"):
         fetch(url, 1)
 
 
 @pytest.mark.parametrize("arguments", [["--batches", "0"], ["--batches", "101"], ["--interval", "0"]])
-def test_wrong_arguments(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_arguments_out_of_range_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["top", *arguments]) == 2
     error = capsys.readouterr().err
     assert arguments[0] in error
     assert "allowed:" in error
 
 
-def test_queries_without_a_batch_that_failed_or_are_left_alone_say_so() -> None:
-    def change(told: dict[str, Any]) -> None:
-        (query,) = told["queries"]
+def test_failed_queries_and_queries_left_alone_are_shown_with_the_reason() -> None:
+    def change(status: dict[str, Any]) -> None:
+        (query,) = status["queries"]
         failed = {**query, "name": None, "ended": True, "exception": "[boom] it broke", "batches": [], "regions": []}
         alone = json.loads(json.dumps(query))
         alone["name"] = "[red]alone"
         alone["batches"][-1]["observedMetrics"]["penstock"] = {"mode": "off", "reason": "its state is another's"}
-        told["queries"] = [failed, alone]
+        status["queries"] = [failed, alone]
 
     out = drawn(changed(change))
     assert out.index("[red]alone running") < out.index(" failed")
     assert "[boom] it broke" in out
     assert "No batch has run yet." in out
     assert "Penstock leaves the query alone: its state is another's" in out
-    assert "No streaming query has been started yet." in drawn(changed(lambda told: told.update(queries=[])))
+    assert "No streaming query has been started yet." in drawn(changed(lambda status: status.update(queries=[])))
 
 
-def test_shards_of_an_older_batch_are_told_as_such() -> None:
-    out = drawn(changed(lambda told: told["queries"][0]["regions"][0].update(batch=0)))
+def test_shards_of_an_older_batch_are_labelled_with_it() -> None:
+    out = drawn(changed(lambda status: status["queries"][0]["regions"][0].update(batch=0)))
     assert "shards of batch 0:" in out
 
 
-def test_load_of_tasks_and_map() -> None:
+def test_loads_of_tasks_and_the_map_of_shards() -> None:
     shards = Shards(0, 1, 2, (0, 1, 1, 0), (1, 1, 1, 1), (8, 1, 0, 4), (1, 1, 0, 1), (3, 1, 0, 2), (13, 1), (0, 2))
     assert load_of_tasks(shards) == [12, 1]
     drawing = shard_map(shards)
@@ -299,14 +299,14 @@ def test_load_of_tasks_and_map() -> None:
     assert len({span.style for span in drawing.spans}) == 2
 
 
-def test_a_map_of_many_shards_draws_neighbours_as_one() -> None:
+def test_a_map_of_many_shards_merges_neighbours() -> None:
     count = 5000
     each = (1,) * count
     shards = Shards(0, 1, 1, (0,) * count, each, each, each, each, (1,), (0,))
     assert len(shard_map(shards).plain) - len("shards ") == 1000
 
 
-def test_the_busiest_shards_are_told_with_what_they_have() -> None:
+def test_the_busiest_shards_are_shown_with_their_load() -> None:
     busy_ns = (8_000_000, 0, 1_234_000_000, 5_000_000, 9_000_000)
     shards = Shards(0, 1, 1, (0,) * 5, (10, 0, 2000, 7, 8), busy_ns, (1, 0, 1, 3, 4), (10, 0, 4000, 14, 16), (2,), (0,))
     assert busiest_shards(shards).plain == (
@@ -327,5 +327,5 @@ def test_a_sparkline_has_a_block_for_each_value_and_the_largest_is_full(values: 
 @pytest.mark.parametrize(
     ("count", "words"), [(0, "0 B"), (1023, "1,023 B"), (1536, "1.5 KiB"), (2**31, "2.0 GiB"), (2**42, "4.0 TiB")]
 )
-def test_sizes(count: int, words: str) -> None:
+def test_sizes_are_written_in_words(count: int, words: str) -> None:
     assert bytes_in_words(count) == words

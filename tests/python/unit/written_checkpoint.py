@@ -1,4 +1,4 @@
-"""Writes checkpoints as `docs/PROTOCOL.md` says, for tests of what reads them."""
+"""Writes checkpoints as `docs/PROTOCOL.md` specifies, for tests of their readers."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def string(text: str) -> bytes:
     return varint(len(text.encode())) + text.encode()
 
 
-def uuid(of: UUID) -> bytes:
-    return struct.pack("<QQ", of.int >> 64, of.int & (1 << 64) - 1)
+def uuid(value: UUID) -> bytes:
+    return struct.pack("<QQ", value.int >> 64, value.int & (1 << 64) - 1)
 
 
 def frame(kind: Kind, body: bytes, payload: bytes = b"", version: int = 2) -> bytes:
@@ -40,18 +40,18 @@ Changes = dict[bytes, bytes | None]
 
 
 def change_set(changes: Changes, moved: Changes | None = None) -> bytes:
-    """Puts, and removals where the value is None, in one hash family; before them those that move keys."""
-    of_families = ([] if moved is None else [(8, moved)]) + [(0, changes)]
-    out = varint(len(of_families)) + b"".join(bytes([flags]) + string("default") for flags, _ in of_families)
-    for index, (_, of) in enumerate(of_families):
-        for key, value in of.items():
+    """Return puts, and removals (value None), of one hash family. Changes that move keys (`moved`) come first."""
+    families = ([] if moved is None else [(8, moved)]) + [(0, changes)]
+    out = varint(len(families)) + b"".join(bytes([flags]) + string("default") for flags, _ in families)
+    for index, (_, family_changes) in enumerate(families):
+        for key, value in family_changes.items():
             out += varint(index << 2 | (0 if value is not None else 1)) + varint(len(key)) + key
             out += b"" if value is None else varint(len(value)) + value
     return out
 
 
 def image(*families: tuple[str, int, list[dict[bytes, bytes]]]) -> bytes:
-    """An image of families, each with its name, its flags and its pages; hashes are left zero."""
+    """Return an image of families, each with its name, its flags and its pages. Hashes are zero."""
     header, body = varint(len(families)), b""
     for name, flags, pages in families:
         records = sum(map(len, pages))
@@ -65,13 +65,13 @@ def image(*families: tuple[str, int, list[dict[bytes, bytes]]]) -> bytes:
 
 
 def record(key: bytes, value: bytes) -> bytes:
-    """A record of a page, with its padding."""
+    """Return a record of a page, with its padding."""
     return struct.pack("<II", len(key), len(value)) + key + value + bytes(-(len(key) + len(value)) % 8)
 
 
 @dataclass
 class Written:
-    """A section that was written: version and lineage, the file, and where in it."""
+    """A section that was written: its version and lineage, its file, and its offset in the file."""
 
     version: int
     lineage: UUID
@@ -82,7 +82,7 @@ class Written:
 
 @dataclass
 class Writer:
-    """Writes a query of one operator with one store, a changelog per batch."""
+    """Writes the checkpoint of a query of one operator with one store, and a changelog per batch."""
 
     root: Path
     chains: list[list[Written]] = field(default_factory=lambda: [[] for _ in range(SHARDS)])
@@ -105,7 +105,7 @@ class Writer:
         target.write_bytes(data)
 
     def table(self, sections: dict[int, bytes]) -> tuple[bytes, int]:
-        """A section table, and where the payload begins."""
+        """Return a section table, and the offset of the payload."""
         body, at = varint(len(sections)), 0
         for shard, section in sections.items():
             body += varint(0) + string("default") + varint(shard) + varint(at) + varint(len(section))
@@ -114,7 +114,7 @@ class Writer:
         return body, 20 + len(body)
 
     def lay_out(self, *pin_slots: int | None) -> None:
-        """From the next batch on: the shards of other hashes than before begin anew."""
+        """Set the pinned hashes from the next batch on. A pin slot with another hash than before starts empty."""
         del self.chains[SHARDS + len(pin_slots) :], self.snapshots[SHARDS + len(pin_slots) :]
         for slot, pinned in enumerate(pin_slots):
             if slot >= len(self.pin_slots):
@@ -125,7 +125,7 @@ class Writer:
         self.pin_slots = list(pin_slots)
 
     def batch(self, batch: int, changes: dict[int, Changes], moved: dict[int, Changes] | None = None) -> None:
-        """A batch that changes some shards."""
+        """Write a batch that changes some shards."""
         self.change(batch, changes, UUID(int=1000 + batch), moved)
         self.manifest(batch)
         (self.root / "commits").mkdir(exist_ok=True)
@@ -134,7 +134,7 @@ class Writer:
     def change(
         self, batch: int, changes: dict[int, Changes], lineage: UUID, moved: dict[int, Changes] | None = None
     ) -> None:
-        """What a task attempt writes."""
+        """Write the changelog of a task attempt."""
         moves = moved or {}
         sections = {
             shard: change_set(changes.get(shard, {}), moves.get(shard)) for shard in sorted(changes.keys() | moves)
@@ -146,7 +146,7 @@ class Writer:
             at += len(section)
 
     def snapshot(self, shard: int, content: dict[bytes, bytes]) -> str:
-        """A snapshot of a shard as it is; the next manifest refers to it."""
+        """Write a snapshot of a shard, to which the next manifest refers. Return its path."""
         last = self.chains[shard][-1]
         name = UUID(int=5000 + last.version * SHARDS + shard)
         section = image(("default", 0, [content]))

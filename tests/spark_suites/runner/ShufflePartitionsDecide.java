@@ -7,9 +7,9 @@ import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.api.plugin.SparkPlugin;
 
 /**
- * Named after Penstock's plugin in {@code spark.plugins}, it takes back the number of state partitions, so that
- * {@code spark.sql.shuffle.partitions} decides it again: Spark's tests choose it so (1, 2, 3, 5, 10, 100), and count
- * on it.
+ * Listed after Penstock's plugin in {@code spark.plugins}, this plugin removes the number of state partitions that
+ * Penstock sets. {@code spark.sql.shuffle.partitions} then determines the number, as Spark's tests expect (1, 2, 3, 5,
+ * 10 or 100).
  */
 public final class ShufflePartitionsDecide implements SparkPlugin {
   private static final String STATE_PARTITIONS = "spark.sql.streaming.internal.stateStore.partitions";

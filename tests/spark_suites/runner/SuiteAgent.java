@@ -13,13 +13,14 @@ import org.apache.xbean.asm9.commons.ClassRemapper;
 import org.apache.xbean.asm9.commons.SimpleRemapper;
 
 /**
- * Java agent that lets Spark's test classes, unchanged on disk, use another state store provider where they name
- * RocksDB's. Only classes out of Spark's test jars are rewritten, never Spark itself.
+ * Java agent that replaces RocksDB's state store provider in Spark's test classes, while they are loaded. Only classes
+ * of Spark's test jars are rewritten, never Spark itself.
  *
- * <p>Argument: empty, {@code literals=CLASS} (class literals and equal strings become CLASS: what suites put into the
- * provider setting) or {@code types=CLASS,STORE} (every use of the type, constructors included: suites that make a
- * provider themselves; and the string by which they know stores with RocksDB's iterators becomes STORE). In any case a
- * LinkageError fails the test that met it; ScalaTest alone would end the whole run.
+ * <p>The argument is empty, {@code literals=CLASS} or {@code types=CLASS,STORE}. With {@code literals}, class literals
+ * and equal strings, which suites use in the provider setting, are replaced by CLASS. With {@code types}, every use of
+ * the type is replaced as well, including constructors, for suites that create providers themselves; the string by
+ * which they recognize stores with RocksDB's iterators is replaced by STORE. In any case a LinkageError fails only the
+ * test in which it occurs. Without the agent, ScalaTest would end the whole run.
  */
 public final class SuiteAgent {
   private static final String ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider";
@@ -28,7 +29,7 @@ public final class SuiteAgent {
 
   private SuiteAgent() {}
 
-  /** A class visitor over {@code out}, made anew for each class. */
+  /** Creates a class visitor over {@code out} for each class. */
   private interface Rewrite {
     ClassVisitor over(ClassVisitor out);
   }
@@ -80,7 +81,7 @@ public final class SuiteAgent {
     }
   }
 
-  /** Replaces strings, and class literals by their names; casts, type tests and constructors stay. */
+  /** Replaces strings, and class literals by class name. Casts, type tests and constructors are not changed. */
   private static final class Literals extends ClassVisitor {
     private final Map<String, String> strings;
 
@@ -105,7 +106,7 @@ public final class SuiteAgent {
     }
   }
 
-  /** ScalaTest's list of throwables that end the run shrinks to VirtualMachineError. */
+  /** Makes VirtualMachineError the only throwable that ends a run of ScalaTest. */
   private static final class LinkageErrorsFailOneTest implements ClassFileTransformer {
     @Override
     public byte[] transform(ClassLoader loader, String name, Class<?> old, ProtectionDomain domain, byte[] bytes) {

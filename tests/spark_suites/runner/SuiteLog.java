@@ -20,13 +20,13 @@ import org.scalatest.events.TestSucceeded;
 import scala.Option;
 
 /**
- * ScalaTest reporter: appends one JSON line {event, suite, test, ms, message} per test and per suite to the file
- * {@code suites.log}, at once, so that a JVM that is killed or crashes loses nothing.
+ * ScalaTest reporter: appends a JSON line {event, suite, test, ms, message} for each test and suite to the file that
+ * the property {@code suites.log} names. Each line is written at once, so nothing is lost if the JVM crashes.
  *
- * <p>Also the watchdog: a suite that runs longer than {@code suites.limit.s} seconds halts the JVM with status 124.
+ * <p>It is also a watchdog: a suite that runs longer than {@code suites.limit.s} seconds halts the JVM with status 124.
  */
 public final class SuiteLog implements Reporter {
-  /** Characters kept of one message: testStream puts whole plans into them. */
+  /** Maximum length of a message in characters. Messages of testStream contain whole plans. */
   private static final int MESSAGE_LIMIT = 3000;
   private static final int MAX_CAUSES = 5;
   private static final int MAX_FRAMES = 12;
@@ -93,7 +93,7 @@ public final class SuiteLog implements Reporter {
     }
   }
 
-  /** Where the thread that runs the tests is. */
+  /** Returns the stack traces of the threads that run the tests. */
   private static String stacks() {
     StringBuilder out = new StringBuilder();
     Thread.getAllStackTraces().forEach((thread, frames) -> {
@@ -115,7 +115,7 @@ public final class SuiteLog implements Reporter {
     return className.isDefined() ? className.get() : name;
   }
 
-  /** The message, then each cause with its first frames. */
+  /** Returns the message, followed by each cause with its first frames. */
   private static String text(String message, Option<Throwable> thrown) {
     StringBuilder out = new StringBuilder(head(String.valueOf(message)));
     Throwable cause = thrown.isDefined() ? thrown.get() : null;

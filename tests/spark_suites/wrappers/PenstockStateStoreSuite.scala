@@ -15,7 +15,7 @@ import org.apache.spark.sql.penstock.state.StandaloneProvider
 import org.apache.spark.sql.test.SharedSparkSession
 import org.apache.spark.sql.types.StructType
 
-/** Names a version that does not exist as Spark does: its suite asserts that error's class. */
+/** Throws Spark's error for a version that does not exist, because Spark's suite asserts the class of that error. */
 class SparkErrorsProvider extends StandaloneProvider {
   override def getStore(
       version: Long,
@@ -29,7 +29,7 @@ class SparkErrorsProvider extends StandaloneProvider {
     }
 }
 
-/** Spark's contract of a state store provider, [[StateStoreSuiteBase]], for Penstock's engine outside of a query. */
+/** Runs [[StateStoreSuiteBase]], Spark's contract of a state store provider, for Penstock's store without a query. */
 class PenstockStateStoreSuite
     extends StateStoreSuiteBase[StateStoreProvider]
     with SharedSparkSession
@@ -38,7 +38,7 @@ class PenstockStateStoreSuite
 
   before {
     StateStore.stop()
-    // Made on first use by a query; providers that report to it need it earlier.
+    // A query creates the coordinator on first use, but providers that report to it need it earlier.
     spark.streams.stateStoreCoordinator
   }
 
@@ -46,7 +46,7 @@ class PenstockStateStoreSuite
     StateStore.stop()
   }
 
-  // Both parents have one.
+  // Both parents define this method.
   override protected def testQuietly(name: String)(f: => Unit): Unit =
     super[StateStoreSuiteBase].testQuietly(name)(f)
 
@@ -98,7 +98,7 @@ class PenstockStateStoreSuite
 
   override def newStoreProviderNoInit(): StateStoreProvider = new SparkErrorsProvider
 
-  /** The newest version is found by trying: the contract has no call for it. */
+  /** Finds the newest version by trial, because the contract has no call for it. */
   override def getLatestData(provider: StateStoreProvider, useColumnFamilies: Boolean): Set[((String, Int), Int)] = {
     val reader = make(provider.stateStoreId, families = useColumnFamilies)
     val newest =

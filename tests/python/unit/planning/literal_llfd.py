@@ -1,8 +1,8 @@
-"""LLFD word by word as in algorithm 1 of Fang et al., with the missing else-branch; slow."""
+"""A literal and slow version of LLFD, algorithm 1 of Fang et al., with the missing else-branch."""
 
 
 def fit(destination, cost, priority, load, limit):
-    """Return destinations and the number of keys that fitted nowhere."""
+    """Return the destinations, and the number of keys that fitted nowhere."""
     placed, load = list(destination), list(load)
     waiting = []
 

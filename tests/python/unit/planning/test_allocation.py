@@ -1,4 +1,4 @@
-"""Cores for a network of queues."""
+"""Allocation of cores to a network of queues."""
 
 from itertools import product
 from math import inf
@@ -29,7 +29,7 @@ def test_one_core_is_an_mm1_queue():
     assert Queue(0.8, 1).tuples == pytest.approx(4.0)
 
 
-def test_as_few_cores_as_reach_the_target():
+def test_the_fewest_cores_that_reach_the_target_are_allocated():
     allocation = allocate(np.array([8.0]), np.array([10.0]), source=8.0, target=0.51, available=10)
     assert allocation.cores.tolist() == [1]
     assert allocation.latency == pytest.approx(0.5)
@@ -38,12 +38,12 @@ def test_as_few_cores_as_reach_the_target():
     assert faster.cores.tolist() == [2]
 
 
-def test_an_integer_load_needs_one_core_more_than_it_is():
+def test_an_integer_load_needs_one_core_more_than_its_value():
     assert allocate(np.array([20.0]), np.array([10.0]), 20.0, inf, 10).cores.tolist() == [3]
     assert allocate(np.array([21.0]), np.array([10.0]), 21.0, inf, 10).cores.tolist() == [3]
 
 
-def test_too_few_cores_go_where_the_utilisation_is_highest():
+def test_too_few_cores_go_to_the_queue_with_the_highest_utilisation():
     allocation = allocate(np.array([40.0, 10.0]), np.array([10.0, 10.0]), 40.0, 1.0, 4)
     assert allocation.cores.tolist() == [3, 1]
     assert allocation.latency == inf
@@ -59,7 +59,7 @@ def test_fewer_cores_than_executors_are_refused():
     st.lists(st.tuples(st.floats(0.1, 30.0), st.floats(5.0, 20.0)), min_size=1, max_size=3),
     st.integers(0, 4),
 )
-def test_no_allocation_of_as_many_cores_is_faster(executors, spare):
+def test_no_other_allocation_of_the_same_number_of_cores_is_faster(executors, spare):
     arrival, service = np.array(executors).T
     least = int((np.floor(arrival / service) + 1).sum())
     allocation = allocate(arrival, service, 1.0, 0.0, least + spare)

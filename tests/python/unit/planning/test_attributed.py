@@ -1,4 +1,4 @@
-"""Costs of rows from batch to batch, and when they are trusted."""
+"""Costs of rows learnt over several batches, and when they are trusted."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ SHARDS, TASKS = 64, 8
 
 
 def played(cost, batches, noise, seed, bind=None):
-    """Play batches whose tasks take what their rows cost, more or less; give what was learnt after each."""
+    """Play batches whose tasks take the cost of their rows, with noise. Return the costs learnt after each batch."""
     random = np.random.default_rng(seed)
     learner, learnt = Attributed(), []
     task = (np.arange(SHARDS) % TASKS).astype(np.int32)
@@ -25,12 +25,12 @@ def played(cost, batches, noise, seed, bind=None):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_noise_is_not_trusted(seed):
+def test_costs_learnt_from_noise_are_not_trusted(seed):
     assert all(cost is None for cost in played(np.ones(SHARDS), 40, 0.05, seed))
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_dear_shard_is_found_once_moves_tell_it_apart(seed):
+def test_an_expensive_shard_is_found_after_enough_moves(seed):
     cost = np.ones(SHARDS)
     cost[seed * 5] = 20.0
     learnt = played(cost, 40, 0.05, seed, lambda load: longest_first(load, TASKS))
@@ -44,7 +44,7 @@ def test_a_dear_shard_is_found_once_moves_tell_it_apart(seed):
     assert true.max() <= max(1.25 * true.mean(), 20.0 * 200 * 1.05)
 
 
-def test_other_shards_begin_anew():
+def test_learning_restarts_when_the_number_of_shards_changes():
     learner = Attributed()
     for shards in (8, 9):
         rows, cost = np.full(shards, 100.0), np.ones(shards)
@@ -54,7 +54,7 @@ def test_other_shards_begin_anew():
         assert [f is None for f in found] == [True] * FEWEST + [False]
 
 
-def test_a_shard_that_is_new_begins_anew_and_others_go_on():
+def test_a_new_shard_starts_anew_and_other_shards_keep_their_costs():
     random = np.random.default_rng(7)
     cost = np.ones(SHARDS)
     cost[5], cost[9] = 20.0, 8.0
@@ -68,7 +68,7 @@ def test_a_shard_that_is_new_begins_anew_and_others_go_on():
         return found
 
     before = observed(cost, 12)
-    # A shard more, and one that was is no more; what it cost in batches before is charged to no other.
+    # One shard is added and one is removed. The past cost of the removed one is not charged to another shard.
     source = np.append(np.delete(np.arange(SHARDS), 9), -1)
     learner = learner.rearranged(source)
     after = observed(np.append(np.delete(cost, 9), 12.0), 1)
@@ -78,7 +78,7 @@ def test_a_shard_that_is_new_begins_anew_and_others_go_on():
     assert observed(np.append(np.delete(cost, 9), 12.0), 12)[-1] == pytest.approx(12.0, rel=0.25)
 
 
-def test_batches_without_work_or_rows():
+def test_batches_without_work_or_rows_give_no_costs():
     learner = Attributed()
     task = np.zeros(4, dtype=np.int32)
     for rows, work in ((0.0, 0.0), (0.0, 5.0), (10.0, 0.0)) * 4:

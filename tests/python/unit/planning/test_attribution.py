@@ -1,4 +1,4 @@
-"""What rows of each shard cost, from times of whole tasks."""
+"""Cost per row of each shard, derived from the times of whole tasks."""
 
 import numpy as np
 import pytest
@@ -18,13 +18,13 @@ def shuffled(count, shards, tasks, cost, seed):
     return [batch(random.integers(0, tasks, shards), random.integers(1, 50, shards), cost, tasks) for _ in range(count)]
 
 
-def test_shards_that_change_their_company_are_told_apart():
+def test_costs_of_shards_that_change_tasks_are_separated():
     cost = [1.0, 1.0, 20.0, 1.0, 5.0, 0.0]
     found = cost_per_row(shuffled(30, 6, 2, cost, 1), prior=1e-9)
     assert found == pytest.approx(cost, abs=1e-3)
 
 
-def test_a_pull_towards_one_cost_is_weaker_than_what_batches_say():
+def test_the_pull_towards_a_common_cost_is_weaker_than_the_measurements():
     cost = np.ones(64)
     cost[7] = 20.0
     found = cost_per_row(shuffled(40, 64, 8, cost, 2))
@@ -34,31 +34,31 @@ def test_a_pull_towards_one_cost_is_weaker_than_what_batches_say():
     assert (found * rows).sum() == pytest.approx((cost * rows).sum(), rel=0.1)
 
 
-def test_what_is_always_together_shares_by_rows():
+def test_shards_that_are_always_together_share_the_cost_by_rows():
     batches = [batch([0, 0, 1], [30, 10, 20], [3.0, 3.0, 1.0], 2)] * 5
     found = cost_per_row(batches, prior=1e-6)
     assert found[2] == pytest.approx(1.0, abs=1e-3)
     assert found @ [30, 10, 0] == pytest.approx(120, rel=1e-3)
 
 
-def test_equal_costs_are_found_at_once():
+def test_equal_costs_are_found_from_few_batches():
     assert cost_per_row(shuffled(3, 10, 4, np.full(10, 2.5), 3)) == pytest.approx(2.5)
 
 
-def test_work_of_a_task_without_rows_is_nobodys():
+def test_work_of_a_task_without_rows_is_not_attributed():
     made = batch([0, 0], [10, 10], [1.0, 1.0], 2)
     made.work[1] = 100.0
     assert cost_per_row([made]) == pytest.approx([1.0, 1.0])
 
 
-def test_what_was_long_ago_counts_less():
+def test_older_batches_count_less():
     before, after = [1.0] * 8, [1.0] * 7 + [9.0]
     batches = shuffled(40, 8, 3, before, 4) + shuffled(10, 8, 3, after, 5)
     assert cost_per_row(batches, forgetting=0.3)[7] > 7.5
     assert cost_per_row(batches, forgetting=0.0)[7] < 6.0
 
 
-def test_nothing_measured_and_no_rows():
+def test_costs_without_batches_or_without_rows():
     assert len(cost_per_row([])) == 0
     assert cost_per_row([batch([0, 1], [0, 0], [1.0, 1.0], 2)]).tolist() == [0, 0]
     one = cost_per_row([batch([0, 1], [4, 0], [2.0, 1.0], 2)])
@@ -73,7 +73,7 @@ def measured(draw):
         task = draw(st.lists(st.integers(0, tasks - 1), min_size=shards, max_size=shards))
         rows = draw(st.lists(st.integers(0, 20), min_size=shards, max_size=shards))
         work = draw(st.lists(st.integers(0, 100), min_size=tasks, max_size=tasks))
-        # Who has no rows has no work.
+        # A task without rows has no work.
         work = [w if any(r for t, r in zip(task, rows, strict=True) if t == at) else 0 for at, w in enumerate(work)]
         batches.append(
             Batch(np.array(task, dtype=np.int32), np.array(rows, dtype=np.float64), np.array(work, dtype=np.float64))
@@ -82,8 +82,8 @@ def measured(draw):
 
 
 @given(measured(), st.sampled_from([0.05, 1.0]))
-def test_no_cost_is_negative_and_none_can_be_better(batches, prior):
-    """The conditions of Karush, Kuhn and Tucker: the slope is 0 where a cost is above 0, and upwards where it is 0."""
+def test_costs_are_not_negative_and_optimal(batches, prior):
+    """Karush-Kuhn-Tucker conditions: the slope is 0 for a positive cost, and not negative for a cost of 0."""
     found = cost_per_row(batches, prior=prior)
     assert (found >= 0).all()
     weight = 0.95 ** np.arange(len(batches) - 1, -1, -1)

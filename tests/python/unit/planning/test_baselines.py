@@ -1,4 +1,4 @@
-"""What Fang et al. compare with: Readj and partial key grouping."""
+"""The baselines of Fang et al.: Readj and partial key grouping."""
 
 import numpy as np
 import pytest
@@ -21,14 +21,14 @@ def statistics(cost, default, current=None, memory=None, destinations=2):
     )
 
 
-def test_readj_swaps_where_no_move_helps():
-    # 6 and 5 against 4 and 3: whichever moves, the other instance has 12 or more.
+def test_readj_swaps_keys_if_no_single_move_helps():
+    # 6 and 5 against 4 and 3: moving any single key gives one instance a load of 12 or more.
     plan = readj(statistics([6, 5, 4, 3], [0, 0, 1, 1]), 0.0, sigma=0.1)
     assert plan.load.tolist() == [9.0, 9.0]
     assert plan.destination.tolist() == [1, 0, 0, 1]
 
 
-def test_readj_gives_up_entries_of_light_keys():
+def test_readj_removes_table_entries_of_light_keys():
     keys = statistics([10, 1, 10], [0, 0, 1], current=[0, 1, 1])
     plan = readj(keys, 0.5, sigma=0.5)
     assert plan.moved_back == 1
@@ -40,14 +40,14 @@ def test_readj_moves_the_key_with_less_state():
     assert readj(keys, 0.3, sigma=0.1).destination.tolist() == [0, 1, 0, 1]
 
 
-def test_readj_looks_at_tracked_keys_only():
+def test_readj_moves_tracked_keys_only():
     keys = statistics([10, 1, 1, 1], [0, 0, 0, 1])
     assert set(np.flatnonzero(readj(keys, 0.0, sigma=0.9).destination != keys.current)) <= {0}
     assert readj_tuned(keys, 0.0).load.max() <= readj(keys, 0.0, sigma=0.9).load.max()
 
 
 @given(st.data())
-def test_readj_never_makes_the_busiest_busier(data):
+def test_readj_never_increases_the_largest_load(data):
     destinations = data.draw(st.integers(1, 4))
     cost = data.draw(st.lists(st.integers(0, 30), min_size=1, max_size=15))
     default = data.draw(st.lists(st.integers(0, destinations - 1), min_size=len(cost), max_size=len(cost)))
@@ -63,7 +63,7 @@ def test_two_choices_split_a_hot_key():
     assert partial_key_grouping(first, second, np.ones(rows), 2).tolist() == [500, 500]
 
 
-def test_two_choices_are_better_than_one():
+def test_two_choices_balance_better_than_one():
     random = np.random.default_rng(3)
     key = random.zipf(1.3, 20_000) % 500
     one, two = random.integers(0, 10, 500).astype(np.int32), random.integers(0, 10, 500).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Mixed over records."""
+"""Mixed over records, each of which stands for several similar keys."""
 
 import numpy as np
 from hypothesis import given
@@ -38,7 +38,7 @@ def intervals(draw, perfect=False):
 
 
 @given(intervals())
-def test_merged_records_are_the_keys(keys):
+def test_merged_records_have_the_values_of_their_keys(keys):
     records, record_of = merge(keys, 0, 1.0, 1.0)
     for name in ("cost", "memory", "default", "current"):
         assert getattr(records, name)[record_of].tolist() == getattr(keys, name).tolist()
@@ -47,7 +47,7 @@ def test_merged_records_are_the_keys(keys):
 
 
 @given(intervals(), st.sampled_from([0.02, 0.08, 0.5]), st.integers(0, 20))
-def test_without_loss_it_plans_as_well_as_over_keys(keys, theta, table):
+def test_exact_records_give_plans_as_good_as_plans_over_keys(keys, theta, table):
     records, record_of = merge(keys, 0, 1.0, 1.0)
     plan = mixed_compact(records, theta, table)
     expanded = plan.expanded(keys, record_of)
@@ -58,13 +58,13 @@ def test_without_loss_it_plans_as_well_as_over_keys(keys, theta, table):
         assert plan.load.max() <= max((1 + theta) * plan.load.mean(), keys.cost.max()) + 1e-9
     exact = mixed(keys, theta, table)
     if plan.moved_back == exact.moved_back == 0 and exact.fallbacks == 0:
-        # Of keys that are alike it does not matter which one moves.
+        # It does not matter which one of several identical keys moves.
         assert plan.load.tolist() == exact.load.tolist()
         assert expanded.migrated(keys) == exact.migrated(keys)
 
 
 @given(intervals(), st.sampled_from([0.08, 0.5]), st.integers(1, 3))
-def test_a_plan_over_estimates_is_a_plan_for_the_keys(keys, theta, degree):
+def test_a_plan_over_rounded_records_applies_to_the_keys(keys, theta, degree):
     records, record_of = merge(keys, degree, 1.0, 1.0)
     expanded = mixed_compact(records, theta, 5).expanded(keys, record_of)
     assert expanded.load.tolist() == loads(expanded.destination, keys.cost, keys.destinations).tolist()
@@ -73,7 +73,7 @@ def test_a_plan_over_estimates_is_a_plan_for_the_keys(keys, theta, degree):
 
 
 @given(intervals(perfect=True), st.sampled_from([0.0, 0.02, 0.5]), st.integers(0, 20))
-def test_within_the_theorem_where_a_perfect_balance_exists(keys, theta, table):
+def test_imbalance_is_within_the_theorem_if_a_perfect_balance_exists(keys, theta, table):
     records, record_of = merge(keys, 0, 1.0, 1.0)
     plan = mixed_compact(records, theta, table)
     assert imbalance(plan.load) <= 1 + max(theta, bound(keys.destinations)) + 1e-9
@@ -82,8 +82,8 @@ def test_within_the_theorem_where_a_perfect_balance_exists(keys, theta, table):
     assert plan.table_size(records) == expanded.table_size(keys)
 
 
-def test_all_keys_are_placed_by_falling_cost_where_nothing_else_reaches_the_bound():
-    """Costs 3, 4, 3, 5, 5 can be divided into 10 and 10; from here LLFD gets stuck."""
+def test_all_keys_are_placed_by_falling_cost_if_nothing_else_reaches_the_bound():
+    """Costs 3, 4, 3, 5, 5 can be divided into 10 and 10, but LLFD gets stuck for some placements."""
     found = 0
     for bits in range(32):
         current = np.array([bits >> key & 1 for key in range(5)], dtype=np.int32)

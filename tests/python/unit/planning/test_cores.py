@@ -23,7 +23,7 @@ def demand(cores, state, intensity=None, local=None):
 
 @st.composite
 def problems(draw, nodes=3, executors=3, cores=2):
-    """Draw an assignment that exists, and demands that can be met."""
+    """Draw a valid assignment, and demands that can be met."""
     capacity = np.full(nodes, cores)
     slots = draw(st.lists(st.integers(-1, executors - 1), min_size=nodes * cores, max_size=nodes * cores))
     current = np.zeros((nodes, executors), dtype=np.int64)
@@ -40,7 +40,7 @@ def problems(draw, nodes=3, executors=3, cores=2):
 
 
 def least_cost(current, capacity, wanted):
-    """Try every assignment of exactly the cores that are needed, and of more where they are there."""
+    """Return the least cost of all assignments that give each executor the cores that it needs, or more."""
 
     def columns(executor):
         return [c for c in product(*(range(k + 1) for k in capacity)) if sum(c) >= wanted.cores[executor]]
@@ -53,7 +53,7 @@ def least_cost(current, capacity, wanted):
     return best
 
 
-def test_nothing_moves_where_demand_is_met():
+def test_nothing_moves_if_demand_is_met():
     current = np.array([[2, 0], [0, 2]])
     made = assign(current, np.array([2, 2]), demand([2, 2], [10, 10]))
     assert made.cores.tolist() == current.tolist()
@@ -65,13 +65,13 @@ def test_state_moves_in_proportion_to_cores():
     assert migrated_bytes(np.array([[1], [0]]), np.array([[1], [1]]), np.array([8.0])) == 4.0
 
 
-def test_a_core_of_a_node_where_the_state_is_comes_first():
+def test_a_core_on_the_node_that_has_the_state_is_preferred():
     current = np.array([[1, 0], [0, 1]])
     made = assign(current, np.array([2, 2]), demand([2, 1], [100, 100]))
     assert made.cores.tolist() == [[2, 0], [0, 1]]
 
 
-def test_data_intensive_executors_have_local_cores_only():
+def test_data_intensive_executors_get_local_cores_only():
     current = np.array([[2, 0], [0, 2]])
     wanted = demand([2, 2], [100, 100], intensity=[1e6, 0.0], local=[1, 0])
     made = assign(current, np.array([2, 2]), wanted, phi=1000.0)
@@ -79,7 +79,7 @@ def test_data_intensive_executors_have_local_cores_only():
     assert made.phi == 1000.0
 
 
-def test_phi_is_doubled_until_an_assignment_keeps_to_it():
+def test_phi_is_doubled_until_an_assignment_is_possible():
     current = np.array([[2, 0], [0, 2]])
     wanted = demand([2, 2], [100, 100], intensity=[5000.0, 3000.0], local=[0, 0])
     made = assign(current, np.array([2, 2]), wanted, phi=1000.0)
@@ -87,7 +87,7 @@ def test_phi_is_doubled_until_an_assignment_keeps_to_it():
     assert made.cores.tolist() == current.tolist()
 
 
-def test_what_cannot_be_is_refused():
+def test_impossible_demands_and_invalid_assignments_are_refused():
     with pytest.raises(ValueError, match="demand is 5 cores, but capacity is 4"):
         assign(np.array([[1, 1], [1, 1]]), np.array([2, 2]), demand([3, 2], [1, 1]))
     with pytest.raises(ValueError, match="more cores of a node"):
@@ -97,7 +97,7 @@ def test_what_cannot_be_is_refused():
 
 
 @given(problems())
-def test_every_demand_is_met_with_cores_that_exist(problem):
+def test_every_demand_is_met_within_the_capacity(problem):
     current, capacity, wanted = problem
     made = assign(current, capacity, wanted, phi=100.0)
     assert (made.cores >= 0).all()
@@ -113,7 +113,7 @@ def test_every_demand_is_met_with_cores_that_exist(problem):
 
 
 @given(problems(nodes=4, executors=5, cores=3))
-def test_never_dearer_than_the_published_algorithm(problem):
+def test_assignments_never_cost_more_than_the_published_ones(problem):
     current, capacity, wanted = problem
     published = assign_as_published(current, capacity, wanted, phi=100.0)
     made = assign(current, capacity, wanted, phi=published.phi)
@@ -123,7 +123,7 @@ def test_never_dearer_than_the_published_algorithm(problem):
 
 @settings(max_examples=30)
 @given(problems())
-def test_near_the_least_cost_that_there_is(problem):
+def test_assignments_cost_at_most_twice_the_optimum(problem):
     current, capacity, wanted = problem
     made = assign(current, capacity, wanted, phi=1e9)
     least = least_cost(current, capacity, wanted)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from penstock.planning.discretization import discretize, representatives
 
 
-def test_the_papers_representatives():
+def test_representatives_are_those_of_the_paper():
     """Fang et al., figure 6: values up to 8 with R = 4 become 8, 4, 2 or 1."""
     assert representatives(8, 2).tolist() == [8, 4, 2, 1]
     assert representatives(17, 3).tolist() == [24, 16, 8, 4, 2, 1]
@@ -39,6 +39,6 @@ def test_sums_of_groups_deviate_by_less_than_a_step(values, degree):
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=50))
-def test_integers_are_exact_in_degree_zero(values):
+def test_integers_are_exact_with_degree_zero(values):
     value = np.array(values, dtype=np.float64)
     assert discretize(value, np.zeros(len(values), dtype=np.int32), 1, 0).tolist() == value.tolist()

@@ -1,4 +1,4 @@
-"""Tasks of regions on executors: enough cores, no more than there are, and little state that moves."""
+"""Division of the tasks of regions among executors: it respects their cores and moves little state."""
 
 import numpy as np
 import pytest
@@ -13,45 +13,46 @@ def region(wanted, now, state=None):
     return RegionTasks(wanted, now, now * 100.0 if state is None else np.array(state, dtype=np.float64))
 
 
-def tasks(cores, *regions, of=0):
-    found = divide(np.array(cores, dtype=np.int64), regions, of)
+def tasks(cores, *regions, index=0):
+    found = divide(np.array(cores, dtype=np.int64), regions, index)
     return None if found is None else found.tolist()
 
 
-def test_few_tasks_stay_where_their_state_is():
+def test_few_tasks_stay_on_the_executors_that_have_their_state():
     assert tasks([1, 1, 1, 1], region(2, [0, 1, 0, 1])) == [0, 1, 0, 1]
     assert tasks([4, 4, 4], region(2, [0, 2, 0])) == [0, 2, 0]
 
 
-def test_a_task_more_goes_where_a_core_is_free():
+def test_an_additional_task_goes_to_an_executor_with_a_free_core():
     found = tasks([1, 1, 1, 1], region(3, [0, 1, 0, 1]))
     assert (sum(found), found[1], found[3], max(found)) == (3, 1, 1, 1)
 
 
-def test_a_task_less_is_given_back_where_least_has_to_leave():
-    # Half of the state is on each of two executors either way.
+def test_a_task_is_removed_so_that_the_least_state_moves():
+    # Half of the state is on each of two executors, before and after.
     assert tasks([4, 4, 4], region(2, [2, 2, 0])) == [1, 1, 0]
-    # Two thirds are on the first: with one task on each, a sixth leaves it; with both there, a third comes.
+    # Two thirds of the state are on the first executor. With one task on each, a sixth leaves it; with both tasks
+    # on the first, a third would move there.
     assert tasks([4, 4, 4], region(2, [2, 1, 0])) == [1, 1, 0]
 
 
-def test_tasks_that_were_not_divided_begin_where_the_state_is():
+def test_the_first_division_places_tasks_where_the_state_is():
     assert tasks([1, 1, 1], region(1, [0, 0, 0], [10, 70, 20])) == [0, 1, 0]
     assert tasks([2, 2, 2, 2], region(3, [0, 0, 0, 0], [0, 70, 0, 30])) == [0, 2, 0, 1]
 
 
-def test_regions_get_cores_of_their_own():
+def test_regions_get_separate_cores():
     one, other = region(1, [1, 0, 0], [500, 0, 0]), region(1, [1, 0, 0], [100, 0, 0])
     assert tasks([1, 1, 1], one, other) == [1, 0, 0]
-    found = tasks([1, 1, 1], one, other, of=1)
+    found = tasks([1, 1, 1], one, other, index=1)
     assert (sum(found), found[0]) == (1, 0)
 
 
-def test_regions_that_need_more_than_there_is_take_turns():
+def test_regions_share_cores_if_there_are_too_few_for_all():
     assert tasks([1, 1, 1], region(2, [1, 1, 0]), region(2, [1, 1, 0])) == [1, 1, 0]
 
 
-def test_by_cores_where_nothing_else_is_to_be_decided():
+def test_there_is_no_division_if_there_is_nothing_to_decide():
     assert tasks([2, 2], region(2, [1, 1])) is None
     assert tasks([2, 2], region(5, [3, 2]), region(1, [1, 0])) is None
     assert tasks([4], region(2, [2])) is None
@@ -59,9 +60,9 @@ def test_by_cores_where_nothing_else_is_to_be_decided():
     assert tasks([1] * many, region(2, [1, 1] + [0] * (many - 2))) is None
 
 
-def test_another_region_decides_where_there_are_cores_for_both():
+def test_divisions_of_two_regions_do_not_overlap():
     both = region(2, [1, 1]), region(2, [2, 0])
-    assert [tasks([2, 2], *both, of=of) for of in (0, 1)] in ([[0, 2], [2, 0]], [[1, 1], [1, 1]])
+    assert [tasks([2, 2], *both, index=index) for index in (0, 1)] in ([[0, 2], [2, 0]], [[1, 1], [1, 1]])
 
 
 @st.composite
@@ -76,24 +77,24 @@ def applications(draw):
 
 
 @given(applications())
-def test_each_region_has_what_it_wants_and_no_core_is_given_twice(application):
+def test_each_region_gets_its_tasks_and_no_core_is_used_twice(application):
     cores, regions = application
-    turns = sum(r.wanted for r in regions) > cores.sum()
-    given_to = []
-    for of, region_of in enumerate(regions):
-        found = divide(cores, regions, of)
+    too_few_cores = sum(r.wanted for r in regions) > cores.sum()
+    divisions = []
+    for index, region in enumerate(regions):
+        found = divide(cores, regions, index)
         if found is not None:
-            assert found.sum() == region_of.wanted
+            assert found.sum() == region.wanted
             assert (found >= 0).all()
             assert (found <= cores).all()
-            given_to.append(found)
-    if not turns and len(regions) > 1:
-        assert len(given_to) == len(regions)
-        assert (sum(given_to) <= cores).all()
+            divisions.append(found)
+    if not too_few_cores and len(regions) > 1:
+        assert len(divisions) == len(regions)
+        assert (sum(divisions) <= cores).all()
 
 
 @given(applications())
-def test_what_has_its_cores_keeps_them(application):
+def test_a_region_that_has_its_cores_keeps_them(application):
     cores, regions = application
     first = regions[0]
     now = np.minimum(first.now, cores)

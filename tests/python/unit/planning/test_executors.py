@@ -1,4 +1,4 @@
-"""Shards between executors: moves that are worth their bytes."""
+"""Moves of shards between executors that are worth their cost."""
 
 from itertools import product
 
@@ -20,17 +20,17 @@ def planned(executor, load, state=None, cores=(1.0, 1.0), worth=NOW, *, above=0)
 
 
 def longest(executor, load, cores):
-    """What a batch takes: a shard is one core's."""
+    """Return the time of a batch. A shard runs on one core."""
     work = loads(np.array(executor, dtype=np.int32), np.array(load, dtype=np.float64), len(cores))
     return max((work / cores).max(), *load)
 
 
-def test_what_is_balanced_stays():
+def test_balanced_shards_stay():
     plan = planned([0, 0, 1, 1], [5, 5, 5, 5.5])
     assert (plan.moves.tolist(), plan.reason, plan.above) == ([], "balanced", 0)
 
 
-def test_state_that_takes_longer_than_it_gains_stays():
+def test_a_shard_stays_if_its_move_takes_longer_than_it_saves():
     light, heavy = planned([0, 0, 1], [4, 4, 0], [30, 30, 0]), planned([0, 0, 1], [4, 4, 0], [50, 50, 0])
     assert light.moves.tolist() == [[0, 0, 1]]
     assert (light.gain_ms, light.cost_ms) == (4, 30)
@@ -38,35 +38,35 @@ def test_state_that_takes_longer_than_it_gains_stays():
     assert (heavy.moves.tolist(), heavy.reason) == ([], "cost exceeds gain")
 
 
-def test_of_equal_loads_the_smaller_state_moves():
+def test_the_shard_with_the_smallest_state_moves_if_loads_are_equal():
     assert planned([0, 0, 0, 1], [4, 4, 4, 4], [30, 10, 20, 0]).moves.tolist() == [[1, 0, 1]]
 
 
-def test_executors_with_more_cores_get_more():
+def test_executors_with_more_cores_get_more_shards():
     plan = planned([0] * 12, [1] * 12, cores=(1.0, 3.0))
     assert np.bincount(plan.executor).tolist() == [3, 9]
     assert plan.delta_after == 1.0
 
 
-def test_one_shard_may_be_the_limit():
+def test_a_single_shard_that_limits_the_batch_is_reported():
     plan = planned([0, 1, 1], [9, 1, 1])
     assert plan.moves.tolist() == []
     assert plan.reason == "one shard is the limit: 0 has 82% of the work"
 
-    # Two cores, of which one has the shard whatever the other does.
+    # With two cores per executor, one core has the heavy shard, whatever the other does.
     plan = planned([0, 0, 0, 1], [60, 20, 20, 20], cores=(2.0, 2.0))
     assert plan.moves.tolist() == []
     assert plan.reason == "one shard is the limit: 0 has 50% of the work"
 
 
-def test_two_executors_that_are_busiest_are_both_relieved():
+def test_two_equally_busy_executors_are_both_relieved():
     plan = planned([0, 0, 1, 1, 2], [4, 4, 4, 4, 0], cores=(1.0, 1.0, 1.0, 1.0))
     assert plan.delta_before == 2.0
     assert plan.delta_after == 1.0
     assert len(plan.moves) == 2
 
 
-def test_a_plan_waits_for_the_window():
+def test_moves_wait_for_the_stabilisation_window():
     worth = Worth(bytes_per_ms=1.0, move_ms=0.0, window=3)
     above, reasons = 0, []
     for _ in range(3):
@@ -77,7 +77,7 @@ def test_a_plan_waits_for_the_window():
     assert planned([0, 1], [4, 4], worth=worth, above=2).above == 0
 
 
-def test_what_a_lost_executor_had_is_placed_at_once_and_costs_nothing():
+def test_shards_of_a_lost_executor_are_placed_at_once_at_no_cost():
     worth = Worth(window=5, most=0)
     plan = planned([LOST, LOST, 1, LOST], [6, 2, 5, 1], [1e9] * 4, worth=worth)
     assert plan.executor.tolist() == [0, 1, 1, 0]
@@ -85,7 +85,7 @@ def test_what_a_lost_executor_had_is_placed_at_once_and_costs_nothing():
     assert plan.cost_ms == 0
 
 
-def test_no_load_and_one_executor():
+def test_no_load_and_a_single_executor_are_balanced():
     assert planned([0, 1], [0, 0]).reason == "balanced"
     assert planned([0, 0], [3, 4], cores=(2.0,)).reason == "balanced"
 
@@ -119,8 +119,8 @@ def test_a_plan_is_never_worse_than_doing_nothing(cluster, most):
 
 
 @given(clusters())
-def test_one_move_is_the_best_one(cluster):
-    """By brute force over all shards and executors. A step looks at two executors; a third bounds what it gains."""
+def test_a_single_move_is_optimal_between_two_executors(cluster):
+    """Compared with brute force. A step considers two executors only, so a third one can limit its gain."""
     executor, load, state, cores = cluster
     worth = Worth(bytes_per_ms=1.0, move_ms=0.5, horizon=10, theta=1.0, most=1, window=1)
     plan = planned(executor, load, state, cores, worth)
@@ -136,7 +136,7 @@ def test_one_move_is_the_best_one(cluster):
         assert net == pytest.approx(best)
 
 
-def test_an_executor_without_cores_is_left():
+def test_all_shards_leave_an_executor_without_cores():
     plan = planned([0, 0, 1, LOST], [4, 3, 2, 1], cores=(0.0, 1.0, 1.0))
     assert plan.executor.tolist() == [2, 1, 1, 2]
     assert plan.moves.tolist() == [[0, 0, 2], [1, 0, 1], [3, LOST, 2]]

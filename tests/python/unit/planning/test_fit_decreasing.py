@@ -1,4 +1,4 @@
-"""Least-Load Fit Decreasing, against the paper's algorithm word by word."""
+"""Least-Load Fit Decreasing, compared with a literal version of the paper's algorithm."""
 
 from itertools import product
 
@@ -36,8 +36,8 @@ def destinations_of(fit, destination):
     return placed
 
 
-def test_figure_4():
-    """Fang et al., section 3.1: 7, 4, 5 against 2, 1, 1 ends with 4, 5, 1 against 7, 2, 1."""
+def test_the_example_of_figure_4_is_balanced():
+    """Fang et al., section 3.1: costs 7, 4, 5 and 2, 1, 1 become 4, 5, 1 and 7, 2, 1."""
     cost = [7, 4, 5, 2, 1, 1]
     fit = fitted([0, 0, 0, 1, 1, 1], cost, cost, 2, 0.0)
     assert destinations_of(fit, [0, 0, 0, 1, 1, 1]) in ([1, 0, 0, 1, 0, 1], [1, 0, 0, 1, 1, 0])
@@ -45,16 +45,16 @@ def test_figure_4():
     assert fit.fallbacks == 0
 
 
-def test_figure_4_step_by_step():
-    """7 goes to d2, where 2 makes room for it; d1 refuses 2, and d2 takes it back, where a 1 makes room."""
+def test_the_example_of_figure_4_takes_the_steps_of_the_paper():
+    """7 moves to d2 and displaces 2. 2 does not fit into d1, so it returns to d2 and displaces a 1."""
     cost = [7, 4, 5, 2, 1, 1]
     fit = fitted([0, 0, 0, 1, 1, 1], cost, cost, 2, 0.0)
     steps = [(cost[key], int(to)) for key, to in zip(fit.record, fit.destination, strict=True)]
     assert steps == [(7, 1), (2, 1), (1, 0)]
 
 
-def test_a_perfect_balance_may_exist_and_not_be_found():
-    """3 + 3 + 4 = 5 + 5, but for some placements every Adjust says no: the paper has no answer then."""
+def test_an_existing_perfect_balance_is_not_always_found():
+    """3 + 3 + 4 = 5 + 5, but for some placements every Adjust fails. The paper does not cover that case."""
     cost = [3, 4, 3, 5, 5]
     found = [fitted(placed, cost, cost, 2, 0.0) for placed in product((0, 1), repeat=5)]
     assert any(fit.fallbacks for fit in found)
@@ -74,7 +74,7 @@ def problems(draw):
 
 @settings(max_examples=400)
 @given(problems())
-def test_equals_the_paper_word_by_word(problem):
+def test_the_result_equals_that_of_the_literal_algorithm(problem):
     placed, cost, priority, destinations, theta = problem
     fit = fitted(placed, cost, priority, destinations, theta)
     load = [sum(c for c, d in zip(cost, placed, strict=True) if d == i) for i in range(destinations)]
@@ -85,7 +85,7 @@ def test_equals_the_paper_word_by_word(problem):
 
 @settings(max_examples=400)
 @given(problems(), st.data())
-def test_records_of_several_keys_are_as_good_as_their_keys(problem, data):
+def test_records_of_several_keys_are_placed_like_their_keys(problem, data):
     placed, cost, priority, destinations, theta = problem
     count = data.draw(st.lists(st.integers(0, 6), min_size=len(cost), max_size=len(cost)))
     fit = fitted(placed, cost, priority, destinations, theta, count=count)
@@ -103,7 +103,7 @@ def test_records_of_several_keys_are_as_good_as_their_keys(problem, data):
 
 
 @given(problems())
-def test_every_load_is_within_the_limit_where_every_key_fitted(problem):
+def test_every_load_is_within_the_limit_if_every_key_fitted(problem):
     placed, cost, priority, destinations, theta = problem
     fit = fitted(placed, cost, priority, destinations, theta)
     after = np.array(destinations_of(fit, placed), dtype=np.int32)
@@ -112,8 +112,8 @@ def test_every_load_is_within_the_limit_where_every_key_fitted(problem):
         assert fit.load.max() <= (1 + theta) * fit.load.mean()
 
 
-def test_members_beyond_the_first_choice_are_found():
-    """One key needs more room than the half load of cheaper keys that is sorted at first."""
+def test_keys_beyond_those_sorted_first_are_displaced_too():
+    """One key needs more room than the cheaper keys that are sorted first can give: half of the load."""
     cost = [90.0] + [1.0] * 100 + [10.0]
     fit = fitted([0] + [1] * 100 + [0], cost, [1.0] * 102, 2, 0.0)
     assert fit.fallbacks == 0

@@ -14,10 +14,10 @@ def test_costs_follow_zipf():
 
 
 @pytest.mark.parametrize("change", [0.1, 0.5, 1.0])
-def test_a_load_grows_by_what_is_asked_for(change):
+def test_a_load_grows_by_the_requested_share(change):
     before = zipf(100_000, 0.85, 15, seed=2)
     after = fluctuate(before, before.default, change, seed=3)
     assert sorted(after.cost) == pytest.approx(sorted(before.cost))
-    # The last swap may be of the dearest key, a third of a load.
+    # The last swap may move the most expensive key, a third of a load.
     assert change <= grown(before, after, before.default) <= change + 0.4
     assert after.cost.tolist() == fluctuate(before, before.default, change, seed=3).cost.tolist()

@@ -18,7 +18,7 @@ def test_the_bound_is_attained():
 
 
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=7), st.integers(1, 3))
-def test_never_further_from_the_optimum_than_graham_says(costs, destinations):
+def test_the_largest_load_is_within_grahams_bound_of_the_optimum(costs, destinations):
     cost = np.array(costs, dtype=np.float64)
     load = loads(longest_first(cost, destinations), cost, destinations)
     optimum = min(
@@ -29,10 +29,10 @@ def test_never_further_from_the_optimum_than_graham_says(costs, destinations):
 
 
 @given(st.lists(st.lists(st.integers(1, 30), max_size=8), min_size=1, max_size=5))
-def test_within_the_bound_where_a_perfect_balance_exists(bins):
+def test_imbalance_is_within_the_bound_if_a_perfect_balance_exists(bins):
     total = max(1, *(sum(b) for b in bins))
     cost = np.array([c for b in bins for c in [*b, total - sum(b)]], dtype=np.float64)
     load = loads(longest_first(cost, len(bins)), cost, len(bins))
     assert imbalance(load) <= 1 + bound(len(bins)) + 1e-9
-    # Neither is the least loaded one further below the mean (Csirik, Kellerer and Woeginger 1992).
+    # The least loaded destination is not further below the mean either (Csirik, Kellerer and Woeginger 1992).
     assert deviation(load) <= bound(len(bins)) + 1e-9

@@ -42,11 +42,11 @@ def plans(keys, theta):
     return [min_table(keys, theta), min_migration(keys, theta), mixed(keys, theta, 3)]
 
 
-def test_figure_4_with_its_table():
-    """Left: without cleaning; right: MinTable moves the two entries back first and needs two instead of four."""
+def test_min_table_needs_two_entries_in_the_example_of_figure_4():
+    """MinTable first moves the two entries back (right) and needs two entries instead of four (left)."""
     cost = [7, 4, 5, 2, 1, 1]
-    # The hash has 7, 1 | 4, 5, 2, 1 by the figure's two entries: any default destinations show the point that cleaning
-    # comes first.
+    # By the figure's two entries the hash gives 7, 1 and 4, 5, 2, 1. Any default destinations show that cleaning comes
+    # first.
     keys = statistics(cost, [1] * 6, default=[0, 0, 1, 1, 0, 1], current=[0, 0, 0, 1, 1, 1], destinations=2)
     cleaned = min_table(keys, 0.0)
     assert cleaned.moved_back == 2
@@ -57,34 +57,34 @@ def test_figure_4_with_its_table():
     assert kept.moved_back == 0
 
 
-def test_nothing_moves_where_loads_are_near_the_mean():
+def test_nothing_moves_if_loads_are_near_the_mean():
     keys = statistics([5, 5, 5, 5.2], [1] * 4, [0, 0, 1, 1], [0, 0, 1, 1], 2)
     for plan in (min_migration(keys, 0.08), mixed(keys, 0.08, 10)):
         assert plan.migrated(keys) == 0
         assert plan.table_size(keys) == 0
 
 
-def test_what_is_expensive_for_its_state_moves_first():
+def test_the_key_with_the_highest_cost_per_state_moves_first():
     keys = statistics([6, 6, 2], [100, 1, 1], [0, 0, 1], [0, 0, 1], 2)
     plan = min_migration(keys, 0.2)
     assert plan.destination.tolist() == [0, 1, 1]
     assert plan.migrated(keys) == 1.0
 
 
-def test_one_destination_and_no_load_at_all():
+def test_nothing_moves_without_load():
     for destinations in (1, 3):
         keys = statistics([0, 0], [1, 1], [0, 0], [0, 0], destinations)
         assert all(plan.migrated(keys) == 0 for plan in plans(keys, 0.0))
 
 
 @given(intervals(perfect=True), st.sampled_from([0.0, 0.02, 0.08, 0.5]))
-def test_within_the_theorem_where_a_perfect_balance_exists(keys, theta):
+def test_imbalance_is_within_the_theorem_if_a_perfect_balance_exists(keys, theta):
     for plan in plans(keys, theta):
         assert imbalance(plan.load) <= 1 + max(theta, bound(keys.destinations)) + ROUNDING
 
 
 @given(intervals(), st.sampled_from([0.0, 0.08, 0.5]))
-def test_a_plan_says_what_it_leads_to(keys, theta):
+def test_a_plan_has_the_resulting_loads_and_table_size(keys, theta):
     for plan in plans(keys, theta):
         assert plan.load == pytest.approx(loads(plan.destination, keys.cost, keys.destinations))
         assert plan.table_size(keys) == np.count_nonzero(plan.destination != keys.default)
@@ -93,19 +93,19 @@ def test_a_plan_says_what_it_leads_to(keys, theta):
 
 
 @given(intervals(), st.sampled_from([0.0, 0.08, 0.5]), st.integers(0, 10))
-def test_mixed_keeps_to_the_table_or_gave_up_all_entries(keys, theta, table):
+def test_mixed_keeps_to_the_table_size_or_gives_up_all_entries(keys, theta, table):
     plan = mixed(keys, theta, table)
     assert plan.table_size(keys) <= table or plan.moved_back == len(keys.table)
 
 
-def test_nothing_moves_for_a_key_that_costs_more_than_may_be():
-    """It would be in vain: the largest load cannot fall below that key's cost."""
+def test_nothing_moves_for_a_key_that_alone_exceeds_the_limit():
+    """Moves would not help: the largest load cannot fall below the cost of that key."""
     keys = statistics([20, 4, 6, 5], [1] * 4, [0, 1, 1, 2], [0, 1, 1, 2], 3)
     for plan in plans(keys, 0.08):
         assert plan.migrated(keys) == 0
 
 
-def test_one_key_that_is_too_much_does_not_fill_the_table():
+def test_one_key_above_the_limit_does_not_fill_the_table():
     """Fang et al., figure 8 with 40 instances: the most frequent key alone costs twice the mean."""
     random = np.random.default_rng(1)
     cost = random.permutation(np.arange(1, 10_001) ** -0.85)
@@ -117,7 +117,7 @@ def test_one_key_that_is_too_much_does_not_fill_the_table():
         assert plan.table_size(keys) < 500
 
 
-def test_a_table_that_cannot_be_small_enough_is_found_out_soon():
+def test_an_unreachable_table_size_is_detected_in_few_trials():
     back, trials = 0, 0
     while back < 10_000:
         back, trials = more_given_up(back, 1, 10_000), trials + 1

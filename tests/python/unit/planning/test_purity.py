@@ -1,4 +1,4 @@
-"""Planners are functions of their arguments: the same answer again, and arguments left as they were."""
+"""Planners are pure functions: equal arguments give equal plans, and arguments are not changed."""
 
 import copy
 from dataclasses import fields, is_dataclass
@@ -84,7 +84,7 @@ PLANNERS = {
 @pytest.mark.parametrize("name", sorted(PLANNERS))
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_a_plan_is_a_function_of_its_arguments(name, seed):
+def test_planners_are_pure_functions(name, seed):
     make, planner = PLANNERS[name]
     arguments = make(np.random.default_rng(seed))
     before = copy.deepcopy(arguments)

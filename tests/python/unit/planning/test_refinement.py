@@ -15,22 +15,22 @@ def placements(draw):
     return np.array(task, dtype=np.int32), np.array(load, dtype=np.float64), tasks
 
 
-def test_the_shard_that_levels_the_two_tasks_best_is_moved():
-    # Loads 10 and 2: of 7, 2 and 1 the 2 gives 8 and 4, the 7 gives 3 and 9.
+def test_the_shard_that_balances_the_two_tasks_best_is_moved():
+    # Loads are 10 and 2. Moving the shard with load 2 gives 8 and 4; moving the one with 7 gives 3 and 9.
     refined = refine(np.array([0, 0, 0, 1], dtype=np.int32), np.array([7.0, 2.0, 1.0, 2.0]), tasks=2, moves=1)
     assert refined.moves.tolist() == [[1, 0, 1]]
     assert refined.delta_before == 10 / 6
     assert refined.delta_after == 8 / 6
 
 
-def test_several_tasks_that_are_the_most_loaded_are_all_relieved():
+def test_all_tasks_with_the_highest_load_are_relieved():
     task = np.array([0, 0, 1, 1, 2, 3], dtype=np.int32)
     refined = refine(task, np.array([5.0, 5.0, 5.0, 5.0, 0.0, 0.0]), tasks=4, theta=1.0)
     assert refined.delta_after == 1.0
     assert len(refined.moves) == 2
 
 
-def test_nothing_moves_where_one_shard_is_the_load():
+def test_nothing_moves_if_one_shard_is_the_whole_load():
     task = np.array([0, 1, 1], dtype=np.int32)
     refined = refine(task, np.array([100.0, 1.0, 1.0]), tasks=2)
     assert len(refined.moves) == 0
@@ -38,7 +38,7 @@ def test_nothing_moves_where_one_shard_is_the_load():
 
 
 @given(placements(), st.sampled_from([1.0, 1.1, 1.2, 2.0]))
-def test_refined_is_balanced_or_no_move_between_the_extremes_helps(placement, theta):
+def test_the_result_is_balanced_or_no_move_between_the_extremes_helps(placement, theta):
     task, load, tasks = placement
     refined = refine(task, load, tasks, theta)
     assert refined.delta_after <= refined.delta_before
@@ -51,7 +51,7 @@ def test_refined_is_balanced_or_no_move_between_the_extremes_helps(placement, th
 
 
 @given(placements(), st.integers(0, 5))
-def test_moves_lead_from_one_placement_to_the_other(placement, limit):
+def test_moves_lead_from_the_old_placement_to_the_new_one(placement, limit):
     task, load, tasks = placement
     refined = refine(task, load, tasks, 1.0, moves=limit)
     moved = task.copy()

@@ -1,4 +1,4 @@
-"""Pinned hashes from batch to batch."""
+"""Pinned hashes over several batches."""
 
 import numpy as np
 from hypothesis import given
@@ -12,7 +12,7 @@ FREE = Worth(move_ms=0.0)
 def reasoned(
     planner, load, heavy, *, pin_slots=(), base_shards=4, tasks=4, most=8, worth=FREE, state_bytes=0.0, theta=1.1
 ):
-    """Loads of shards in ms; heavy keys by their hash with their cost."""
+    """Plan pins for the loads of shards in ms, and for the costs of heavy keys by their hash."""
     shards = base_shards + len(pin_slots)
     batch = ShardLoads(base_shards, tuple(pin_slots), np.array(load, dtype=float), np.full(shards, state_bytes))
     hashes, cost = np.array(list(heavy), dtype=np.int32), np.array(list(heavy.values()), dtype=float)
@@ -23,20 +23,20 @@ def plan(planner, load, heavy, **rest):
     return reasoned(planner, load, heavy, **rest).hashes
 
 
-def test_two_hot_keys_of_one_shard_are_parted():
+def test_two_heavy_keys_of_one_shard_are_separated():
     assert plan(PinPlanner(), [180, 70, 75, 75], {4: 90.0, -4: 60.0}) == [4]
 
 
-def test_a_pinned_hash_stays_where_it_is_needed():
-    # As above, with hash 4 in the first place.
+def test_a_hash_stays_pinned_while_it_is_needed():
+    # As above, with hash 4 in the first pin slot.
     assert plan(PinPlanner(), [90, 70, 75, 75, 90], {4: 90.0, -4: 60.0}, pin_slots=[4]) == [4]
 
 
-def test_a_negative_hash_has_a_home():
+def test_a_negative_hash_can_be_pinned():
     assert plan(PinPlanner(), [70, 75, 75, 180], {-1: 90.0, 3: 60.0}) == [-1]
 
 
-def test_it_comes_home_after_a_while():
+def test_a_hash_is_unpinned_after_a_window_without_need():
     planner = PinPlanner()
     quiet = {"load": [25, 120, 115, 75, 20], "heavy": {4: 20.0}, "pin_slots": [4]}
     for _ in range(WINDOW - 1):
@@ -44,7 +44,7 @@ def test_it_comes_home_after_a_while():
     assert plan(planner, **quiet) == []
 
 
-def test_a_batch_in_which_it_is_needed_begins_the_while_anew():
+def test_a_batch_that_needs_a_pin_restarts_the_window():
     planner = PinPlanner()
     quiet = {"load": [25, 120, 115, 75, 20], "heavy": {4: 20.0}, "pin_slots": [4]}
     for _ in range(WINDOW - 1):
@@ -53,35 +53,35 @@ def test_a_batch_in_which_it_is_needed_begins_the_while_anew():
     assert plan(planner, **quiet) == [4]
 
 
-def test_an_empty_batch_says_nothing():
+def test_empty_batches_do_not_unpin():
     planner = PinPlanner()
     for _ in range(2 * WINDOW):
         assert plan(planner, [0] * 6, {}, pin_slots=[4, 8]) == [4, 8]
 
 
-def test_what_is_needed_takes_the_place_of_what_is_not():
+def test_a_needed_hash_replaces_one_that_is_not_needed():
     assert plan(PinPlanner(), [180, 120, 50, 30, 20], {4: 90.0, 8: 60.0}, pin_slots=[2], most=1) == [4]
 
 
-def test_a_key_gives_its_slot_to_another_only_if_no_shard_gets_heavier_by_it():
+def test_a_pin_slot_goes_to_another_key_only_if_no_shard_gets_heavier():
     # Hash 1 would make shard 1 heavier than shard 0 is.
     load, heavy = [3, 3, 1], {1: 1.0, 2: 2.0}
     assert plan(PinPlanner(), load, heavy, pin_slots=[1], base_shards=2, tasks=3, most=1) == [1]
     assert plan(PinPlanner(), [4, 1, 1], heavy, pin_slots=[1], base_shards=2, tasks=3, most=1) == [2]
 
 
-def test_a_copy_of_much_state_is_dear():
+def test_a_key_is_not_pinned_if_copying_its_shard_costs_too_much():
     load, heavy = [180, 70, 75, 75], {4: 90.0, -4: 60.0}
     worth = Worth(bytes_per_ms=1000.0, move_ms=0.0, horizon=10)
     assert plan(PinPlanner(), load, heavy, worth=worth, state_bytes=800_000.0) == [4]
     assert plan(PinPlanner(), load, heavy, worth=worth, state_bytes=1_000_000.0) == []
 
 
-def test_it_says_why_no_others_are_pinned():
+def test_a_plan_says_why_no_more_keys_are_pinned():
     load, heavy = [180, 70, 75, 75], {4: 90.0, -4: 60.0}
     assert reasoned(PinPlanner(), load, heavy).reason == ""
-    dear = Worth(bytes_per_ms=1000.0, move_ms=0.0, horizon=10)
-    assert reasoned(PinPlanner(), load, heavy, worth=dear, state_bytes=1_000_000.0).reason.startswith(
+    expensive = Worth(bytes_per_ms=1000.0, move_ms=0.0, horizon=10)
+    assert reasoned(PinPlanner(), load, heavy, worth=expensive, state_bytes=1_000_000.0).reason.startswith(
         "cost exceeds gain: pinning a key takes longer than it saves in 10 batches"
     )
     quiet = {"load": [25, 120, 115, 75, 20], "heavy": {4: 20.0}, "pin_slots": [4]}

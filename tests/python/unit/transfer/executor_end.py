@@ -1,4 +1,4 @@
-"""The executor's side of its sidecar, as the JVM has it."""
+"""The executor's side of the channels to its transfer sidecar, which is in the JVM in production."""
 
 import json
 import mmap
@@ -24,26 +24,26 @@ PATIENCE_S = 30.0
 
 
 def offer(role, *, process=0, descriptor=0):
-    """What an executor says of memory that it has for an executor channel: nothing where there is no process."""
+    """Return the record that offers the memory of an earlier executor channel; none with process 0."""
     return Record(Kind.LANE, process, descriptor, MEMORY_BYTES + (LANDING_BYTES if role == b"A" else 0))
 
 
 class RefuseError(Exception):
-    """What a sender raises that does not have what is asked for."""
+    """Raised by a sender that does not have what is asked for."""
 
 
 @dataclass
 class Landed:
-    """What a sender answers that writes to where it is read, and is at it until it is done."""
+    """Answer of a sender that writes to the receive buffer until `done` is set."""
 
-    told: bytes
+    payload: bytes
     done: threading.Event
 
 
 class ExecutorEnd:
     """An executor with its sidecar.
 
-    ``give`` gets what other executors ask, and returns the answer; it is called side by side.
+    ``give`` gets the questions of other executors and returns the answers. It is called concurrently.
     """
 
     def __init__(self, give=None, *, transport="auto", channels=2, encrypted=False, secret=SECRET, host="127.0.0.1"):
@@ -65,23 +65,23 @@ class ExecutorEnd:
             "encrypted": encrypted,
             "channels": channels,
         }
-        self.tell(json.dumps(start))
-        said = self.process.stdout.readline()
-        assert said.startswith("ready "), self.process.stderr.read()
-        self.told = json.loads(said.removeprefix("ready "))
-        self.addresses = self.told["addresses"]
+        self.send_line(json.dumps(start))
+        line = self.process.stdout.readline()
+        assert line.startswith("ready "), self.process.stderr.read()
+        self.announced = json.loads(line.removeprefix("ready "))
+        self.addresses = self.announced["addresses"]
         self.sockets = []
-        self.came_by = []
-        """Number of the transport by which each answer of another executor came."""
+        self.answered_by = []
+        """Number of the transport that carried each answer of another executor."""
         self.receive_buffers = []
-        """Where answers may land: process, descriptor and token, for each question that was to be answered."""
+        """Process, descriptor and token of the receive buffer in each question that was received."""
         self.asking = queue.SimpleQueue()
         for _ in range(channels):
             self.asking.put(self.open(b"A"))
             threading.Thread(target=self._sender, args=(self.open(b"G"),), daemon=True).start()
         assert self.process.stdout.readline() == "open\n"
 
-    def tell(self, line):
+    def send_line(self, line):
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
 
@@ -128,12 +128,12 @@ class ExecutorEnd:
 
     @staticmethod
     def _land(executor_channel, given):
-        executor_channel.send(bytes([Outcome.LANDS]) + given.told, Deadline.after(PATIENCE_S))
+        executor_channel.send(bytes([Outcome.LANDS]) + given.payload, Deadline.after(PATIENCE_S))
         given.done.wait(PATIENCE_S)
         executor_channel.send(bytes([Outcome.HERE]), Deadline.after(PATIENCE_S))
 
     def question(self, question):
-        """Ask on a free channel; gives outcome and payload."""
+        """Ask on a free channel. Return outcome and payload."""
         executor_channel = self.asking.get(timeout=PATIENCE_S)
         try:
             executor_channel.send(write_question(question), Deadline.after(PATIENCE_S))
@@ -141,15 +141,15 @@ class ExecutorEnd:
         finally:
             self.asking.put(executor_channel)
         if question.what == What.ASK:
-            self.came_by.append(answer[0] >> 4)
+            self.answered_by.append(answer[0] >> 4)
         return Outcome(answer[0] & OUTCOME_BITS), answer[1:]
 
     def ask(self, peer, payload, seconds=10.0, token=0):
         return self.question(Question(What.ASK, int(seconds * 1000), peer, payload, token))
 
     def status(self):
-        _, told = self.question(Question(What.STATUS, 5000, {}, b""))
-        return json.loads(told)
+        _, answer = self.question(Question(What.STATUS, 5000, {}, b""))
+        return json.loads(answer)
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)

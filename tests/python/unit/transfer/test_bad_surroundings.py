@@ -1,4 +1,4 @@
-"""A sidecar on a host, or among peers, that are not as they should be: it says so, and what can go on goes on."""
+"""A transfer sidecar on an unsuitable host or with unsuitable peers reports the problem and works if it can."""
 
 import contextlib
 import json
@@ -21,17 +21,17 @@ from penstock.transport.errors import PeerRefusedError
 
 
 @contextlib.contextmanager
-def limited(process, what, limit):
-    """Take a process's room away for a while."""
-    before = resource.prlimit(process.pid, what)
-    resource.prlimit(process.pid, what, (limit, before[1]))
+def limited(process, kind, limit):
+    """Lower a resource limit of a process for a while."""
+    before = resource.prlimit(process.pid, kind)
+    resource.prlimit(process.pid, kind, (limit, before[1]))
     try:
         yield
     finally:
-        resource.prlimit(process.pid, what, before)
+        resource.prlimit(process.pid, kind, before)
 
 
-def test_no_room_for_shared_memory_leaves_it_to_tcp():
+def test_tcp_is_used_if_shared_memory_cannot_be_allocated():
     with ExecutorEnd() as one, ExecutorEnd() as two:
         with limited(one.process, resource.RLIMIT_FSIZE, 1 << 20):
             assert one.ask(two.addresses, b"x") == (Outcome.HERE, b"x")
@@ -41,7 +41,7 @@ def test_no_room_for_shared_memory_leaves_it_to_tcp():
 
 
 @pytest.mark.parametrize("transport", ["local", "tcp"])
-def test_no_descriptors_are_told_and_the_lane_can_be_used_again(transport):
+def test_a_lack_of_descriptors_is_reported_and_the_channel_stays_usable(transport):
     with ExecutorEnd(transport=transport) as one, ExecutorEnd() as two:
         used = len(list(Path(f"/proc/{one.process.pid}/fd").iterdir()))
         with limited(one.process, resource.RLIMIT_NOFILE, used):
@@ -56,11 +56,11 @@ def test_no_descriptors_are_told_and_the_lane_can_be_used_again(transport):
     ("change", "limit", "reason"),
     [
         ({}, 1 << 20, "File too large"),
-        # No address of this host (RFC 5737).
+        # Not an address of this host (RFC 5737).
         ({"host": "203.0.113.9"}, resource.RLIM_INFINITY, "203.0.113.9"),
     ],
 )
-def test_a_host_without_room_or_address_for_a_sidecar(tmp_path, change, limit, reason):
+def test_a_sidecar_that_cannot_start_reports_why_and_removes_its_folder(tmp_path, change, limit, reason):
     folder = tmp_path / "sidecar"
     folder.mkdir(mode=0o700)
     start = {
@@ -87,16 +87,16 @@ def test_a_host_without_room_or_address_for_a_sidecar(tmp_path, change, limit, r
                 executor_channel.sendall(b"0" * 64 + b"A" + encode(offer(b"A")))
                 executor_channel.recv(1)
         assert process.wait(PATIENCE_S) == 1
-        told = process.stderr.read()
-    assert "the transfer sidecar cannot start" in told
-    assert reason in told
+        error = process.stderr.read()
+    assert "the transfer sidecar cannot start" in error
+    assert reason in error
     assert not folder.exists()
 
 
-def test_a_firewall_that_drops_costs_no_more_than_the_limit_once():
+def test_a_firewall_that_drops_connections_costs_the_time_limit_only_once():
     with socket.create_server(("127.0.0.1", 0), backlog=0) as deaf, contextlib.ExitStack() as stack:
         port = deaf.getsockname()[1]
-        # A full queue: the kernel drops who else wants to connect, and says nothing.
+        # The queue is full: the kernel silently drops further connections.
         for _ in range(4):
             waiting = stack.enter_context(socket.socket())
             waiting.setblocking(False)
@@ -108,31 +108,31 @@ def test_a_firewall_that_drops_costs_no_more_than_the_limit_once():
             assert one.ask({"tcp": f"127.0.0.1:{port}"}, b"x", seconds=10.0)[0] == Outcome.LOST
             times.append(time.monotonic() - start)
         assert 1.5 < times[0] < 8.0
-        # It is left alone for a while.
+        # The address is not tried again for a while.
         assert times[1] < 1.0
         assert one.status()["tcp"]["failures"] == 1
 
 
-def test_a_peer_of_another_version_is_refused_with_what_to_do(monkeypatch):
+def test_a_peer_of_another_version_is_refused_with_a_remedy(monkeypatch):
     ours = handshake.Accepting(SECRET, encrypted=False)
     mine = handshake.Connecting(SECRET, encrypted=False)
     answer = ours.answer(mine.hello)
     version = handshake.VERSION
     monkeypatch.setattr(handshake, "VERSION", version + 1)
-    told = f"has protocol version {version}, this process {version + 1}: use the same Penstock everywhere"
-    with pytest.raises(PeerRefusedError, match=told):
+    message = f"has protocol version {version}, this process {version + 1}: use the same Penstock everywhere"
+    with pytest.raises(PeerRefusedError, match=message):
         handshake.Accepting(SECRET, encrypted=False).answer(mine.hello)
     with pytest.raises(PeerRefusedError, match="use the same Penstock everywhere"):
         mine.proof(answer)
 
 
-def test_what_a_sidecar_is_of_is_told():
+def test_a_sidecar_announces_its_version():
     with ExecutorEnd() as one:
-        assert one.told["penstock"] == __version__
+        assert one.announced["penstock"] == __version__
 
 
 def looked(tmp_path, module):
-    """What a Python tells of transports whose mpi4py is another."""
+    """Return the survey of transports by a Python whose mpi4py is the given module."""
     package = tmp_path / "mpi4py"
     package.mkdir()
     for name, text in module.items():
@@ -162,7 +162,7 @@ def looked(tmp_path, module):
         ),
     ],
 )
-def test_an_mpi_that_is_missing_or_another_is_told_with_what_to_do(tmp_path, module, reason):
+def test_a_missing_or_unsuitable_mpi_is_reported_with_a_remedy(tmp_path, module, reason):
     found = looked(tmp_path, module)
     assert reason in found["mpi"]
     assert "leave spark.penstock.transport=auto" in found["mpi"]
@@ -170,5 +170,5 @@ def test_an_mpi_that_is_missing_or_another_is_told_with_what_to_do(tmp_path, mod
 
 
 @pytest.mark.skipif(Path("/dev/infiniband").exists(), reason="this host has RDMA")
-def test_verbs_without_a_device_are_told_with_what_to_do():
+def test_verbs_without_a_device_are_reported_with_a_remedy():
     assert "install Debian's python3-pyverbs" in survey()["verbs"]

@@ -1,4 +1,4 @@
-"""Where sidecars listen: at the addresses that they tell, and nowhere else; and nothing is left of it."""
+"""Transfer sidecars listen only at the addresses that they announce, and not after they have ended."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ UNIX_LISTENS = 0x10000
 
 
 def sockets_of(pid: int) -> set[str]:
-    """Numbers of the sockets that a process has."""
+    """Return the inode numbers of the sockets of a process."""
     found = set()
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(OSError):
@@ -26,7 +26,7 @@ def sockets_of(pid: int) -> set[str]:
 
 
 def tcp_of(pid: int) -> set[tuple[str, int]]:
-    """Host and port of each TCP socket of a process that listens."""
+    """Return host and port of each listening TCP socket of a process."""
     own, found = sockets_of(pid), set()
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
@@ -40,7 +40,7 @@ def tcp_of(pid: int) -> set[tuple[str, int]]:
 
 
 def unix_of(pid: int) -> set[str]:
-    """Names of the Unix sockets of a process that listen; abstract ones begin with an ``@``."""
+    """Return the names of the listening Unix sockets of a process. Abstract names begin with ``@``."""
     own, found = sockets_of(pid), set()
     for line in Path(f"/proc/{pid}/net/unix").read_text().splitlines()[1:]:
         fields = line.split()
@@ -57,37 +57,37 @@ def address(text: str) -> tuple[str, int]:
 @pytest.mark.parametrize(
     ("transport", "encrypted"), [("auto", False), ("tcp", False), ("local", False), ("tcp", True), ("mpi", False)]
 )
-def test_a_sidecar_listens_where_it_says(transport: str, encrypted: bool) -> None:
+def test_a_sidecar_listens_only_where_it_announces(transport: str, encrypted: bool) -> None:
     with ExecutorEnd(transport=transport, encrypted=encrypted) as executor:
-        told = {name: at for name, at in executor.addresses.items() if name != "host"}
-        if transport == "mpi" and "mpi" not in told:
-            pytest.skip(executor.told["missing"]["mpi"])
+        announced = {name: at for name, at in executor.addresses.items() if name != "host"}
+        if transport == "mpi" and "mpi" not in announced:
+            pytest.skip(executor.announced["missing"]["mpi"])
         pid = executor.process.pid
         listening = tcp_of(pid)
-        named = {address(at) for name, at in told.items() if name != "local"}
-        # SECURITY.md: an MPI library listens at all addresses.
+        named = {address(at) for name, at in announced.items() if name != "local"}
+        # An MPI library listens at all addresses: see SECURITY.md.
         surplus = listening - named
         assert named <= listening
         assert all(host == "127.0.0.1" for host, _ in named)
         assert len(surplus) <= (1 if transport == "mpi" else 0), surplus
-        assert unix_of(pid) == ({told["local"]} if "local" in told else set())
+        assert unix_of(pid) == ({announced["local"]} if "local" in announced else set())
 
 
 def listeners_at(ports: set[tuple[str, int]], name: str) -> list[str]:
     with contextlib.ExitStack() as stack:
-        left = []
+        reachable = []
         for host, port in ports:
             connection = stack.enter_context(socket.socket())
             if connection.connect_ex((host, port)) == 0:
-                left.append(f"{host}:{port}")
+                reachable.append(f"{host}:{port}")
         connection = stack.enter_context(socket.socket(socket.AF_UNIX))
         if connection.connect_ex("\0" + name.removeprefix("@")) == 0:
-            left.append(name)
-    return left
+            reachable.append(name)
+    return reachable
 
 
 @pytest.mark.parametrize("death", ["the executor's end", "SIGKILL", "SIGTERM"])
-def test_nothing_listens_after_its_end(death: str) -> None:
+def test_nothing_listens_after_a_sidecar_has_ended(death: str) -> None:
     executor = ExecutorEnd()
     pid, name = executor.process.pid, executor.addresses["local"]
     ports = tcp_of(pid)
@@ -106,7 +106,7 @@ def test_nothing_listens_after_its_end(death: str) -> None:
     assert not executor.folder.exists()
 
 
-def test_a_process_without_listeners_has_none() -> None:
+def test_listeners_of_this_process_are_found() -> None:
     before = tcp_of(os.getpid())
     with socket.create_server(("127.0.0.1", 0)) as server:
         assert tcp_of(os.getpid()) - before == {server.getsockname()}

@@ -1,4 +1,4 @@
-"""Sidecars of executors: real processes, with the executor's side in this one."""
+"""Transfer sidecars as real processes, with the executor's side in this process."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def soon(seconds=10.0):
 
 @pytest.fixture(scope="module")
 def pairs():
-    """Two executors for each transport; what is asked of the second is a number of bytes."""
+    """Yield a function that gives two executors for a transport. A question is the number of bytes of its answer."""
     made = {}
 
     def pair(transport):
@@ -78,10 +78,10 @@ def pattern(size):
 
 
 @pytest.mark.parametrize("transport", WITHOUT_VERBS)
-def test_what_is_asked_comes_whole_by_the_transport_that_is_wanted(pairs, transport):
+def test_answers_arrive_complete_by_the_configured_transport(pairs, transport):
     one, other = pairs(transport)
     assert transport in one.addresses
-    # TCP is what all can fall back to.
+    # All executors can fall back to TCP.
     assert set(one.addresses) == {HOST, "tcp", transport}
     before = one.status()[transport]["messages"]
     for size in (0, 1, slices.SLICE_BYTES - 1, slices.SLICE_BYTES, 10 * MIB):
@@ -89,12 +89,12 @@ def test_what_is_asked_comes_whole_by_the_transport_that_is_wanted(pairs, transp
     status = one.status()[transport]
     assert (status["messages"] - before, status["failures"]) == (5, 0)
     assert one.ask(other.addresses, b"-1") == (Outcome.REFUSED, b"there is nothing of that size")
-    # Both ways at once.
+    # Also in the other direction.
     assert other.ask(one.addresses, b"7") == (Outcome.HERE, pattern(7))
-    assert set(one.came_by + other.came_by) == {TRANSPORTS.index(transport) + 1}
+    assert set(one.answered_by + other.answered_by) == {TRANSPORTS.index(transport) + 1}
 
 
-def test_several_ask_side_by_side(pairs):
+def test_questions_can_be_asked_concurrently(pairs):
     one, other = pairs("local")
     found = []
 
@@ -106,11 +106,11 @@ def test_several_ask_side_by_side(pairs):
         thread.start()
     for thread in threads:
         thread.join()
-    assert all(told == (Outcome.HERE, pattern(size)) for size, told in found)
+    assert all(received == (Outcome.HERE, pattern(size)) for size, received in found)
     assert len(found) == 8
 
 
-def test_the_best_that_both_have_is_used():
+def test_the_best_transport_that_both_have_is_used():
     with ExecutorEnd() as one, ExecutorEnd() as two, ExecutorEnd(transport="tcp") as plain:
         assert one.ask(two.addresses, b"x") == (Outcome.HERE, b"x")
         assert one.ask(plain.addresses, b"y") == (Outcome.HERE, b"y")
@@ -118,43 +118,43 @@ def test_the_best_that_both_have_is_used():
         assert one.ask(elsewhere, b"z") == (Outcome.HERE, b"z")
         counts = {name: count["messages"] for name, count in one.status().items()}
         assert counts == {"local": 1, "tcp": 2}
-        assert "spark.penstock.transport=mpi" in one.told["missing"]["mpi"]
-        assert one.told["missing"]["verbs"]
-        assert plain.told["missing"]["local"] == "spark.penstock.transport=tcp"
+        assert "spark.penstock.transport=mpi" in one.announced["missing"]["mpi"]
+        assert one.announced["missing"]["verbs"]
+        assert plain.announced["missing"]["local"] == "spark.penstock.transport=tcp"
 
 
-def test_a_transport_that_fails_leaves_it_to_the_next():
+def test_the_next_transport_is_used_if_one_fails():
     with ExecutorEnd() as one, ExecutorEnd() as two:
         broken = two.addresses | {"local": "@penstock-nobody"}
         for _ in range(2):
             assert one.ask(broken, b"x") == (Outcome.HERE, b"x")
         status = one.status()
-        # It is not tried again at once.
+        # The transport that failed is not tried again at once.
         assert (status["local"]["failures"], status["tcp"]["messages"]) == (1, 2)
         assert "PENSTOCK_PEER_LOST" in status["local"]["last_failure"]
 
 
-def test_what_must_be_encrypted_is_or_is_not_sent():
+def test_data_that_must_be_encrypted_is_not_sent_in_clear():
     with ExecutorEnd(encrypted=True) as one, ExecutorEnd(encrypted=True) as two, ExecutorEnd() as plain:
         assert set(one.addresses) == {HOST, "tcp"}
-        assert "must be encrypted" in one.told["missing"]["local"]
+        assert "must be encrypted" in one.announced["missing"]["local"]
         assert one.ask(two.addresses, b"x" * (MIB // 2)) == (Outcome.HERE, b"x" * (MIB // 2))
         outcome, why = one.ask(plain.addresses, b"x")
         assert outcome == Outcome.LOST
         assert b"PENSTOCK_PEER" in why
 
 
-def test_a_peer_of_another_application_or_none_at_all():
+def test_peers_of_another_application_and_unreachable_peers_are_lost():
     with ExecutorEnd() as one, ExecutorEnd(secret=b"another application") as stranger:
         assert one.ask(stranger.addresses, b"x")[0] == Outcome.LOST
         assert one.ask({}, b"x")[0] == Outcome.LOST
         assert one.ask({"tcp": "127.0.0.1:1"}, b"x")[0] == Outcome.LOST
-        # It goes on.
+        # The sidecar stays usable.
         assert one.question(Question(What.ECHO, 5000, {}, b"hello")) == (Outcome.HERE, b"hello")
-        assert one.came_by[-1] == 0
+        assert one.answered_by[-1] == 0
 
 
-def test_a_peer_that_is_killed_and_comes_again():
+def test_a_killed_peer_is_lost_and_its_successor_is_reached():
     with ExecutorEnd(answer) as one:
         other = ExecutorEnd(answer)
         assert one.ask(other.addresses, b"3") == (Outcome.HERE, pattern(3))
@@ -166,25 +166,25 @@ def test_a_peer_that_is_killed_and_comes_again():
             assert one.ask(again.addresses, b"3") == (Outcome.HERE, pattern(3))
 
 
-def test_a_peer_that_is_killed_in_the_middle_of_an_answer():
+def test_a_peer_that_is_killed_during_an_answer_is_lost():
     with ExecutorEnd(answer, transport="tcp") as one, ExecutorEnd(answer, transport="tcp") as other:
         killer = threading.Timer(0.3, other.kill)
         killer.start()
         outcomes = []
-        with pytest.raises(GivenUpError):  # noqa: PT012, until it is killed
+        with pytest.raises(GivenUpError):  # noqa: PT012, ends when the peer is killed
             while True:
                 outcomes.append(one.ask(other.addresses, str(64 * MIB).encode())[0])
                 if outcomes[-1] == Outcome.LOST:
-                    # Between two answers: then once more, to a peer that begins and is killed.
+                    # The peer was killed between two answers, so no answer was given up.
                     raise GivenUpError
         killer.join()
         assert set(outcomes) <= {Outcome.HERE, Outcome.LOST}
         assert one.ask(other.addresses, b"3")[0] == Outcome.LOST
         assert one.question(Question(What.ECHO, 5000, {}, b"hello")) == (Outcome.HERE, b"hello")
-        assert one.came_by[-1] == 0
+        assert one.answered_by[-1] == 0
 
 
-def test_an_executor_that_gives_up_and_one_that_is_slow():
+def test_an_executor_that_gives_up_is_refused_and_a_slow_one_is_late():
     gate = threading.Event()
 
     def give(payload):
@@ -203,11 +203,11 @@ def test_an_executor_that_gives_up_and_one_that_is_slow():
         assert one.ask(other.addresses, b"next") == (Outcome.HERE, b"next")
 
 
-def test_where_answers_may_land_is_told_on_one_host_only():
+def test_receive_buffers_are_sent_to_peers_on_the_same_host_only():
     with ExecutorEnd() as one, ExecutorEnd() as other, ExecutorEnd(transport="tcp") as plain:
         one.ask(other.addresses, b"x", token=7)
         process, descriptor, token = other.receive_buffers.pop()
-        assert (process, token) == (one.told["pid"], 7)
+        assert (process, token) == (one.announced["pid"], 7)
         assert Path(f"/proc/{process}/fd/{descriptor}").stat().st_size == MEMORY_BYTES + LANDING_BYTES
         one.ask(other.addresses, b"x")
         assert other.receive_buffers.pop() == (0, 0, 0)
@@ -215,7 +215,7 @@ def test_where_answers_may_land_is_told_on_one_host_only():
         assert plain.receive_buffers.pop() == (0, 0, 0)
 
 
-def test_a_lane_whose_executor_writes_past_it_is_not_used_until_that_is_done():
+def test_a_channel_is_not_used_while_its_executor_fills_a_receive_buffer():
     done = threading.Event()
 
     def give(payload):
@@ -228,7 +228,7 @@ def test_a_lane_whose_executor_writes_past_it_is_not_used_until_that_is_done():
         assert one.ask(other.addresses, b"next") == (Outcome.HERE, b"next")
 
 
-def test_a_peer_that_stops_in_the_middle_of_a_question_is_served_no_longer(monkeypatch):
+def test_a_peer_that_stops_during_a_question_is_no_longer_served(monkeypatch):
     monkeypatch.setattr(service, "IDLE_S", 0.2)
     stopped = threading.Event()
 
@@ -249,7 +249,7 @@ def test_a_peer_that_stops_in_the_middle_of_a_question_is_served_no_longer(monke
     served = accepted.get(timeout=10)
     server = threading.Thread(target=TransferService(Peers(Offers({}, {}))).serve, args=(served, "tcp"), daemon=True)
     server.start()
-    # Who says nothing is waited for again.
+    # An idle peer is waited for again.
     server.join(1.0)
     assert server.is_alive()
     asker = threading.Thread(target=ask)
@@ -269,10 +269,10 @@ def left_behind(folder):
 
 
 @pytest.mark.parametrize("death", ["the executor's end", "kill", "both"])
-def test_nothing_is_left_however_it_ends(death):
+def test_a_sidecar_leaves_nothing_behind_however_it_ends(death):
     end = ExecutorEnd()
     process = end.process
-    # As soon as the channels are open: what has no name cannot be left.
+    # Already true while the channels are open: files without names cannot be left behind.
     assert left_behind(end.folder) == []
     if death == "the executor's end":
         process.stdin.close()
@@ -289,7 +289,7 @@ def test_nothing_is_left_however_it_ends(death):
     process.stderr.close()
 
 
-def test_an_executor_that_dies_before_its_lanes_are_open(tmp_path):
+def test_a_sidecar_ends_with_an_executor_that_dies_before_its_channels_open(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir(mode=0o700)
     process = subprocess.Popen(
@@ -331,7 +331,7 @@ def start(**other):
         json.dumps(start(secret="none")),  # noqa: S106
     ],
 )
-def test_a_start_that_is_none_is_refused(line, tmp_path):
+def test_an_invalid_start_line_is_refused(line, tmp_path):
     with pytest.raises((ValueError, KeyError, TypeError)):
         read_start(line)
     done = subprocess.run(
@@ -345,7 +345,7 @@ def test_a_start_that_is_none_is_refused(line, tmp_path):
     assert "only an executor starts this process" in done.stderr
 
 
-def test_who_does_not_know_the_token_gets_no_lane(tmp_path):
+def test_a_wrong_token_or_an_invalid_offer_gets_no_channel(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-m", "penstock.sidecars.transfer", str(tmp_path)],
         stdin=subprocess.PIPE,
@@ -360,11 +360,11 @@ def test_who_does_not_know_the_token_gets_no_lane(tmp_path):
     token = b"0" * 64
     wrong_size = encode(offer(b"G"))
     no_offer = encode(Record(Kind.TAKEN, 0))
-    for said in (b"1" * 64 + b"A", token + b"X", b"0" * 10, token + b"A" + wrong_size, token + b"G" + no_offer):
+    for data in (b"1" * 64 + b"A", token + b"X", b"0" * 10, token + b"A" + wrong_size, token + b"G" + no_offer):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(20)
             connection.connect(str(name))
-            connection.sendall(said)
+            connection.sendall(data)
             connection.shutdown(socket.SHUT_WR)
             assert connection.recv(32) == b""
     opened = []
@@ -375,7 +375,7 @@ def test_who_does_not_know_the_token_gets_no_lane(tmp_path):
         assert decode(connection.recv(RECORD.size)).kind == Kind.LANE
         opened.append(connection)
     assert process.stdout.readline() == "open\n"
-    # Garbage ends it: what follows could not be trusted.
+    # An invalid record ends the sidecar, because later bytes could not be trusted.
     opened[0].sendall(os.urandom(RECORD.size))
     assert process.wait(20) == 1
     for connection in opened:
@@ -385,7 +385,7 @@ def test_who_does_not_know_the_token_gets_no_lane(tmp_path):
 
 
 @pytest.mark.parametrize("has_receive_buffer", [False, True])
-def test_the_memory_of_an_earlier_sidecar_is_used_again(has_receive_buffer):
+def test_the_memory_of_an_earlier_sidecar_is_reused(has_receive_buffer):
     earlier = ChannelMemory.new(has_receive_buffer=has_receive_buffer)
     mine = ChannelMemory.adopted(earlier.record, has_receive_buffer=has_receive_buffer)
     assert os.fstat(mine.descriptor).st_ino == os.fstat(earlier.descriptor).st_ino
@@ -393,7 +393,7 @@ def test_the_memory_of_an_earlier_sidecar_is_used_again(has_receive_buffer):
     assert mine.bytes[-1] == 7
 
 
-def test_only_memory_of_a_lane_is_used_again(tmp_path):
+def test_only_memory_of_a_channel_is_reused(tmp_path):
     file = (tmp_path / "file").open("w+b")
     file.truncate(MEMORY_BYTES)
     unsealed, longer = (os.memfd_create("penstock-channel", os.MFD_ALLOW_SEALING) for _ in range(2))
@@ -406,7 +406,7 @@ def test_only_memory_of_a_lane_is_used_again(tmp_path):
         mine.bytes[0] = 1
         if descriptor != 1 << 20:
             assert os.pread(descriptor, 1, 0) == b"\0"
-    # A process that is not there.
+    # The process does not exist.
     assert len(ChannelMemory.adopted(offer(b"G", process=2**31 - 1, descriptor=3)).bytes) == MEMORY_BYTES
     file.close()
     for descriptor in (unsealed, longer):
@@ -422,15 +422,15 @@ def channel_ends():
     other.close()
 
 
-@pytest.mark.parametrize("said", [0, 1, 2**64 - 1])
-def test_whatever_the_counters_of_records_say_they_are_heard(said):
+@pytest.mark.parametrize("counter", [0, 1, 2**64 - 1])
+def test_records_are_received_whatever_the_counters_of_the_doorbell_are(counter):
     one, other = socket.socketpair()
     memory = ChannelMemory.new()
     sidecar, executor = ExecutorChannel(one, memory.bytes), ExecutorChannel(other, memory.bytes, is_executor=True)
     counters = memory.bytes[2 * RING_BYTES : MEMORY_BYTES]
     for n in range(3):
         for at in (0, 64):
-            counters[at : at + 8] = said.to_bytes(8, sys.byteorder)
+            counters[at : at + 8] = counter.to_bytes(8, sys.byteorder)
         executor.send(b"question %d" % n, soon())
         assert sidecar.message(soon(), 20) == b"question %d" % n
         sidecar.send(b"answer", soon())
@@ -441,7 +441,7 @@ def test_whatever_the_counters_of_records_say_they_are_heard(said):
     other.close()
 
 
-def test_a_sender_waits_where_nothing_is_taken(channel_ends):
+def test_a_sender_waits_if_nothing_is_read(channel_ends):
     sidecar, executor, _ = channel_ends
     size = (SLOTS + 1) * slices.SLICE_BYTES
     with pytest.raises(PeerTimeoutError):
@@ -451,7 +451,7 @@ def test_a_sender_waits_where_nothing_is_taken(channel_ends):
     assert sum(1 for _, _ in zip(range(SLOTS), parts, strict=False)) == SLOTS
 
 
-def test_a_reader_that_is_slow_has_time_for_each_slice(channel_ends):
+def test_a_slow_reader_has_the_time_limit_for_each_slice(channel_ends):
     sidecar, executor, _ = channel_ends
     message = pattern(20 * slices.SLICE_BYTES)
     sender = threading.Thread(target=sidecar.send, args=(message, soon()))
@@ -460,14 +460,14 @@ def test_a_reader_that_is_slow_has_time_for_each_slice(channel_ends):
     taken = bytearray()
     for part in parts:
         if not taken:
-            # Longer than a slice may take: who reads has waited for somebody else.
+            # Longer than the limit for a slice: the reader was busy with something else.
             time.sleep(0.4)
         taken += part
     sender.join()
     assert (size, bytes(taken)) == (len(message), bytes(message))
 
 
-def test_the_middle_of_a_message_can_be_given_up(channel_ends):
+def test_a_message_can_be_given_up_halfway(channel_ends):
     sidecar, executor, _ = channel_ends
     receive_buffer = sidecar.begin(3 * slices.SLICE_BYTES)
     receive_buffer.part(slices.SLICE_BYTES, soon())[:] = pattern(slices.SLICE_BYTES)
@@ -491,14 +491,14 @@ def test_the_middle_of_a_message_can_be_given_up(channel_ends):
         Record(Kind.LANE, 0),
     ],
 )
-def test_records_that_are_not_due_break_a_lane(channel_ends, record):
+def test_unexpected_records_break_a_channel(channel_ends, record):
     sidecar, _, connection = channel_ends
     connection.sendall(encode(record))
     with pytest.raises(BrokenChannelError):
         sidecar.message(soon(), 1 << 30)
 
 
-def test_a_longer_message_than_may_be_breaks_a_lane(channel_ends):
+def test_a_message_above_the_limit_breaks_a_channel(channel_ends):
     sidecar, executor, _ = channel_ends
     executor.send(b"12345", soon())
     with pytest.raises(BrokenChannelError, match="5 bytes, at most 4 are allowed"):
@@ -506,13 +506,13 @@ def test_a_longer_message_than_may_be_breaks_a_lane(channel_ends):
 
 
 @given(st.binary(min_size=RECORD.size, max_size=RECORD.size))
-def test_any_other_bytes_are_no_record(data):
+def test_random_bytes_are_not_a_record(data):
     with pytest.raises(BrokenChannelError):
         decode(data)
 
 
 @given(st.sampled_from(Kind), st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1))
-def test_records_come_back_and_a_flipped_bit_is_seen(kind, number, message_bytes, data_bytes):
+def test_records_are_read_back_and_a_flipped_bit_is_found(kind, number, message_bytes, data_bytes):
     record = Record(kind, number, message_bytes, data_bytes)
     data = encode(record)
     assert decode(data) == record
@@ -527,13 +527,13 @@ texts = st.dictionaries(st.text(max_size=8), st.text(max_size=20), max_size=3)
 
 
 @given(st.sampled_from(What), st.integers(0, 2**32 - 1), texts, st.binary(max_size=100), st.integers(0, 2**64 - 1))
-def test_questions_come_back(what, deadline_ms, peer, payload, token):
+def test_questions_are_read_back(what, deadline_ms, peer, payload, token):
     question = Question(what, deadline_ms, peer, payload, token)
     assert read_question(write_question(question)) == question
 
 
 @given(st.binary(max_size=60))
-def test_other_bytes_are_no_question_or_a_whole_one(data):
+def test_random_bytes_are_not_a_question_or_a_valid_one(data):
     try:
         question = read_question(data)
     except BrokenChannelError:
@@ -541,14 +541,14 @@ def test_other_bytes_are_no_question_or_a_whole_one(data):
     assert question.what in list(What)
 
 
-def test_ways_are_those_that_both_have_the_best_first():
+def test_common_transports_are_tried_best_first():
     offers = Offers({"local": None, "verbs": None, "tcp": None}, {}, {}, "here")
     assert list(offers.ways({HOST: "here", "tcp": "t", "local": "l"})) == [("local", "l"), ("tcp", "t")]
     assert list(offers.ways({HOST: "there", "tcp": "t", "local": "l", "mpi": "m"})) == [("tcp", "t")]
     assert list(offers.ways({})) == []
 
 
-def test_an_idle_sidecar_costs_nothing():
+def test_an_idle_sidecar_uses_no_processor_time():
     with ExecutorEnd() as end:
         end.status()
 
@@ -561,7 +561,7 @@ def test_an_idle_sidecar_costs_nothing():
         assert (ticks() - before) / os.sysconf("SC_CLK_TCK") < 0.1
 
 
-def test_a_lane_whose_other_side_is_gone(channel_ends):
+def test_a_channel_whose_other_side_is_closed_fails(channel_ends):
     sidecar, _, connection = channel_ends
     connection.close()
     with pytest.raises(TransportError):
@@ -600,7 +600,7 @@ class _Transport:
         return _Channel(self.opened)
 
 
-def test_connections_are_used_again_and_bounded():
+def test_connections_are_reused_and_bounded():
     transport = _Transport()
     peers = Peers(Offers({"tcp": transport}, {}))
     for _ in range(3):
@@ -613,7 +613,7 @@ def test_connections_are_used_again_and_bounded():
     assert peers.counts["tcp"].messages == 3 * (MAX_IDLE + 5) + 1
 
 
-def test_an_address_that_nobody_is_at_is_left_alone_for_a_while():
+def test_an_unreachable_address_is_not_tried_again_for_a_while():
     transport = _Transport()
     transport.refused = {"gone"}
     peers = Peers(Offers({"tcp": transport}, {}))

@@ -1,4 +1,4 @@
-"""What somebody can do, and see, who reaches a port and does not know the secret; and peers whose hosts vanish."""
+"""Strangers that reach a port without knowing the secret, and peers whose hosts vanish."""
 
 import contextlib
 import socket
@@ -24,12 +24,12 @@ from transport_peers import SECRET, TRANSPORTS, Peer, soon
 
 
 class Wire:
-    """Carries bytes between a peer and a listener, and keeps what each says."""
+    """Carries bytes between a peer and a listener, and records what each sends."""
 
     def __init__(self, address: str) -> None:
         self._to = address
         self._server, self.address = sockets.bind("127.0.0.1")
-        self.said = {"peer": bytearray(), "listener": bytearray()}
+        self.recorded = {"peer": bytearray(), "listener": bytearray()}
         threading.Thread(target=self._carry, daemon=True).start()
 
     def _carry(self) -> None:
@@ -41,14 +41,14 @@ class Wire:
     def _copy(self, name: str, out: socket.socket, back: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := out.recv(1 << 16):
-                self.said[name] += data
+                self.recorded[name] += data
                 back.sendall(data)
 
     def close(self) -> None:
         self._server.close()
 
 
-def test_headers_of_encrypted_data_tell_nothing_of_them() -> None:
+def test_headers_of_encrypted_data_reveal_nothing_about_the_data() -> None:
     transport = Tcp(SECRET, encrypted=True)
     listener = transport.listen()
     wire = Wire(listener.address)
@@ -62,13 +62,13 @@ def test_headers_of_encrypted_data_tell_nothing_of_them() -> None:
     finally:
         wire.close()
         listener.close()
-    shaken = {"peer": HELLO_BYTES + PROOF_BYTES, "listener": ANSWER_BYTES + PROOF_BYTES}
-    for name, said in wire.said.items():
-        sent = bytes(said[shaken[name] :])
+    handshake = {"peer": HELLO_BYTES + PROOF_BYTES, "listener": ANSWER_BYTES + PROOF_BYTES}
+    for name, recorded in wire.recorded.items():
+        sent = bytes(recorded[handshake[name] :])
         length = slices.HEADER.size + 25 + 16
         assert len(sent) == 2 * length
         first, second = (sent[at : at + slices.HEADER.size] for at in (0, length))
-        # But for the number of the slice.
+        # Only the number of the slice differs.
         assert first[:8] + first[16:] == second[:8] + second[16:]
         assert b"alice" not in sent
 
@@ -94,12 +94,12 @@ def stranger(address: str) -> socket.socket:
     return sockets.dial(address, soon())
 
 
-def test_silent_strangers_keep_no_peer_out(transport: Tcp | Local) -> None:
+def test_silent_strangers_do_not_keep_peers_out(transport: Tcp | Local) -> None:
     listener = transport.listen()
     with contextlib.ExitStack() as strangers:
         for i in range(3 * listening.MAX_AT_ONCE):
             strangers.enter_context(stranger(listener.address))
-            # As long as a peer waits before it goes another way.
+            # Two seconds is how long a peer waits before it tries another transport.
             if i % listening.MAX_AT_ONCE == 0:
                 with transport.connect(listener.address, soon(2)) as near, listener.accept(soon(2)) as far:
                     near.send(b"hello", soon())
@@ -109,7 +109,7 @@ def test_silent_strangers_keep_no_peer_out(transport: Tcp | Local) -> None:
     listener.close()
 
 
-def test_who_says_nothing_is_turned_away_within_seconds() -> None:
+def test_a_silent_connection_is_closed_within_seconds() -> None:
     listener = Tcp(SECRET).listen()
     with stranger(listener.address) as connection:
         connection.settimeout(sockets.HELLO_S * 10)
@@ -118,7 +118,7 @@ def test_who_says_nothing_is_turned_away_within_seconds() -> None:
 
 
 class Threads:
-    """No more threads can be started, for a while."""
+    """Makes the start of threads fail while `full` is set."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.refused = 0
@@ -134,7 +134,7 @@ class Threads:
         monkeypatch.setattr(threading.Thread, "start", starting)
 
 
-def test_a_listener_outlives_a_want_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listener_survives_a_lack_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     threads = Threads(monkeypatch)
     transport = Tcp(SECRET)
     listener = transport.listen()
@@ -150,24 +150,24 @@ def test_a_listener_outlives_a_want_of_threads(monkeypatch: pytest.MonkeyPatch) 
     listener.close()
 
 
-def test_peers_that_are_proven_and_not_taken_do_not_pile_up(transport: Tcp | Local) -> None:
+def test_authenticated_peers_that_are_not_accepted_are_bounded(transport: Tcp | Local) -> None:
     listener = transport.listen()
     with contextlib.ExitStack() as peers:
         for _ in range(listening.MAX_AT_ONCE + 8):
             peers.enter_context(transport.connect(listener.address, soon()))
-        taken = 0
+        accepted = 0
         with contextlib.suppress(TransportError):
             while True:
                 listener.accept(soon(0.5)).close()
-                taken += 1
-        # Some of the last may have proved themselves when the first had been taken.
-        assert 0 < taken < listening.MAX_AT_ONCE + 8
+                accepted += 1
+        # Some of the last peers may have authenticated after the first had been accepted.
+        assert 0 < accepted < listening.MAX_AT_ONCE + 8
     listener.close()
 
 
 @pytest.fixture
 def served() -> Iterator[tuple[Tcp, str]]:
-    """A service that serves one peer."""
+    """Yield the transport and the address of a service that serves one peer."""
     transport = Tcp(SECRET)
     listener = transport.listen()
     service = TransferService(Peers(Offers({}, {})))
@@ -180,7 +180,7 @@ def served() -> Iterator[tuple[Tcp, str]]:
     listener.close()
 
 
-def test_a_question_that_is_too_long_ends_the_connection_before_it_is_taken(served: tuple[Tcp, str]) -> None:
+def test_a_question_that_is_too_long_ends_the_connection_before_it_is_read(served: tuple[Tcp, str]) -> None:
     transport, address = served
     with transport.connect(address, soon()) as channel:
         with contextlib.suppress(PeerLostError):
@@ -189,7 +189,7 @@ def test_a_question_that_is_too_long_ends_the_connection_before_it_is_taken(serv
             channel.receive(soon())
 
 
-def test_hosts_that_vanish_are_found_out() -> None:
+def test_vanished_hosts_are_detected_within_a_minute() -> None:
     server, address = sockets.bind("127.0.0.1")
     with server, sockets.dial(address, soon()) as connection:
         assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 0
@@ -199,21 +199,21 @@ def test_hosts_that_vanish_are_found_out() -> None:
         assert idle + interval * count <= 60
 
 
-def test_memory_of_this_host_is_named_by_processes_of_this_host_only() -> None:
+def test_receive_buffers_are_accepted_from_peers_on_the_same_host_only() -> None:
     question = ENVELOPE.pack(1, 0, 0, 4711, 9, 30_000, 77) + b"which shards?"
     assert _of_transport(question, "local") == question
     assert _of_transport(question, "tcp") == ENVELOPE.pack(1, 0, 0, 0, 0, 30_000, 0) + b"which shards?"
     assert _of_transport(b"short", "tcp") == b"short"
 
 
-def test_encryption_that_cannot_be_had_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_encryption_without_its_package_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers.aead", None)
     with pytest.raises(TransportError, match=r"penstock\[encryption\]") as refused:
         offer(SECRET, "127.0.0.1", "auto", encrypted=True)
     assert refused.value.error_class == "PENSTOCK_NO_ENCRYPTION"
 
 
-def test_mpi_is_not_offered_where_strangers_must_be_kept_out() -> None:
+def test_mpi_is_not_offered_with_authentication() -> None:
     offers = offer(SECRET, "127.0.0.1", "mpi", encrypted=False, authenticated=True)
     for listener in offers.listeners.values():
         listener.close()
@@ -224,7 +224,7 @@ def test_mpi_is_not_offered_where_strangers_must_be_kept_out() -> None:
     )
 
 
-def test_secrets_are_not_shown() -> None:
+def test_secrets_are_not_part_of_representations() -> None:
     start = Start("0" * 64, b"hidden", "127.0.0.1", "auto", encrypted=False, channels=4)
     assert "hidden" not in repr((start, Tcp(b"hidden"), Local(b"hidden")))
     assert "0" * 64 not in repr(start)
@@ -241,7 +241,7 @@ time.sleep(60)
 
 
 @pytest.mark.skipif("mpi" not in TRANSPORTS, reason="this run leaves MPI out")
-def test_who_waits_at_the_port_of_mpi_does_not_take_a_peers_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stranger_at_the_port_of_mpi_does_not_take_a_peers_place(monkeypatch: pytest.MonkeyPatch) -> None:
     ports = []
     library = mpi()
     opened = library.Open_port
@@ -252,10 +252,10 @@ def test_who_waits_at_the_port_of_mpi_does_not_take_a_peers_place(monkeypatch: p
         try:
             assert rogue.stdout is not None
             assert rogue.stdout.readline().strip() == "here"
-            # In the library's queue, before the peer.
+            # The stranger gets into the queue of the library before the peer.
             time.sleep(1.0)
             with Peer("mpi", listener.address, "echo") as peer, listener.accept(soon()) as channel:
-                assert peer.says() == "connected"
+                assert peer.read_line() == "connected"
                 channel.send(b"hello", soon())
                 assert channel.receive(soon()) == b"hello"
             assert rogue.stdout.readline().strip() == "is connected"

@@ -1,4 +1,4 @@
-"""What every transport must do, with a peer in another process."""
+"""Requirements for every transport, tested with a peer in another process."""
 
 import os
 import socket
@@ -26,10 +26,10 @@ def listener(name):
     made.close()
 
 
-def connected(name, listener, what):
-    peer = Peer(name, listener.address, what)
+def connected(name, listener, action):
+    peer = Peer(name, listener.address, action)
     channel = listener.accept(soon())
-    assert peer.says() == "connected"
+    assert peer.read_line() == "connected"
     return peer, channel
 
 
@@ -45,7 +45,7 @@ def names(folder):
 SIZES = (0, 1, slices.SLICE_BYTES - 1, slices.SLICE_BYTES, slices.SLICE_BYTES + 1, 10 << 20)
 
 
-def test_messages_of_any_size_come_back_as_they_were_and_in_order(name, listener):
+def test_messages_of_any_size_are_echoed_unchanged_and_in_order(name, listener):
     peer, channel = connected(name, listener, "echo")
     with peer, channel:
         for size in SIZES:
@@ -59,7 +59,7 @@ def test_messages_of_any_size_come_back_as_they_were_and_in_order(name, listener
         sender.join()
 
 
-def test_the_largest_message_arrives_where_it_is_wanted_and_a_larger_one_is_not_sent(name, listener):
+def test_the_largest_message_is_received_in_place_and_a_larger_one_is_not_sent(name, listener):
     size = MAX_BYTES if name not in SLOW else MAX_BYTES >> 4
     block = os.urandom(1 << 20)
     message = memoryview(bytearray(block * (size >> 20)))
@@ -70,7 +70,7 @@ def test_the_largest_message_arrives_where_it_is_wanted_and_a_larger_one_is_not_
         sender.start()
         assert channel.receive(soon(120), into=lambda n: target[:n]).obj is target.obj
         sender.join()
-        # Element by element, as memory views compare, it would take seconds.
+        # Memory views compare element by element, which would take seconds.
         assert np.array_equal(np.asarray(target), np.asarray(message))
         with pytest.raises(ValueError, match=r"at most \d+ are allowed"):
             channel.send(bytearray(MAX_BYTES + 1), soon())
@@ -78,7 +78,7 @@ def test_the_largest_message_arrives_where_it_is_wanted_and_a_larger_one_is_not_
         assert channel.receive(soon()) == b"still here"
 
 
-def test_many_peers_are_served_side_by_side(name, listener):
+def test_many_peers_are_served_concurrently(name, listener):
     peers = [Peer(name, listener.address, "echo") for _ in range(8)]
     channels = [listener.accept(soon()) for _ in peers]
     for i, channel in enumerate(channels):
@@ -88,12 +88,12 @@ def test_many_peers_are_served_side_by_side(name, listener):
         channel.close()
     for peer in peers:
         with peer:
-            assert peer.says() == "connected"
-            assert peer.says() == "PENSTOCK_PEER_LOST"
+            assert peer.read_line() == "connected"
+            assert peer.read_line() == "PENSTOCK_PEER_LOST"
             assert peer.end() == 0
 
 
-def test_a_peer_that_says_nothing_is_late_and_can_be_waited_for_again(name, listener):
+def test_a_silent_peer_times_out_and_can_be_waited_for_again(name, listener):
     peer, channel = connected(name, listener, "echo")
     with peer, channel:
         with pytest.raises(PeerTimeoutError):
@@ -104,7 +104,7 @@ def test_a_peer_that_says_nothing_is_late_and_can_be_waited_for_again(name, list
     assert not channel.usable
 
 
-def test_who_sends_waits_for_a_peer_that_does_not_read(name, listener):
+def test_a_sender_waits_for_a_peer_that_does_not_read(name, listener):
     peer, channel = connected(name, listener, "wait")
     with peer, channel:
         sent = 0
@@ -117,17 +117,17 @@ def test_who_sends_waits_for_a_peer_that_does_not_read(name, listener):
 
         with pytest.raises(PeerTimeoutError):
             send_on()
-        # What is on its way is bounded: by the ring, or by the kernel's buffers.
+        # Data in flight is bounded by the ring, or by the buffers of the kernel.
         assert sent <= 64
         with pytest.raises(PeerTimeoutError):
             channel.send(b"", soon())
 
 
-@pytest.mark.parametrize("what", ["echo", "flood", "wait"])
-def test_a_peer_that_is_killed_is_lost(name, listener, what):
-    peer, channel = connected(name, listener, what)
+@pytest.mark.parametrize("action", ["echo", "flood", "wait"])
+def test_a_peer_that_is_killed_is_lost(name, listener, action):
+    peer, channel = connected(name, listener, action)
     with peer, channel:
-        if what == "flood":
+        if action == "flood":
             channel.receive(soon())
         killer = threading.Timer(0.2, peer.kill)
         killer.start()
@@ -138,7 +138,7 @@ def test_a_peer_that_is_killed_is_lost(name, listener, what):
             again(lambda: channel.send(bytes(1 << 20), soon()))
 
 
-def test_a_peer_that_is_stopped_in_the_middle_of_a_message_is_late(name, listener):
+def test_a_peer_that_stops_during_a_message_times_out(name, listener):
     peer, channel = connected(name, listener, "flood")
     with peer, channel:
         channel.receive(soon())
@@ -148,7 +148,7 @@ def test_a_peer_that_is_stopped_in_the_middle_of_a_message_is_late(name, listene
         peer.kill()
 
 
-def test_a_channel_that_is_closed_wakes_who_waits(name, listener):
+def test_closing_a_channel_wakes_its_waiting_receiver(name, listener):
     peer, channel = connected(name, listener, "wait")
     with peer:
         failed = []
@@ -168,7 +168,7 @@ def test_a_channel_that_is_closed_wakes_who_waits(name, listener):
         assert [type(error) for error in failed] == [PeerLostError]
 
 
-def test_a_peer_of_another_application_is_turned_away_and_others_are_not(name, listener):
+def test_a_peer_of_another_application_is_refused_and_others_are_not(name, listener):
     with pytest.raises((PeerRefusedError, PeerLostError)):
         transport(name, b"another secret").connect(listener.address, soon())
     peer, channel = connected(name, listener, "echo")
@@ -187,7 +187,7 @@ def raw(listener):
 
 
 @pytest.mark.parametrize("garbage", [b"", b"GET / HTTP/1.1\r\n\r\n" * 100, bytes(1000), b"PSTT\xff" + bytes(35)])
-def test_garbage_is_turned_away(name, listener, garbage):
+def test_a_connection_that_sends_garbage_is_closed(name, listener, garbage):
     with raw(listener) as connection:
         connection.sendall(garbage)
         peer, channel = connected(name, listener, "echo")
@@ -200,7 +200,7 @@ def test_garbage_is_turned_away(name, listener, garbage):
                 next(iter(lambda: connection.recv(100), b""))
 
 
-def test_nobody_at_the_address(name, listener):
+def test_connecting_to_a_closed_listener_fails(name, listener):
     address = listener.address
     listener.close()
     with pytest.raises(PeerLostError):
@@ -217,7 +217,7 @@ def test_nobody_at_the_address(name, listener):
         again.close()
 
 
-def test_nothing_is_left(name):
+def test_no_descriptors_or_shared_memory_are_left(name):
     files, shared = names("/proc/self/fd"), names("/dev/shm")  # noqa: S108
     listener = transport(name).listen()
     for kills in (False, True):
@@ -234,7 +234,7 @@ def test_nothing_is_left(name):
     assert len(names("/proc/self/fd")) <= len(files)
 
 
-def test_slices_are_refused_that_are_not_due():
+def test_unexpected_slices_are_refused():
     data = memoryview(b"abc")
     header = slices.encode(7, 3, data)
     slices.decode(header, 7).check(data)

@@ -1,4 +1,4 @@
-"""Transports that the conformance tests are run with, and the other side as a process that can be killed."""
+"""The transports that the conformance tests run with, and a peer in a process that can be killed."""
 
 import os
 import signal
@@ -18,10 +18,10 @@ from penstock.transport.verbs import Verbs
 SECRET = b"of one application"
 TRANSPORTS = tuple(os.environ.get("PENSTOCK_TEST_TRANSPORTS", "tcp tcp-encrypted local mpi").split())
 PATIENCE = float(os.environ.get("PENSTOCK_TEST_PATIENCE", "1"))
-"""How many times as slow as usual this machine is."""
+"""Factor by which this machine is slower than usual. Time limits are multiplied by it."""
 listening.HANDSHAKE_S *= PATIENCE
 SLOW = {"tcp-encrypted", "verbs"}
-"""For which a gibibyte takes too long: one encrypts, the other is emulated."""
+"""Transports for which a message of a gibibyte takes too long: one encrypts, the other is emulated."""
 
 
 def transport(name: str, secret: bytes = SECRET) -> Transport:
@@ -39,13 +39,13 @@ def soon(seconds: float = 20.0) -> Deadline:
 
 
 class Peer:
-    """Connects to a listener from another process, and then does one thing: see `main`."""
+    """Connects to a listener from another process, and then performs one action: see `main`."""
 
-    def __init__(self, name: str, address: str, what: str, *, secret: bytes = SECRET) -> None:
-        command = [sys.executable, __file__, name, address, what, secret.decode()]
+    def __init__(self, name: str, address: str, action: str, *, secret: bytes = SECRET) -> None:
+        command = [sys.executable, __file__, name, address, action, secret.decode()]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
-    def says(self) -> str:
+    def read_line(self) -> str:
         return self.process.stdout.readline().strip()
 
     def kill(self) -> None:
@@ -69,20 +69,20 @@ class Peer:
         self.process.stdout.close()
 
 
-def main(name: str, address: str, what: str, secret: str) -> None:
+def main(name: str, address: str, action: str, secret: str) -> None:
     channel = transport(name, secret.encode()).connect(address, soon())
     print("connected", flush=True)
-    if what == "echo":
+    if action == "echo":
         try:
             while True:
                 channel.send(channel.receive(soon()), soon())
         except TransportError as error:
             print(error.error_class, flush=True)
-    elif what == "flood":
+    elif action == "flood":
         message = os.urandom(64 << 20)
         while True:
             channel.send(message, soon())
-    elif what == "wait":
+    elif action == "wait":
         time.sleep(60)
 
 
