@@ -4,8 +4,8 @@ import java.nio.file.Path
 import java.util.UUID
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.sql.penstock.state.{AnswerBytes, ShardSender, ShardSlot, ShardStores}
+import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.unsafe.Platform
 
 import io.penstock.sidecars.transfer.{Outcome, TransferProcess}
