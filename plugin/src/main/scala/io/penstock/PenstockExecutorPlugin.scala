@@ -6,7 +6,14 @@ import scala.util.control.NonFatal
 
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.api.plugin.{ExecutorPlugin, PluginContext}
-import org.apache.spark.sql.penstock.state.{ExecutorEndpoint, ExecutorMetrics, LeavingExecutor, ShardSender, ShardStores, TravelSettings}
+import org.apache.spark.sql.penstock.state.{
+  ExecutorEndpoint,
+  ExecutorMetrics,
+  LeavingExecutor,
+  ShardSender,
+  ShardStores,
+  TravelSettings
+}
 
 import io.penstock.conf.{Settings, SparkVersions}
 import io.penstock.process.{InstalledPython, SidecarCommand}
