@@ -4,7 +4,7 @@ import java.util.UUID
 import java.util.concurrent.TimeoutException
 import java.util.concurrent.locks.LockSupport
 
-import io.penstock.conf.PolicyChoice
+import io.penstock.routing.PublishedPolicy
 import io.penstock.control.{Measured, Placing, Planner}
 
 /**
@@ -17,7 +17,7 @@ object Loop {
   private val TimeoutNs = 150L * 1000 * 1000 * 1000
 
   def run(args: Arguments, report: Report): Unit =
-    for (shards <- Seq(256, 4096); policy <- None +: PolicyChoice.planned.map(p => Some(p.name))) {
+    for (shards <- Seq(256, 4096); policy <- None +: PublishedPolicy.all.map(_.plannedBy)) {
       val run = UUID.randomUUID()
       val random = new java.util.SplittableRandom(shards.toLong)
       var taskOf = Array.tabulate(shards)(_ % Tasks)

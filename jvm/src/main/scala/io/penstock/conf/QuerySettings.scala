@@ -1,6 +1,7 @@
 package io.penstock.conf
 
 import io.penstock.errors.PenstockException
+import io.penstock.routing.{ShardPolicy, TasksChoice}
 
 /**
  * The settings of one query: typed, checked and immutable. A value comes from the query's options, else from the
@@ -19,7 +20,7 @@ final class QuerySettings private (values: Map[String, QuerySettings.Resolved]) 
   def mode: Mode = apply(Settings.Mode)
   def shards: Int = apply(Settings.Shards)
   def theta: Double = apply(Settings.Theta)
-  def policy: PolicyChoice = apply(Settings.Policy)
+  def policy: ShardPolicy = apply(Settings.Policy)
   def pinnedMax: Int = apply(Settings.PinnedMax)
   def reportKeys: Boolean = apply(Settings.ReportKeys)
   def moveMaxBytesPerBatch: Long = apply(Settings.MoveMaxBytesPerBatch)

@@ -3,6 +3,7 @@ package io.penstock.conf
 import scala.collection.mutable.ArrayBuffer
 
 import io.penstock.errors.PenstockException
+import io.penstock.routing.{ShardPolicy, StickyBinder, TasksChoice}
 
 /**
  * The configuration registry: it declares every setting of Penstock once. `make docs` generates the documentation and
@@ -64,7 +65,7 @@ object Settings {
     "theta",
     SettingGroup.Balance,
     Kind.doubleAbove(1, 10),
-    1.003,
+    StickyBinder.UsualTheta,
     Query,
     NextBatch,
     "ratio",
@@ -73,11 +74,11 @@ object Settings {
       "more shards; raise it, for example to 1.05, if moving a shard is expensive because its state is large."
   )
 
-  val Policy: Setting[PolicyChoice] = entry(
+  val Policy: Setting[ShardPolicy] = entry(
     "policy",
     SettingGroup.Balance,
-    PolicyChoice.kind,
-    PolicyChoice.Hybrid,
+    Policies.shards,
+    ShardPolicy.named.head,
     Query,
     QueryStart,
     "-",
@@ -108,8 +109,8 @@ object Settings {
   val Tasks: Setting[TasksChoice] = entry(
     "tasks",
     SettingGroup.Balance,
-    TasksChoice.kind,
-    TasksChoice.Cores,
+    Policies.tasks,
+    TasksChoice.named.head,
     Query,
     NextBatch,
     "-",

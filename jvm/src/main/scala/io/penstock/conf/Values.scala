@@ -1,5 +1,7 @@
 package io.penstock.conf
 
+import io.penstock.routing.{ShardPolicy, TasksChoice}
+
 /** What Penstock does for a query. */
 sealed abstract class Mode(val name: String) {
   override def toString: String = name
@@ -19,60 +21,16 @@ object Mode {
   val kind: Kind[Mode] = Kind.choice("mode", Seq(Off, Observe, On).map(m => m.name -> (m: Mode)))(_.name)
 }
 
-/** Policy that chooses the task of each shard. */
-sealed abstract class PolicyChoice(override val toString: String)
+/** Kinds of the settings that select a policy. */
+private[conf] object Policies {
+  val shards: Kind[ShardPolicy] =
+    Kind.choice[ShardPolicy]("policy", ShardPolicy.named.map(p => p.toString -> p), ShardPolicy.seeded)(_.toString)
 
-object PolicyChoice {
-
-  /** Decides at the barrier, from the rows of the batch, and moves only the shards that balance requires. */
-  case object Hybrid extends PolicyChoice("hybrid")
-
-  /** Assigns tasks by shard id, whatever the load is. */
-  case object Static extends PolicyChoice("static")
-
-  /** A published algorithm, which the planner sidecar runs on the measurements of the previous batch. */
-  final case class Planned(name: String) extends PolicyChoice(name)
-
-  /** `refine` is Elasticutor's algorithm, `resourceCentric` its baseline; the others are from Fang et al. */
-  val planned: Seq[Planned] = Seq("refine", "resourceCentric", "mixed", "minTable", "minMig").map(Planned)
-
-  /** Assigns tasks at random, for tests. */
-  final case class Chaos(seed: Long) extends PolicyChoice(s"chaos($seed)")
-
-  val kind: Kind[PolicyChoice] = Kind.choice[PolicyChoice](
-    "policy",
-    (Hybrid +: Static +: planned).map(p => p.toString -> p),
-    Seq("chaos" -> (s => Chaos(s)))
-  )(_.toString)
-}
-
-/**
- * Policy that chooses the number of tasks of a batch.
- *
- * @param followsCores
- *   whether the number of tasks changes with the number of cores
- */
-sealed abstract class TasksChoice(override val toString: String, val followsCores: Boolean = false)
-
-object TasksChoice {
-
-  /** One task per core of the application, at most one per shard. */
-  case object Cores extends TasksChoice("cores", followsCores = true)
-
-  /** The number of tasks that the planner sidecar finds best. */
-  case object Auto extends TasksChoice("auto", followsCores = true)
-
-  /** A fixed number of tasks, at most one per shard. */
-  final case class Fixed(count: Int) extends TasksChoice(count.toString)
-
-  /** A random number of tasks in every batch, for tests. */
-  final case class Chaos(seed: Long) extends TasksChoice(s"chaos($seed)")
-
-  val kind: Kind[TasksChoice] = Kind.choice[TasksChoice](
+  val tasks: Kind[TasksChoice] = Kind.choice[TasksChoice](
     "tasks",
-    Seq("cores" -> Cores, "auto" -> Auto),
-    Seq("chaos" -> (s => Chaos(s))),
-    Some(Kind.int(1, 65536) -> (n => Fixed(n)))
+    TasksChoice.named.map(c => c.toString -> c),
+    TasksChoice.seeded,
+    Some(Kind.int(1, 65536) -> (n => TasksChoice.Fixed(n)))
   )(_.toString)
 }
 

@@ -1,7 +1,5 @@
 package io.penstock.routing
 
-import io.penstock.conf.{PolicyChoice, QuerySettings}
-
 /** Decides which task runs which shards. The result depends on the arguments only. */
 trait Binder {
 
@@ -21,31 +19,6 @@ trait Binder {
 
   /** Imbalance up to which no shard is moved. */
   def tolerated(load: Array[Long], tasks: Int): Double = 1.0
-}
-
-object Binder {
-
-  /**
-   * The binder that a query's settings select, for one region of one batch.
-   *
-   * @param deadBand
-   *   imbalance for which no shard is moved
-   * @param planned
-   *   planned task of each shard; None if there is no plan
-   */
-  def of(
-      settings: QuerySettings,
-      batch: Long,
-      region: Long,
-      deadBand: DeadBand,
-      planned: => Option[Array[Int]]
-  ): Binder =
-    settings.policy match {
-      case PolicyChoice.Hybrid => new StickyBinder(settings.theta, deadBand)
-      case PolicyChoice.Static => StaticBinder
-      case PolicyChoice.Planned(_) => new PlannedBinder(planned)
-      case PolicyChoice.Chaos(seed) => new ChaosBinder(seed, batch, region)
-    }
 }
 
 /**

@@ -1,7 +1,5 @@
 package io.penstock.routing
 
-import io.penstock.conf.{Mode, PolicyChoice, QuerySettings}
-
 /**
  * Decides how many tasks each executor has and where each shard should be. The result depends on the arguments only.
  */
@@ -19,25 +17,6 @@ trait HomePolicy {
    *   executor on which each shard of the batch should be, [[ExecutorSet.Unknown]] if it should stay where it is
    */
   def homes(from: Array[Int], owner: Array[Int], executors: ExecutorSet): Array[Int]
-}
-
-object HomePolicy {
-
-  /**
-   * The policy that a query's settings select, for one region of one batch; None if tasks are not divided among
-   * executors.
-   *
-   * @param planned
-   *   planned moves of the previous batch's shards; None if there is no plan
-   */
-  def of(settings: QuerySettings, batch: Long, region: Long, planned: => Option[Homes]): Option[HomePolicy] =
-    settings.policy match {
-      case PolicyChoice.Hybrid => Some(new PlannedHomes(planned.filter(_ => settings.mode == Mode.On)))
-      // In about half of the batches, so that shards also arrive at tasks that did not expect them.
-      case PolicyChoice.Chaos(seed) if Chaos.random(seed ^ 1L, batch, region).nextInt(2) == 0 =>
-        Some(new ChaosHomes(seed, batch, region))
-      case _ => None
-    }
 }
 
 /** Follows the plan made before the batch for all shards that are still where the plan assumes them. */

@@ -1,7 +1,5 @@
 package io.penstock.routing
 
-import io.penstock.conf.{PolicyChoice, QuerySettings}
-
 /** Decides which hashes of keys are pinned, each to a shard of its own. The result depends on the arguments only. */
 trait PinPolicy {
 
@@ -18,21 +16,6 @@ trait PinPolicy {
    *   hashes to pin in the batch
    */
   def pins(batch: Long, region: Long, pinned: Set[Int], sampled: Seq[Int]): Set[Int]
-}
-
-object PinPolicy {
-
-  /**
-   * The policy that a query's settings select.
-   *
-   * @param planned
-   *   returns the hashes that the planner wants to pin in a region; None if there is no plan
-   */
-  def of(settings: QuerySettings, planned: Long => Option[Set[Int]]): PinPolicy = settings.policy match {
-    case PolicyChoice.Hybrid => new PlannedPins(planned, settings.pinnedMax)
-    case PolicyChoice.Chaos(seed) => new ChaosPins(seed, settings.pinnedMax)
-    case _ => NoPins
-  }
 }
 
 /** Pins the planned hashes; without a plan the pinned hashes stay as they are. */

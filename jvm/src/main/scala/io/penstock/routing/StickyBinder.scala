@@ -1,7 +1,5 @@
 package io.penstock.routing
 
-import io.penstock.conf.Settings
-
 /**
  * Keeps shards on their previous tasks and moves as few as balance requires. No task exceeds `theta` times the mean, or
  * the largest task of longest-processing-time-first (LPT) if that is larger.
@@ -17,7 +15,7 @@ import io.penstock.conf.Settings
  * @param deadBand
  *   imbalance for which no shard is moved
  */
-final class StickyBinder(theta: Double = Settings.Theta.default, deadBand: DeadBand = DeadBand.Empty) extends Binder {
+final class StickyBinder(theta: Double = StickyBinder.UsualTheta, deadBand: DeadBand = DeadBand.Empty) extends Binder {
   require(theta > 1, s"theta must be greater than 1, found $theta")
 
   override def tolerated(load: Array[Long], tasks: Int): Double = math.max(theta, deadBand.overMean(load, tasks))
@@ -46,4 +44,10 @@ final class StickyBinder(theta: Double = Settings.Theta.default, deadBand: DeadB
     if (tries.isEmpty) Load.renumber(balanced, tasks, owners)
     else tries.minBy(t => Load.moved(Some(owners), t))
   }
+}
+
+object StickyBinder {
+
+  /** Default of `spark.penstock.theta`. */
+  val UsualTheta = 1.003
 }

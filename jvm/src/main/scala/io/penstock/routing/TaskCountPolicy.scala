@@ -1,7 +1,5 @@
 package io.penstock.routing
 
-import io.penstock.conf.{QuerySettings, TasksChoice}
-
 /** Decides how many tasks the stateful stages of a batch have. The result depends on the arguments only. */
 trait TaskCountPolicy {
 
@@ -20,22 +18,6 @@ trait TaskCountPolicy {
    *   number of tasks, from 1 to `shards`
    */
   def tasks(batch: Long, region: Long, cores: Int, shards: Int, now: Option[Int]): Int
-}
-
-object TaskCountPolicy {
-
-  /**
-   * The policy that a query's settings select.
-   *
-   * @param planned
-   *   returns the number of tasks that the planner wants in a region; None if there is no plan
-   */
-  def of(settings: QuerySettings, planned: Long => Option[Int]): TaskCountPolicy = settings.tasks match {
-    case TasksChoice.Cores => CoresPolicy
-    case TasksChoice.Auto => new PlannedPolicy(planned)
-    case TasksChoice.Fixed(count) => new FixedPolicy(count)
-    case TasksChoice.Chaos(seed) => new ChaosPolicy(seed)
-  }
 }
 
 /** One task per core, at most one per shard. */

@@ -4,6 +4,7 @@ import scala.util.Try
 
 import io.penstock.PropertyChecks
 import io.penstock.errors.PenstockException
+import io.penstock.routing.{ChaosShardPolicy, StaticPolicy, TasksChoice}
 import org.scalacheck.Prop.propBoolean
 import org.scalacheck.{Gen, Prop}
 import org.scalatest.funsuite.AnyFunSuite
@@ -33,11 +34,11 @@ class SettingsSuite extends AnyFunSuite with PropertyChecks {
   }
 
   test("a policy is a word, with a seed where the policy takes one") {
-    assert(Settings.Policy.kind.read("static").contains(PolicyChoice.Static))
-    assert(Settings.Policy.kind.read("mintable").contains(PolicyChoice.Planned("minTable")))
+    assert(Settings.Policy.kind.read("static").contains(StaticPolicy))
+    assert(Settings.Policy.kind.read("mintable").exists(_.plannedBy.contains("minTable")))
     assert(Settings.Tasks.kind.read("CORES").contains(TasksChoice.Cores))
     check(Prop.forAll { (seed: Long) =>
-      val choice = PolicyChoice.Chaos(seed)
+      val choice = new ChaosShardPolicy(seed)
       val text = Settings.Policy.kind.write(choice)
       (text == s"chaos($seed)") && Settings.Policy.kind.read(text).contains(choice) &&
       Settings.Tasks.kind.read(text).contains(TasksChoice.Chaos(seed))

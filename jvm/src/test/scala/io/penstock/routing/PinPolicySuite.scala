@@ -7,7 +7,7 @@ class PinPolicySuite extends AnyFunSuite {
   private def pins(policy: String, most: Int, planned: Option[Set[Int]], pinned: Set[Int], heavy: Int*): Set[Int] = {
     val options = Map("penstock.policy" -> policy, "penstock.pinned.max" -> most.toString)
     val settings = QuerySettings.resolve(options, Map.empty, Map.empty)
-    PinPolicy.of(settings, _ => planned).pins(7L, 0L, pinned, heavy)
+    settings.policy.pins(settings.pinnedMax, _ => planned).pins(7L, 0L, pinned, heavy)
   }
 
   test("hybrid pins the planned keys, and changes nothing without a plan") {

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.penstock.routing
 
-import io.penstock.conf.{Mode, PolicyChoice, QuerySettings, TasksChoice}
+import io.penstock.conf.{Mode, QuerySettings}
 
 /**
  * Which decisions about a region are planned.
@@ -31,11 +31,11 @@ private[routing] object PlanChoices {
 
   /** The choices that settings make; None if a batch with these settings uses no plan. */
   def of(settings: QuerySettings): Option[PlanChoices] = {
-    val hybrid = settings.policy == PolicyChoice.Hybrid
+    val hybrid = settings.policy.learnsCosts
     val choices = PlanChoices(
       settings.theta,
-      settings.tasks == TasksChoice.Auto,
-      Option(settings.policy).collect { case PolicyChoice.Planned(name) => name },
+      settings.tasks.isPlanned,
+      settings.policy.plannedBy,
       hybrid,
       Option.when(hybrid && settings.pinnedMax > 0)(settings.pinnedMax),
       settings.mode == Mode.Observe

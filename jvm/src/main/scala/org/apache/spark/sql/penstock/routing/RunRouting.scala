@@ -15,7 +15,7 @@ import org.apache.spark.sql.penstock.lease.{BatchLeases, BatchSpec, RegionLease,
 import org.apache.spark.sql.penstock.telemetry.RegionLoad
 import org.apache.spark.sql.types.DataType
 
-import io.penstock.conf.{Mode, PolicyChoice, QuerySettings}
+import io.penstock.conf.{Mode, QuerySettings}
 import io.penstock.control.Planner
 import io.penstock.errors.PenstockException
 import io.penstock.routing._
@@ -89,7 +89,7 @@ final private[routing] class RunRouting(
         spec,
         settings.mode,
         settings.theta,
-        settings.policy == PolicyChoice.Hybrid,
+        settings.policy.learnsCosts,
         routingVersion,
         () => leases.report(runId),
         routed(_, regions, opened, keptReasons)
@@ -164,12 +164,14 @@ final private[routing] class RunRouting(
     val tasks = batch.routingVersion.tasks(id)
     val layout = opened(id).layout
     val before = known.get(id).map(_.in(layout))
+    val deadBand = known.get(id).fold(DeadBand.Empty)(_.deadBand)
+    val policyBatch = PolicyBatch(batch.spec.batchId, id, settings.theta, deadBand, acts = settings.mode == Mode.On)
     val homes =
       if (reason.nonEmpty) None
       else {
         def planned = Planner.current.plan(runId, id).toOption
           .filter(_.isFresh(batch.spec.batchId)).flatMap(_.homes)
-        HomePolicy.of(settings, batch.spec.batchId, id, planned)
+        settings.policy.homes(policyBatch, planned)
       }
     val move =
       if (opened(id).holders.all.isEmpty) MoveCost.FromCheckpoint else known.get(id).fold(MoveCost.Usual)(_.move)
@@ -202,12 +204,11 @@ final private[routing] class RunRouting(
         RegionBatch(runId, id, batch.spec.batchId, tasks, batchesBefore = before.fold(0)(_.batches))
       new RegionPlanning(choices, regionBatch, cores, stateBytes(id, layout), executors)
     }
-    val deadBand = known.get(id).fold(DeadBand.Empty)(_.deadBand)
     val costs = planning.flatMap(_.rowTimes).map(_.relative(layout)).orElse(before.flatMap(_.trustedCosts))
     val barrier = new RegionBarrier(
       layout.shards,
       tasks,
-      tiered.fold(Binder.of(settings, batch.spec.batchId, id, deadBand, planning.flatMap(_.taskOf)))(
+      tiered.fold(settings.policy.binder(policyBatch, planning.flatMap(_.taskOf)))(
         _.binder(settings.theta, deadBand)
       ),
       before.map(_.taskOf),
@@ -344,7 +345,7 @@ final private[routing] class RunRouting(
       regions: Seq[PlannedRegion]
   ): (RoutingVersion, Map[Long, String]) = {
     val inForce = routingVersions.inForce(batchId)
-    val policy = TaskCountPolicy.of(settings, Planner.current.plan(runId, _).toOption.map(_.tasks))
+    val policy = settings.tasks.policy(Planner.current.plan(runId, _).toOption.map(_.tasks))
     val repeated = triedBefore(batchId)
     val coresNow = cores
     val counts = regions.map { r =>
@@ -406,7 +407,7 @@ final private[routing] class RunRouting(
       if (isRepeated) layout.pinSlots
       else {
         def planned(region: Long) = Planner.current.plan(runId, region).toOption.flatMap(_.pinned)
-        val chosen = PinPolicy.of(settings, planned).pins(batchId, id, layout.pinned, sampled)
+        val chosen = settings.policy.pins(settings.pinnedMax, planned).pins(batchId, id, layout.pinned, sampled)
         layout.pinning(orders.getOrElse(id, PinOrders()).over(chosen, layout.pinned, settings.pinnedMax)).pinSlots
       }
     case _ => Vector.empty

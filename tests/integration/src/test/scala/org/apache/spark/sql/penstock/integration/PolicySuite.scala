@@ -7,7 +7,7 @@ import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode
 import org.apache.spark.sql.types.LongType
 import org.apache.spark.sql.{Encoders, Row, classic}
 
-import io.penstock.conf.PolicyChoice
+import io.penstock.routing.PublishedPolicy
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Runs the policies that plan between batches with the real sidecar: those of the papers, and pinned keys. */
@@ -69,15 +69,15 @@ class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
     finally running.query.stop()
   }
 
-  Brief.someOf(PolicyChoice.planned).foreach { policy =>
+  Brief.someOf(PublishedPolicy.all).foreach { policy =>
     test(s"$policy: shards are placed by the load of the batch before") {
-      running("penstock.policy" -> policy.name) { running =>
+      running("penstock.policy" -> policy.toString) { running =>
         val first = running.batch()
-        assert(decision(first).startsWith(s"${policy.name} has no plan (nothing measured yet): shards stay"))
+        assert(decision(first).startsWith(s"${policy.toString} has no plan (nothing measured yet): shards stay"))
         assert(imbalance(first) > 1.25, "by shard id, the key with many rows makes its task busy")
         // On a busy machine, the measured times of some batches hardly depend on their rows.
         running.batchUntil("that a plan has balanced") { region =>
-          decision(region).startsWith(s"${policy.name}, by batch ") && imbalance(region) < imbalance(first) - 0.15
+          decision(region).startsWith(s"${policy.toString}, by batch ") && imbalance(region) < imbalance(first) - 0.15
         }
       }
     }

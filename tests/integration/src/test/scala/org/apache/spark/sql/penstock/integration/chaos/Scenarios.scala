@@ -7,7 +7,7 @@ import scala.util.Random
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.integration.cases.Matrix
 
-import io.penstock.conf.PolicyChoice
+import io.penstock.routing.{HybridPolicy, PublishedPolicy}
 import io.penstock.faults.{Fault, FaultyCheckpointFileManager}
 
 /** Random scenarios, one per seed. */
@@ -57,7 +57,7 @@ object Scenarios {
   /** The policy, with its own random numbers. Most scenarios have random places, which change in every batch. */
   private def policy(seed: Long): String = {
     val random = numbersOf(seed, salt = 0)
-    if (random.nextInt(3) > 0) "" else pick(random, PolicyChoice.Hybrid +: PolicyChoice.planned).toString
+    if (random.nextInt(3) > 0) "" else pick(random, HybridPolicy +: PublishedPolicy.all).toString
   }
 
   /** Replicas of shards, with their own random numbers. */
