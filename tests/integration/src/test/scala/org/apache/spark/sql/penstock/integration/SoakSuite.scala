@@ -20,6 +20,10 @@ class SoakSuite extends AnyFunSuite {
     assert(quantity.contradiction(level).isEmpty)
     assert(quantity.contradiction(level.updated(25, 500.0)).isEmpty)
     assert(quantity.contradiction((0 until 30).map(i => if (i < 10) i * 10.0 else 100.0)).isEmpty)
+    // Periods of seven samples, in which the level of a third depends on where it begins.
+    def sawtooth(start: Int) = (0 until 60).map(i => 100.0 + 10 * ((i + start) % 7))
+    (0 until 7).foreach(start => assert(quantity.contradiction(sawtooth(start)).isEmpty))
+    assert(quantity.contradiction(sawtooth(0).zipWithIndex.map { case (v, i) => v + 2 * i }).exists(_.contains("grows")))
     assert(quantity.contradiction((0 until 30).map(100.0 + _)).exists(_.contains("things grows")))
     assert(quantity.contradiction((0 until 30).map(_ * 0.5)).exists(_.contains("grows")))
     assertThrows[IllegalArgumentException](quantity.contradiction(level.take(8)))
