@@ -173,6 +173,7 @@ def test_a_standalone_cluster_with_two_workers(standalone, installation, tmp_pat
         "executors": 2,
         "sidecars": 2,
         "keys": 100,
+        "rest": False,
         "even": True,
     }
 
@@ -191,6 +192,7 @@ def test_an_allocation_of_slurm_is_a_cluster(slurm, installation, tmp_path):
     )
     found = told(tmp_path, output)
     assert (found["executors"], found["sidecars"], found["keys"], found["even"]) == (1, 1, 100, True)
+    assert not found["rest"]
     assert not list(tmp_path.glob("spark-*")), "local folders are left"
     private = found["private"]
     assert private["secrets"] == 1
