@@ -137,7 +137,11 @@ class PlanMessagesSuite extends AnyFunSuite {
 
   Seq[(String, Either[String, Plan], String)](
     ("missing row times", attributed(Array.emptyByteArray), "column row_ns"),
-    ("negative row times", attributed(ShardColumns.encode("row_ns" -> Array(1L, -1L, 0L))), "the time of a row is negative"),
+    (
+      "negative row times",
+      attributed(ShardColumns.encode("row_ns" -> Array(1L, -1L, 0L))),
+      "the time of a row is negative"
+    ),
     ("no placement", planned(Array.emptyByteArray), "column task"),
     ("a placement that cannot be decoded", planned(Array.fill[Byte](100)(7)), "column task cannot be read"),
     ("another column", planned(ShardColumns.encode("tasks" -> Array(0L, 0L, 0L))), "column task is missing"),
