@@ -531,6 +531,7 @@ final class QueryCommits(
     // A run that retains more batches than earlier runs lacks the files that they have deleted.
     val retainedFrom =
       math.max(batch.base.retainedFrom, Reachability.oldestRetained(batch.spec.batchId, minBatches))
+        .min(batch.spec.batchId)
     batch.fold(runId, retainedFrom, System.currentTimeMillis(), snapshots)
   }
 

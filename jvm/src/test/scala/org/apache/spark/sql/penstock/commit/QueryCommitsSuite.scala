@@ -510,6 +510,20 @@ class QueryCommitsSuite extends AnyFunSuite with QueryRuns {
     assert(d.readManifest(4, 1).retainedFrom === 1L && content(c.stateRoot, 4).forall(_.size === 5))
   }
 
+  test("a run that goes back further than was retained can be read") {
+    val c = commits(root(), minBatches = 1)
+    val d = new StateDirectory(c.stateRoot, hadoop)
+    (0L to 6L).foreach { b =>
+      open(c, b)
+      commit(c, b, 0 until 4, s"v$b"): Unit
+    }
+    assert(d.readManifest(6, 0).retainedFrom === 4L)
+    val next = commits(c.stateRoot)
+    open(next, 3)
+    commit(next, 3, 0 until 4, "w3")
+    assert(d.readManifest(3, 1).retainedFrom === 3L && content(c.stateRoot, 3).forall(_.size === 4))
+  }
+
   test("the cleaner keeps every retained batch complete, whatever the order of writes") {
     val r = new Random(23)
     val c = commits(root())
