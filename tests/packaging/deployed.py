@@ -6,14 +6,17 @@ It writes what it found to `deployed.json`.
 import json
 import os
 import re
+import socket
 import sys
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
 FOLDER, EXECUTORS = sys.argv[1], int(sys.argv[2])
 PATIENCE_S = 120
+REST_PORT = 6066
 
 
 def sidecars(_):
@@ -40,6 +43,13 @@ def private(folder):
         shown += any(s in data for s in secrets) and (file.name == "cmdline" or b"penstock.sidecars.transfer" in data)
     modes = {path.name: oct(path.stat().st_mode & 0o777) for path in (Path(folder), *Path(folder).glob("*.conf"))}
     return {"modes": modes, "secrets": len(secrets), "shown": shown}
+
+
+def rest_is_open(master):
+    """Whether the master takes applications by REST, which asks for no secret."""
+    with socket.socket() as probe:
+        probe.settimeout(5)
+        return probe.connect_ex((urlsplit(master).hostname, REST_PORT)) == 0
 
 
 spark = SparkSession.builder.getOrCreate()
@@ -79,6 +89,7 @@ result = {
     "sidecars": running,
     "travelled": travelled(),
     "keys": len(counts),
+    "rest": rest_is_open(context.master),
     "even": len(set(counts)) == 1 and counts[0] % 10 == 0,
 }
 if "spark-" in (local := os.environ.get("SPARK_LOCAL_DIRS", "")):

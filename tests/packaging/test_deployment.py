@@ -173,6 +173,7 @@ def test_shards_travel_on_a_standalone_cluster_with_two_workers(standalone, inst
         "executors": 2,
         "sidecars": 2,
         "keys": 100,
+        "rest": False,
         "even": True,
     }
 
@@ -191,6 +192,7 @@ def test_a_query_runs_in_a_slurm_allocation_that_keeps_its_secret(slurm, install
     )
     found = read_result(tmp_path, output)
     assert (found["executors"], found["sidecars"], found["keys"], found["even"]) == (1, 1, 100, True)
+    assert not found["rest"]
     assert not list(tmp_path.glob("spark-*")), "the job left local folders behind"
     private = found["private"]
     assert private["secrets"] == 1

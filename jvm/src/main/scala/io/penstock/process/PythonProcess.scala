@@ -147,8 +147,7 @@ object PythonProcess {
   /** Reads the standard error of a process and keeps its last lines. */
   private class ErrorOutput(process: Process) {
     private val lines = new java.util.ArrayDeque[String]()
-    private val reader = new Thread(() => follow(), "penstock-sidecar-errors")
-    reader.setDaemon(true)
+    private val reader = DaemonThreads.named("penstock-sidecar-errors").newThread(() => follow())
     reader.start()
 
     private def follow(): Unit = {

@@ -23,7 +23,9 @@ class SoakSuite extends AnyFunSuite {
     // Periods of seven samples, in which the level of a third depends on where it begins.
     def sawtooth(start: Int) = (0 until 60).map(i => 100.0 + 10 * ((i + start) % 7))
     (0 until 7).foreach(start => assert(quantity.contradiction(sawtooth(start)).isEmpty))
-    assert(quantity.contradiction(sawtooth(0).zipWithIndex.map { case (v, i) => v + 2 * i }).exists(_.contains("grows")))
+    assert(
+      quantity.contradiction(sawtooth(0).zipWithIndex.map { case (v, i) => v + 2 * i }).exists(_.contains("grows"))
+    )
     assert(quantity.contradiction((0 until 30).map(100.0 + _)).exists(_.contains("things grows")))
     assert(quantity.contradiction((0 until 30).map(_ * 0.5)).exists(_.contains("grows")))
     assertThrows[IllegalArgumentException](quantity.contradiction(level.take(8)))
