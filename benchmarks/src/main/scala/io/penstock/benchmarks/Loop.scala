@@ -4,8 +4,8 @@ import java.util.UUID
 import java.util.concurrent.TimeoutException
 import java.util.concurrent.locks.LockSupport
 
-import io.penstock.routing.PublishedPolicy
 import io.penstock.control.{Measured, Placing, Planner}
+import io.penstock.routing.PublishedPolicy
 
 /**
  * Measures the time from the end of a batch to its plan. As in a running query, measurements go to the planner sidecar,

@@ -87,7 +87,8 @@ final class PublishedPolicy private (name: String) extends ShardPolicy(name) {
 object PublishedPolicy {
 
   /** `refine` is Elasticutor's algorithm, `resourceCentric` its baseline; the others are from Fang et al. */
-  val all: Seq[PublishedPolicy] = Seq("refine", "resourceCentric", "mixed", "minTable", "minMig").map(new PublishedPolicy(_))
+  val all: Seq[PublishedPolicy] =
+    Seq("refine", "resourceCentric", "mixed", "minTable", "minMig").map(new PublishedPolicy(_))
 }
 
 /** Assigns tasks, pins and executors at random, for tests. All choices depend on the seed, the batch and the region. */

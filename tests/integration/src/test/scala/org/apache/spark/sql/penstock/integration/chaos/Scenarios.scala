@@ -7,8 +7,8 @@ import scala.util.Random
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.integration.cases.Matrix
 
-import io.penstock.routing.{HybridPolicy, PublishedPolicy}
 import io.penstock.faults.{Fault, FaultyCheckpointFileManager}
+import io.penstock.routing.{HybridPolicy, PublishedPolicy}
 
 /** Random scenarios, one per seed. */
 object Scenarios {
