@@ -153,7 +153,7 @@ final private class OpenBatch(
       runId: UUID,
       retainedFrom: Long,
       nowMs: Long,
-      snapshots: mutable.Map[(StoreKey, Int), SnapshotRef]
+      snapshots: collection.Map[(StoreKey, Int), SnapshotRef]
   ): Folded = {
     val own = nextManifest
     generation += 1
@@ -176,7 +176,7 @@ final private class OpenBatch(
       entries: Map[StoreKey, Array[Entry]],
       own: Container.InManifest,
       payload: ByteSink,
-      snapshots: mutable.Map[(StoreKey, Int), SnapshotRef]
+      snapshots: collection.Map[(StoreKey, Int), SnapshotRef]
   ): Map[StoreKey, Vector[ShardRefs]] = {
     val copiedAt = mutable.Map[UUID, Long]()
     entries.map { case (key, ofStore) =>

@@ -80,7 +80,7 @@ object StateCommits extends Logging {
 
     override def bring(runId: UUID, region: Long, to: Seq[(Int, String)]): Unit =
       order(runId, region, to)((commits, executor, _, taken, batchId) =>
-        commits.cameAhead(batchId, region, executor, taken)
+        commits.broughtAhead(batchId, region, executor, taken.map(_._1))
       )
 
     override def copy(runId: UUID, region: Long, to: Seq[(Int, String)]): Unit =
