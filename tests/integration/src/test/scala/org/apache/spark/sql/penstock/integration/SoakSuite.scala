@@ -3,6 +3,7 @@ package org.apache.spark.sql.penstock.integration
 import org.apache.spark.sql.penstock.integration.harness.Brief
 import org.apache.spark.sql.penstock.integration.soak._
 
+import io.penstock.conf.Settings
 import org.scalatest.funsuite.AnyFunSuite
 
 /** A short soak. `make soak` takes half an hour, and also runs with large state. */
@@ -12,6 +13,10 @@ class SoakSuite extends AnyFunSuite {
   if (!Brief.isOn) test("memory, threads, descriptors and files do not grow") {
     val grows = Soak.run(seconds, keys = 20000L, valueBytes = 50, line => info(line))
     assert(grows.isEmpty, grows.mkString("\n"))
+  }
+
+  test("the soak with slow snapshots uses valid settings") {
+    Settings.checkApplication(SlowSnapshotFiles.Settings)
   }
 
   test("growth is detected, and noise is not taken for growth") {

@@ -15,7 +15,7 @@ class SlowSnapshotFiles(path: Path, conf: Configuration) extends LocalCheckpoint
 }
 
 object SlowSnapshotFiles {
-  val DelayKey = "penstock.soak.snapshotDelayMs"
+  val DelayKey = "soak.snapshotDelayMs"
 
   /** Few shards, each larger than what a task may write per batch, and files that take many batches. */
   val Settings: Map[String, String] = Map(
