@@ -1,5 +1,6 @@
 package org.apache.spark.sql.penstock.executors
 
+import org.apache.spark.resource.ResourceProfile
 import org.apache.spark.scheduler.ExecutorCacheTaskLocation
 import org.apache.spark.util.Utils
 import org.apache.spark.{ExecutorAllocationClient, SparkContext}
@@ -26,4 +27,12 @@ object LiveExecutors {
         found.iterator.map(_.totalCores / cpus).toVector
       )
     }
+
+  /**
+   * Number of tasks that the application can run at once. It is 2, as Spark assumes, while no executor has registered.
+   */
+  def tasksAtOnce(context: SparkContext): Int = {
+    val now = context.maxNumConcurrentTasks(ResourceProfile.getOrCreateDefaultProfile(context.getConf))
+    if (now > 0) now else 2
+  }
 }

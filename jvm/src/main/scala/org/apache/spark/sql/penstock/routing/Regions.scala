@@ -11,7 +11,14 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.flatmapgroups
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.TransformWithStateExec
 
 /** How the shards of a region are assigned to tasks. */
-sealed private[routing] trait Route
+sealed private[routing] trait Route {
+
+  /** Why the region is not routed; None if it is routed. */
+  def unroutedReason: Option[String]
+
+  /** Why tasks read their input one shard after the other; None if they do not. */
+  def inTurnReason: Option[String]
+}
 
 private[routing] object Route {
 
@@ -25,18 +32,27 @@ private[routing] object Route {
    */
   final case class AtBarrier(exchanges: Seq[ShuffleExchangeExec], inTurn: Seq[InputByShard]) extends Route {
 
-    /** Why there are inputs that are read in turn; None if there are none. */
-    def inTurnReason: Option[String] = Option.when(inTurn.nonEmpty)(inTurn.map(_.why).distinct.mkString("; "))
+    override def unroutedReason: Option[String] = None
+    override def inTurnReason: Option[String] = Option.when(inTurn.nonEmpty)(inTurn.map(_.why).distinct.mkString("; "))
   }
 
   /** Partition p contains shard p, and each task runs several partitions in turn, because of `reason`. */
-  final case class InTurn(reason: String) extends Route
+  final case class InTurn(reason: String) extends Route {
+    override def unroutedReason: Option[String] = Some(reason)
+    override def inTurnReason: Option[String] = Some(reason)
+  }
 
   /** Task p runs shard p, because of `reason`. */
-  final case class ByShard(reason: String) extends Route
+  final case class ByShard(reason: String) extends Route {
+    override def unroutedReason: Option[String] = Some(reason)
+    override def inTurnReason: Option[String] = None
+  }
 
   /** One task runs shard 0, because the operator has no key. */
-  case object Single extends Route
+  case object Single extends Route {
+    override def unroutedReason: Option[String] = Some("its operator takes one partition only")
+    override def inTurnReason: Option[String] = None
+  }
 }
 
 /**
