@@ -3,16 +3,14 @@ package org.apache.spark.sql.penstock.routing
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.GenericRowWithSchema
 import org.apache.spark.sql.execution.{CollectMetricsExec, SparkPlan}
 import org.apache.spark.sql.penstock.executors.LatencyTargets
 import org.apache.spark.sql.penstock.lease.StateReport
-import org.apache.spark.sql.penstock.report.ReportSchema
+import org.apache.spark.sql.penstock.report.{NamedRow, ReportSchema}
 import org.apache.spark.sql.types._
 
 import io.penstock.conf.Mode
 import io.penstock.metrics.{MetricOutput, Metrics}
-import io.penstock.state.format.SnapshotLag
 import io.penstock.telemetry.{KeyShare, RunActivity, StateLoad, StoreContent}
 
 /** The report of a batch. It is complete once the batch has run. */
@@ -25,11 +23,23 @@ private[routing] trait RoutingReport {
 
 /** Report for a query that Penstock does not change. */
 final private[routing] class LeftAlone(reason: String) extends RoutingReport {
-  override def row: Row = RoutingReport.row("off", null, null, reason, Nil, Nil, None, None)
+  override def row: Row = NamedRow.of(ReportSchema.report)(
+    "mode" -> Mode.Off.name,
+    "routingVersion" -> None,
+    "shards" -> None,
+    "reason" -> reason,
+    "regions" -> Nil,
+    "operators" -> Nil,
+    "stores" -> Nil,
+    "state" -> None,
+    "scaling" -> None
+  )
   override def planned: String = s"does not change this query: $reason"
 }
 
 final private[routing] class BatchReport(batch: BatchRouting) extends RoutingReport {
+  import RoutingReport._
+
   override def planned: String =
     s"mode ${batch.mode}, routing version ${batch.routingVersion.number}, ${batch.spec.shardCount} shards, regions: " +
       batch.regions.map(r =>
@@ -37,61 +47,68 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       )
         .mkString(", ")
 
-  override def row: Row =
-    RoutingReport.row(
-      batch.mode.name,
-      batch.routingVersion.number,
-      batch.spec.shardCount,
-      null,
-      batch.regions.map(region),
-      batch.regions.flatMap(operators),
-      Some(batch.state()),
-      LatencyTargets.reason(batch.spec.runId)
+  override def row: Row = {
+    val state = batch.state()
+    NamedRow.of(ReportSchema.report)(
+      "mode" -> batch.mode.name,
+      "routingVersion" -> batch.routingVersion.number,
+      "shards" -> batch.spec.shardCount,
+      "reason" -> None,
+      "regions" -> batch.regions.map(region),
+      "operators" -> batch.regions.flatMap(operators),
+      "stores" -> stores(state),
+      "state" -> run(state),
+      "scaling" -> LatencyTargets.reason(batch.spec.runId)
     )
+  }
 
   private def region(r: RegionRouting): Row = {
     val decision = r.barrier.decision.filter(_ => r.reason.isEmpty)
     val tasks = r.load.tasks
-    val workNs = tasks.map(_.workNs).toArray
-    val values: Seq[Any] = Seq(
-      r.spec.region,
-      r.names.mkString(" + "),
-      r.reason.isEmpty,
-      batch.routingVersion.tasks(r.spec.region),
-      r.plans.tasks.orNull,
-      r.lease.layout.pinned.size,
-      pinned(r),
-      decision.map(_.rows.sum).orNull,
-      decision.map(_.imbalance).orNull,
-      decision.map(_.expectedImbalance).orNull,
-      decision.flatMap(_.imbalanceBefore).orNull,
-      r.load.achievedImbalance.orNull,
-      Option.when(workNs.nonEmpty)(workNs.sum / 1000000L).orNull,
-      Option.when(workNs.nonEmpty)(tasks.map(_.interruptedNs).sum / 1000000L).orNull,
-      Option.when(workNs.nonEmpty)(tasks.map(_.waitNs).sum / 1000000L).orNull,
-      r.stateOperations.orNull,
-      r.heavyKeys.take(ReportSchema.MaxKeys).map(key),
-      Option.when(r.executorOf.nonEmpty)(r.executorOf.distinct.size).orNull,
-      r.plans.homes.orNull,
-      r.moved.map(_.ahead).orNull,
-      decision.filter(d => r.executorOf.nonEmpty && (d.binding eq d.proposed)).map(r.elsewhere).orNull,
-      decision.map(_.moved).orNull,
-      r.moved.map(_.bytes).orNull,
-      r.moved.map(_.loadNs / 1000000L).orNull,
-      r.moved.map(_.inWords).orNull,
-      decision.map(_.micros).orNull,
-      decision.map(outcome(r, _)).orNull,
-      r.inTurn.orNull,
-      r.reason.orNull
+    def overTasksMs(ns: Seq[Long]) = Option.when(tasks.nonEmpty)(ns.sum / NsPerMs)
+    NamedRow.of(ReportSchema.region)(
+      "region" -> r.spec.region,
+      "operators" -> r.names.mkString(" + "),
+      "routed" -> r.reason.isEmpty,
+      "tasks" -> batch.routingVersion.tasks(r.spec.region),
+      "tasksReason" -> r.plans.tasks,
+      "pinned" -> r.lease.layout.pinned.size,
+      "pinnedKeys" -> pinned(r),
+      "rows" -> decision.map(_.rows.sum),
+      "imbalance" -> decision.map(_.imbalance),
+      "expectedImbalance" -> decision.map(_.expectedImbalance),
+      "imbalanceBefore" -> decision.flatMap(_.imbalanceBefore),
+      "achievedImbalance" -> r.load.achievedImbalance,
+      "busyMs" -> overTasksMs(tasks.map(_.workNs)),
+      "interruptedMs" -> overTasksMs(tasks.map(_.interruptedNs)),
+      "waitMs" -> overTasksMs(tasks.map(_.waitNs)),
+      "stateOperations" -> r.stateOperations,
+      "heavyKeys" -> r.heavyKeys.take(ReportSchema.MaxKeys).map(key),
+      "executors" -> Option.when(r.executorOf.nonEmpty)(r.executorOf.distinct.size),
+      "homes" -> r.plans.homes,
+      "shardsAhead" -> r.moved.map(_.ahead),
+      "tasksElsewhere" ->
+        decision.filter(d => r.executorOf.nonEmpty && (d.binding eq d.proposed)).map(r.elsewhere),
+      "shardsMoved" -> decision.map(_.moved),
+      "bytesMoved" -> r.moved.map(_.bytes),
+      "loadMs" -> r.moved.map(_.loadNs / NsPerMs),
+      "brought" -> r.moved.map(_.inWords),
+      "decisionMicros" -> decision.map(_.micros),
+      "decision" -> decision.map(outcome(r, _)),
+      "inTurn" -> r.inTurn,
+      "reason" -> r.reason
     )
-    new GenericRowWithSchema(values.toArray, ReportSchema.region)
   }
 
   private def pinned(r: RegionRouting): Seq[Row] = {
     val layout = r.lease.layout
     r.pinned.map { key =>
-      val values = Array[Any](key.text, layout.shardOf(key.hash), key.rows, key.seen)
-      new GenericRowWithSchema(values, ReportSchema.pinned)
+      NamedRow.of(ReportSchema.pinned)(
+        "key" -> key.text,
+        "shard" -> layout.shardOf(key.hash),
+        "rows" -> key.rows,
+        "seen" -> key.seen
+      )
     }
   }
 
@@ -101,9 +118,11 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       r.spec.operators.zip(r.names).map { case (operator, name) =>
         val load = loads.get(operator.operatorId)
         val (rows, busyNs) = load.fold((0L, 0L))(l => (l.rows.sum, l.busyNs.sum))
-        new GenericRowWithSchema(
-          Array[Any](operator.operatorId, name, rows, busyNs / 1000000L),
-          ReportSchema.operator
+        NamedRow.of(ReportSchema.operator)(
+          "operator" -> operator.operatorId,
+          "name" -> name,
+          "rows" -> rows,
+          "rowsMs" -> busyNs / NsPerMs
         )
       }
     }
@@ -115,54 +134,30 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
     (r.plans.placed ++ Some(decided) ++ unpinned ++ r.plans.pins).mkString("; ")
   }
 
-  private def key(k: KeyShare): Row = {
-    val busyError = k.busyShare.map(_ => k.busyError)
-    val values = Array[Any](k.text, k.shard, k.busyShare.orNull, busyError.orNull, k.rowsShare, k.rowsError)
-    new GenericRowWithSchema(values, ReportSchema.key)
-  }
+  private def key(k: KeyShare): Row = NamedRow.of(ReportSchema.key)(
+    "key" -> k.text,
+    "shard" -> k.shard,
+    "busyShare" -> k.busyShare,
+    "busyShareError" -> k.busyShare.map(_ => k.busyError),
+    "rowsShare" -> k.rowsShare,
+    "rowsShareError" -> k.rowsError
+  )
 }
 
 private[routing] object RoutingReport {
+  private[routing] val NsPerMs = 1000000L
 
-  /**
-   * @param state
-   *   State to report; None for a query whose state is not Penstock's
-   */
-  def row(
-      mode: String,
-      routingVersion: Any,
-      shards: Any,
-      reason: String,
-      regions: Seq[Row],
-      operators: Seq[Row],
-      state: Option[StateReport],
-      scaling: Option[String]
-  ): Row = {
-    val stores = state.toSeq.flatMap(s => s.lags.map(lag => store(lag, s.loads.getOrElse(lag.store, StateLoad.Empty))))
-    val values =
-      Array[Any](
-        mode,
-        routingVersion,
-        shards,
-        reason,
-        regions,
-        operators,
-        stores,
-        state.map(run).orNull,
-        scaling.orNull
-      )
-    new GenericRowWithSchema(values, ReportSchema.report)
+  def stores(state: StateReport): Seq[Row] = state.lags.map { lag =>
+    val content = StoreContent(lag, state.loads.getOrElse(lag.store, StateLoad.Empty))
+    val values = Seq("operator" -> lag.store.operatorId, "store" -> lag.store.storeName) ++
+      Metrics.read(MetricOutput.Store, content).map { case (metric, value) => metric.field -> value }
+    NamedRow.of(ReportSchema.store)(values: _*)
   }
 
-  private def store(lag: SnapshotLag, load: StateLoad): Row = {
-    val values = Seq[Any](lag.store.operatorId, lag.store.storeName) ++
-      Metrics.read(MetricOutput.Store, StoreContent(lag, load)).map(_._2)
-    new GenericRowWithSchema(values.toArray, ReportSchema.store)
-  }
-
-  private def run(state: StateReport): Row = {
+  def run(state: StateReport): Row = {
     val activity = RunActivity(state.snapshotFiles, state.snapshotShards, state.snapshotBytes, state.filesDeleted)
-    new GenericRowWithSchema(Metrics.read(MetricOutput.Run, activity).map(_._2).toArray[Any], ReportSchema.run)
+    val values = Metrics.read(MetricOutput.Run, activity).map { case (metric, value) => metric.field -> value }
+    NamedRow.of(ReportSchema.run)(values: _*)
   }
 }
 
