@@ -112,7 +112,7 @@ wheel: setup ## builds the wheel, with the jar of every Spark that was built, an
 	mv .work/SHA256SUMS dist/
 	@ls dist
 
-docs: setup ## generates the files that come from the registries of settings and metrics
+docs: setup ## generates the files that come from the JVM's registries, as of settings and metrics
 	$(SBT) "jvm/Test/runMain io.penstock.conf.ConfigurationFiles ."
 
 RUNS ?= 200

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from penstock.api.settings import transports
 from penstock.diagnosis.judgement import TRANSPORT_KEY, Judgement, State
 from penstock.diagnosis.machine import Machine
 
@@ -20,7 +21,7 @@ REPORT_KEYS = "spark.penstock.report.keys"
 
 def judge_security(machine: Machine) -> list[Judgement]:
     """Judge each protection, with the most important first."""
-    return [_authentication(machine), *_encryption(machine), *_mpi(machine), _status(machine), _keys(machine)]
+    return [_authentication(machine), *_encryption(machine), *_strangers(machine), _status(machine), _keys(machine)]
 
 
 def encryption_lacks(machine: Machine) -> Iterator[Judgement]:
@@ -57,14 +58,16 @@ def _encryption(machine: Machine) -> Iterator[Judgement]:
         yield Judgement("encryption", State.OFF, "traffic between executors is not encrypted", remedy, costs)
 
 
-def _mpi(machine: Machine) -> Iterator[Judgement]:
-    if machine.defaults.get(TRANSPORT_KEY) == "mpi":
+def _strangers(machine: Machine) -> Iterator[Judgement]:
+    """Yield a judgement if the transport that is set accepts data from processes that do not know the secret."""
+    name = machine.defaults.get(TRANSPORT_KEY, "")
+    if any(transport.name == name and transport.admits_strangers for transport in transports()):
         if _is_set(machine, AUTHENTICATE) or _is_encrypted(machine):
             found, costs = "is refused with authentication and with encryption", "shards are sent by tcp."
         else:
             found = "listens on all addresses of the host, and accepts data from anybody"
-            costs = "anybody who reaches the port can end a sidecar, or worse. Use mpi only in a trusted network."
-        yield Judgement("mpi", State.OFF, found, f"Remove {TRANSPORT_KEY}: `auto` never chooses mpi.", costs)
+            costs = f"anybody who reaches the port can end a sidecar, or worse. Use {name} only in a trusted network."
+        yield Judgement(name, State.OFF, found, f"Remove {TRANSPORT_KEY}: `auto` never chooses {name}.", costs)
 
 
 def _status(machine: Machine) -> Judgement:

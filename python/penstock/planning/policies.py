@@ -8,15 +8,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.planning import mixed
+from penstock.planning import mixed, shard_policies
 from penstock.planning.executors import Worth, place
 from penstock.planning.key_routing import KeyPlan, KeyStatistics
 from penstock.planning.load import Loads, Placement, loads
 from penstock.planning.longest_first import longest_first
 from penstock.planning.partial_key_grouping import partial_key_grouping
 from penstock.planning.readj import readj_tuned
-from penstock.planning.refinement import refine
-from penstock.planning.repartitioning import repartition
 from penstock.planning.shard_pins import PinPlanner, ShardLoads
 from penstock.planning.spark_hash import Hashes, hash_ints, partition
 
@@ -209,14 +207,11 @@ class RoutedKeys:
         return Step(float(batch.memory[keys.current != plan.destination].sum()), plan.table_size(keys))
 
 
-ShardPlanner = Callable[[Placement, Loads, int, float], Placement]
-
-
 class PlacedShards:
-    """Shards placed on tasks by the last batch's loads (Elasticutor, and the resource-centric approach)."""
+    """Shards placed on tasks by the last batch's loads, as the planner sidecar places them."""
 
-    def __init__(self, setting: Setting, planner: ShardPlanner) -> None:
-        self._planner = planner
+    def __init__(self, setting: Setting, name: str) -> None:
+        self._name = name
         self._shard = partition(setting.hashes, setting.shards)
         self._task: Placement = (np.arange(setting.shards) % setting.tasks).astype(np.int32)
         self._setting = setting
@@ -229,7 +224,8 @@ class PlacedShards:
         """See `Policy`."""
         load = loads(self._shard, batch.cost_by_key, self._setting.shards)
         memory = loads(self._shard, batch.memory, self._setting.shards)
-        task = self._planner(self._task, load, self._setting.tasks, self._setting.theta)
+        last = shard_policies.ShardStatistics(self._task, load, memory)
+        task = shard_policies.place(self._name, last, self._setting.tasks, self._setting.theta)
         moved = task != self._task
         self._task = task
         return Step(float(memory[moved].sum()))
@@ -327,16 +323,16 @@ def _routed(plan: Callable[[KeyStatistics, Setting], KeyPlan]) -> Callable[[Sett
     return lambda setting: RoutedKeys(setting, lambda keys: plan(keys, setting))
 
 
-def _placed(plan: ShardPlanner) -> Callable[[Setting], Policy]:
-    return lambda setting: PlacedShards(setting, plan)
+def _placed(name: str) -> Callable[[Setting], Policy]:
+    return lambda setting: PlacedShards(setting, name)
 
 
 POLICIES: dict[str, Callable[[Setting], Policy]] = {
     "static": Static,
     "hindsight": Hindsight,
     "hybrid": Hybrid,
-    "refine": _placed(lambda *arguments: refine(*arguments).task),
-    "resourceCentric": _placed(repartition),
+    **{name: _placed(name) for name in shard_policies.POLICIES},
+    # Fang et al. place keys, not shards.
     "mixed": _routed(lambda keys, s: mixed.mixed(keys, s.theta - 1.0, s.table, s.beta)),
     "minTable": _routed(lambda keys, s: mixed.min_table(keys, s.theta - 1.0)),
     "minMig": _routed(lambda keys, s: mixed.min_migration(keys, s.theta - 1.0, s.beta)),
@@ -344,4 +340,4 @@ POLICIES: dict[str, Callable[[Setting], Policy]] = {
     "pkg": TwoChoices,
     "ideal": Shuffled,
 }
-"""Policies that `penstock simulate` compares, by name."""
+"""Policies that `penstock simulate` compares, by name; the planner sidecar's are among them."""

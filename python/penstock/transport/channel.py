@@ -8,7 +8,7 @@ from __future__ import annotations
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from penstock.transport import slices
 from penstock.transport.deadline import Deadline
@@ -253,11 +253,42 @@ class Listener(ABC):
 
 
 class Transport(ABC):
-    """A technique to reach peers."""
+    """A technique to reach peers. Its class says what others must know of it."""
 
-    name: str
-    encrypts: bool
-    """Whether the transport supports encryption."""
+    name: ClassVar[str]
+    number: ClassVar[int]
+    """Number in the answers of a transfer sidecar, from 1 to 15: `docs/PROTOCOL.md`, section 12."""
+    encrypts: ClassVar[bool] = False
+    """Whether the transport can encrypt."""
+    within_host: ClassVar[bool] = False
+    """Whether every peer is a process of the same user on this host, which the transport checks. Such peers may name
+    memory of this host."""
+    admits_strangers: ClassVar[str] = ""
+    """Why processes that do not know the secret can send to this one; empty if they cannot."""
+    only_by_name: ClassVar[str] = ""
+    """Why the transport is not used unless it is set by name; empty if it is."""
+    needs_device: ClassVar[bool] = False
+    """Whether the transport needs a device that most hosts do not have. Tests on such hosts leave it out."""
+
+    @classmethod
+    @abstractmethod
+    def make(cls, secret: bytes, host: str, *, encrypted: bool) -> Transport:
+        """Create the transport of a process.
+
+        Parameters
+        ----------
+        secret
+            Secret of the application.
+        host
+            Name or address of this host that peers use.
+        encrypted
+            Whether data are encrypted. Transports that cannot encrypt ignore it.
+
+        Raises
+        ------
+        TransportError
+            The transport is not available in this process.
+        """
 
     @abstractmethod
     def listen(self) -> Listener:

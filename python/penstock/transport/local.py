@@ -45,7 +45,13 @@ class Local(Transport):
 
     secret: bytes = field(repr=False)
     name = "local"
-    encrypts = False
+    number = 1
+    within_host = True
+
+    @classmethod
+    def make(cls, secret: bytes, host: str, *, encrypted: bool) -> Local:
+        """See `Transport`."""
+        return cls(secret)
 
     def listen(self) -> Listener:
         """See `Transport`."""

@@ -34,7 +34,13 @@ class Tcp(Transport):
     host: str = "127.0.0.1"
     encrypted: bool = False
     name = "tcp"
+    number = 4
     encrypts = True
+
+    @classmethod
+    def make(cls, secret: bytes, host: str, *, encrypted: bool) -> Tcp:
+        """See `Transport`."""
+        return cls(secret, host, encrypted)
 
     def listen(self) -> Listener:
         """See `Transport`; on a port that the system chooses."""

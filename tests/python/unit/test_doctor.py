@@ -10,6 +10,7 @@ from penstock import cli
 from penstock.diagnosis.judgement import PLUGIN, PROVIDER_KEY, TRANSPORT_KEY, State, judge
 from penstock.diagnosis.machine import Machine, SidecarPython, look, read_defaults, sidecar_programs
 from penstock.diagnosis.security import encryption_lacks, judge_security
+from penstock.transport.registry import TRANSPORTS
 
 GOOD = Machine(
     python="3.11.7",
@@ -148,7 +149,7 @@ def test_this_machine_can_run_the_tests(monkeypatch, tmp_path):
     (tmp_path / "spark-defaults.conf").write_text("spark.penstock.shards 16\n")
     found = look()
     assert found.defaults == {"spark.penstock.shards": "16"}
-    assert set(found.transports) == {"local", "verbs", "mpi", "tcp"}
+    assert set(found.transports) == set(TRANSPORTS)
     assert found.transports["local"] == found.transports["tcp"] == ""
     assert [what for what, state, _, _ in problems(found) if state is State.WRONG] == []
 

@@ -465,7 +465,7 @@ def test_a_question_before_the_hello_ends_the_connection(served):
         (measured(placing=[]), "placing must be an object, found []"),
         (
             measured(placing=PLACING | {"policy": "best"}),
-            "policy must be one of refine, resourceCentric, mixed, minTable, minMig, found",
+            f"policy must be one of {', '.join(POLICIES)}, found",
         ),
         (measured(placing=PLACING | {"theta": 1}), "theta must be above 1 and at most 10, found 1.0"),
         (measured(placing=PLACING | {"theta": "1"}), "theta must be a number"),

@@ -10,6 +10,7 @@ import pytest
 from penstock import cli
 from penstock.api.errors import PenstockError
 from penstock.api.settings import default
+from penstock.planning import shard_policies
 from penstock.planning.load import imbalance, loads
 from penstock.planning.policies import POLICIES, Batch, Setting, policy
 from penstock.planning.simulation import simulate
@@ -71,7 +72,7 @@ def test_hindsight_is_one_placement_for_the_sum_of_all_batches():
         policy("hindsight", Setting(hashes(), TASKS))
 
 
-@pytest.mark.parametrize("name", ["refine", "resourceCentric", "mixed", "minTable", "minMig", "readj"])
+@pytest.mark.parametrize("name", [*shard_policies.POLICIES, "readj"])
 def test_a_stable_load_is_balanced_after_two_batches(name):
     result = simulated(name)
     hashed = simulated("static").imbalance

@@ -17,13 +17,14 @@ from penstock import __version__
 from penstock.process.private_socket import listen, remove
 from penstock.sidecars.transfer.channel_records import RECORD, BrokenChannelError, Record, decode, encode
 from penstock.sidecars.transfer.executor_channel import ChannelMemory, ExecutorChannel
-from penstock.sidecars.transfer.offers import AUTO, BEST_FIRST, Offers, offer
+from penstock.sidecars.transfer.offers import AUTO, Offers, offer
 from penstock.sidecars.transfer.peers import Peers
 from penstock.sidecars.transfer.service import ExecutorChannelFailedError, TransferService
 from penstock.transport import sockets
 from penstock.transport.channel import Listener
 from penstock.transport.deadline import Deadline
 from penstock.transport.errors import PeerTimeoutError, TransportError
+from penstock.transport.registry import TRANSPORTS
 
 SOCKET = "executor.sock"
 TOKEN_CHARS = 64
@@ -86,8 +87,8 @@ def read_start(line: str) -> Start:
     )
     if len(start.token) != TOKEN_CHARS or not start.secret or not 0 < start.channels <= MAX_CHANNELS:
         raise ValueError("token, secret or channels are invalid")
-    if start.transport not in (AUTO, *BEST_FIRST):
-        raise ValueError(f"transport is {start.transport}; allowed: {', '.join((AUTO, *BEST_FIRST))}")
+    if start.transport not in (AUTO, *TRANSPORTS):
+        raise ValueError(f"transport is {start.transport}; allowed: {', '.join((AUTO, *TRANSPORTS))}")
     return start
 
 

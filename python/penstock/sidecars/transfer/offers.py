@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from penstock.transport import sealing
 from penstock.transport.channel import Listener, Transport
 from penstock.transport.errors import TransportError
-from penstock.transport.local import Local
-from penstock.transport.mpi import Mpi
-from penstock.transport.tcp import Tcp
-from penstock.transport.verbs import Verbs
+from penstock.transport.registry import FALLBACK, TRANSPORTS
 
 AUTO = "auto"
-BEST_FIRST = ("local", "verbs", "mpi", "tcp")
-"""Order in which transports are tried that both sidecars offer."""
-FALLBACK = "tcp"
 HOST = "host"
 """Key of a sidecar's addresses whose value is equal for processes that can share memory."""
 Addresses = Mapping[str, str]
@@ -53,12 +47,12 @@ class Offers:
     def ways(self, peer: Addresses) -> Iterator[tuple[str, str]]:
         """Iterate over name and address of each transport that reaches a peer, the best first."""
         for name in self.transports:
-            if name in peer and (name != "local" or peer.get(HOST) == self.host):
+            if name in peer and (not TRANSPORTS[name].within_host or peer.get(HOST) == self.host):
                 yield name, peer[name]
 
 
 def offer(secret: bytes, bind: str, wanted: str, *, encrypted: bool, authenticated: bool = False) -> Offers:
-    """Offer the wanted transports that are available, and always TCP.
+    """Offer the wanted transports that are available, and always `FALLBACK`.
 
     Parameters
     ----------
@@ -77,20 +71,19 @@ def offer(secret: bytes, bind: str, wanted: str, *, encrypted: bool, authenticat
     Raises
     ------
     TransportError
-        Not even TCP is available.
+        Not even `FALLBACK` is available.
     """
     if encrypted:
         sealing.check_available()
-    make = _makers(secret, bind, encrypted=encrypted)
     transports: dict[str, Transport] = {}
     listeners: dict[str, Listener] = {}
     missing: dict[str, str] = {}
-    for name in BEST_FIRST:
-        if reason := _not_wanted(name, wanted, encrypted=encrypted, authenticated=authenticated):
+    for name, registered in TRANSPORTS.items():
+        if reason := _not_wanted(registered, wanted, encrypted=encrypted, authenticated=authenticated):
             missing[name] = reason
             continue
         try:
-            made = make[name]()
+            made = registered.make(secret, bind, encrypted=encrypted)
             listeners[name] = made.listen()
             transports[name] = made
         except (TransportError, OSError) as error:
@@ -103,9 +96,9 @@ def offer(secret: bytes, bind: str, wanted: str, *, encrypted: bool, authenticat
 def survey() -> dict[str, str]:
     """Return for each transport why it is unavailable here, or an empty string. Does not stop libraries it starts."""
     found = {}
-    for name, make in _makers(b"survey", "127.0.0.1", encrypted=False).items():
+    for name, registered in TRANSPORTS.items():
         try:
-            make().listen().close()
+            registered.make(b"survey", "127.0.0.1", encrypted=False).listen().close()
             found[name] = ""
         except (TransportError, OSError) as error:
             found[name] = _why(error)
@@ -116,30 +109,22 @@ def _why(error: TransportError | OSError) -> str:
     return error.detail if isinstance(error, TransportError) else str(error)
 
 
-def _makers(secret: bytes, bind: str, *, encrypted: bool) -> dict[str, Callable[[], Transport]]:
-    return {
-        "local": lambda: Local(secret),
-        "verbs": lambda: Verbs(secret, bind),
-        "mpi": lambda: Mpi(secret, bind),
-        "tcp": lambda: Tcp(secret, bind, encrypted),
-    }
-
-
 def host() -> str:
     """Return an id that is equal for processes that reach each other's abstract sockets: boot, namespace and user."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return f"{boot}/{Path('/proc/self/ns/net').stat().st_ino}/{os.getuid()}"
 
 
-def _not_wanted(name: str, wanted: str, *, encrypted: bool, authenticated: bool) -> str:
-    if encrypted and name != FALLBACK:
+def _not_wanted(registered: type[Transport], wanted: str, *, encrypted: bool, authenticated: bool) -> str:
+    name = registered.name
+    if encrypted and not registered.encrypts:
         return "communication between executors must be encrypted, which this transport does not support"
-    if authenticated and name == "mpi":
-        return "spark.authenticate is set, but the port of an MPI library accepts packets from anybody"
+    if authenticated and registered.admits_strangers:
+        return f"spark.authenticate is set, but {registered.admits_strangers}"
     if name in (wanted, FALLBACK):
         return ""
     if wanted != AUTO:
         return f"spark.penstock.transport={wanted}"
-    if name == "mpi":
-        return "offered only with spark.penstock.transport=mpi, because over Ethernet it is not faster than tcp"
+    if registered.only_by_name:
+        return f"offered only with spark.penstock.transport={name}, because {registered.only_by_name}"
     return ""

@@ -19,6 +19,7 @@ from penstock.sidecars.transfer.peers import Peers
 from penstock.transport.channel import Channel, ReceiveBuffer
 from penstock.transport.deadline import Deadline
 from penstock.transport.errors import PeerTimeoutError, TransportError
+from penstock.transport.registry import TRANSPORTS
 
 QUESTION = struct.Struct("<BBHIQ")
 ENVELOPE = struct.Struct("<BBHIIIQ")
@@ -31,11 +32,8 @@ GIVE_S = 30.0
 """Time in which an executor must answer another executor's question, in seconds."""
 FREE_S = 5.0
 """Time in which an executor channel must become free, in seconds; otherwise the question is refused."""
-
-
-TRANSPORTS = ("local", "verbs", "mpi", "tcp")
-"""Transports by their number in an answer, which starts at 1."""
 OUTCOME_BITS = 0x0F
+"""Bits of an answer's first byte that hold the outcome. The others hold the number of the transport."""
 
 
 class ExecutorChannelFailedError(Exception):
@@ -199,7 +197,7 @@ class TransferService:
         def begin(transport: str, size: int) -> ReceiveBuffer:
             nonlocal begun
             begun = True
-            return _Marked(executor_channel.begin(size), TRANSPORTS.index(transport) + 1)
+            return _Marked(executor_channel.begin(size), TRANSPORTS[transport].number)
 
         try:
             self._peers.ask(question.peer, partial(_enveloped, question, executor_channel), _until(question), begin)
@@ -307,7 +305,7 @@ class _Taken:
 
 def _enveloped(question: Question, executor_channel: ExecutorChannel, transport: str) -> bytes:
     """Prepend the envelope to a question. Only a transport within this host may write the answer directly."""
-    lands = transport == "local" and question.token
+    lands = TRANSPORTS[transport].within_host and question.token
     place = (os.getpid(), executor_channel.descriptor) if lands else (0, 0)
     return ENVELOPE.pack(ENVELOPE_VERSION, 0, 0, *place, question.deadline_ms, question.token) + question.payload
 
@@ -317,7 +315,7 @@ def _of_transport(question: bytes, transport: str) -> bytes:
 
     Only such processes may name memory of this host.
     """
-    if transport == "local" or len(question) < ENVELOPE.size:
+    if TRANSPORTS[transport].within_host or len(question) < ENVELOPE.size:
         return question
     version, zero, zeros, _, _, limit_ms, _ = ENVELOPE.unpack_from(question)
     return ENVELOPE.pack(version, zero, zeros, 0, 0, limit_ms, 0) + question[ENVELOPE.size :]

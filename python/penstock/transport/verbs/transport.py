@@ -45,10 +45,16 @@ class Verbs(Transport):
     secret: bytes = field(repr=False)
     host: str = "127.0.0.1"
     name = "verbs"
-    encrypts = False
+    number = 2
+    needs_device = True
 
     def __post_init__(self) -> None:
         name()
+
+    @classmethod
+    def make(cls, secret: bytes, host: str, *, encrypted: bool) -> Verbs:
+        """See `Transport`."""
+        return cls(secret, host)
 
     def listen(self) -> Listener:
         """See `Transport`; on a port that the system chooses."""

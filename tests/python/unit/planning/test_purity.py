@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import fields, is_dataclass
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from penstock.planning.pinning import pin
 from penstock.planning.readj import readj_tuned
 from penstock.planning.refinement import refine
 from penstock.planning.shard_pins import PinPlanner, ShardLoads
+from penstock.planning.shard_policies import POLICIES, ShardStatistics, place
 from penstock.planning.task_count import TaskCount, TaskOverhead, follow
 
 
@@ -50,6 +52,11 @@ def pins(random):
     return load, random.integers(0, 8, 5).astype(np.int32), load[:5] / 2, random.random(5) < 0.3, 4
 
 
+def shards(random):
+    task = random.integers(0, 5, 40).astype(np.int32)
+    return ShardStatistics(task, random.integers(0, 50, 40) * 1.0, random.integers(0, 1 << 20, 40) * 1.0), 4, 1.1
+
+
 def compact(statistics):
     records, _ = merge(statistics, 3, 1.0, 1.0)
     return mixed_compact(records, 0.1, 10)
@@ -78,6 +85,7 @@ PLANNERS = {
     "readj_tuned": (lambda r: (keys(r), 0.1), readj_tuned),
     "refine": (lambda r: (r.integers(0, 6, 64).astype(np.int32), r.uniform(0, 9, 64), 6), refine),
     "follow": (lambda r: (TaskCount(4, (3, 3)), TaskOverhead(), r.uniform(0, 60, 16), 8), follow),
+    **{f"place, {name}": (shards, partial(place, name)) for name in POLICIES},
 }
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from executor_end import ExecutorEnd
+from penstock.sidecars.transfer.offers import AUTO
+from penstock.transport.registry import TRANSPORTS
 
 LISTENS = "0A"
 UNIX_LISTENS = 0x10000
@@ -54,9 +56,14 @@ def address(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-@pytest.mark.parametrize(
-    ("transport", "encrypted"), [("auto", False), ("tcp", False), ("local", False), ("tcp", True), ("mpi", False)]
-)
+WANTED = [
+    (AUTO, False),
+    *((name, False) for name, made in TRANSPORTS.items() if not made.needs_device),
+    *((name, True) for name, made in TRANSPORTS.items() if made.encrypts),
+]
+
+
+@pytest.mark.parametrize(("transport", "encrypted"), WANTED)
 def test_a_sidecar_listens_only_where_it_announces(transport: str, encrypted: bool) -> None:
     with ExecutorEnd(transport=transport, encrypted=encrypted) as executor:
         announced = {name: at for name, at in executor.addresses.items() if name != "host"}
@@ -64,13 +71,15 @@ def test_a_sidecar_listens_only_where_it_announces(transport: str, encrypted: bo
             pytest.skip(executor.announced["missing"]["mpi"])
         pid = executor.process.pid
         listening = tcp_of(pid)
-        named = {address(at) for name, at in announced.items() if name != "local"}
+        unix = {at for at in announced.values() if at.startswith("@")}
+        named = {address(at) for at in announced.values() if at not in unix}
         # An MPI library listens at all addresses: see SECURITY.md.
         surplus = listening - named
         assert named <= listening
         assert all(host == "127.0.0.1" for host, _ in named)
-        assert len(surplus) <= (1 if transport == "mpi" else 0), surplus
-        assert unix_of(pid) == ({announced["local"]} if "local" in announced else set())
+        admits_strangers = transport in TRANSPORTS and TRANSPORTS[transport].admits_strangers
+        assert len(surplus) <= (1 if admits_strangers else 0), surplus
+        assert unix_of(pid) == unix
 
 
 def listeners_at(ports: set[tuple[str, int]], name: str) -> list[str]:

@@ -10,28 +10,31 @@ from penstock.transport import listening
 from penstock.transport.channel import Transport
 from penstock.transport.deadline import Deadline
 from penstock.transport.errors import TransportError
-from penstock.transport.local import Local
-from penstock.transport.mpi import Mpi
-from penstock.transport.tcp import Tcp
-from penstock.transport.verbs import Verbs
+from penstock.transport.registry import TRANSPORTS as REGISTERED
 
 SECRET = b"of one application"
-TRANSPORTS = tuple(os.environ.get("PENSTOCK_TEST_TRANSPORTS", "tcp tcp-encrypted local mpi").split())
+ENCRYPTED = "-encrypted"
+VARIANTS = {
+    f"{name}{suffix}": made
+    for name, made in REGISTERED.items()
+    for suffix in ("", ENCRYPTED)
+    if not suffix or made.encrypts
+}
+"""Every registered transport, without encryption and, if it can encrypt, with it."""
+TRANSPORTS = tuple(
+    os.environ["PENSTOCK_TEST_TRANSPORTS"].split()
+    if "PENSTOCK_TEST_TRANSPORTS" in os.environ
+    else (name for name, made in VARIANTS.items() if not made.needs_device)
+)
 PATIENCE = float(os.environ.get("PENSTOCK_TEST_PATIENCE", "1"))
 """Factor by which this machine is slower than usual. Time limits are multiplied by it."""
 listening.HANDSHAKE_S *= PATIENCE
-SLOW = {"tcp-encrypted", "verbs"}
-"""Transports for which a message of a gibibyte takes too long: one encrypts, the other is emulated."""
+SLOW = {name for name, made in VARIANTS.items() if name.endswith(ENCRYPTED) or made.needs_device}
+"""Transports for which a message of a gibibyte takes too long, because they encrypt, or their device is emulated."""
 
 
 def transport(name: str, secret: bytes = SECRET) -> Transport:
-    if name == "local":
-        return Local(secret)
-    if name == "mpi":
-        return Mpi(secret)
-    if name == "verbs":
-        return Verbs(secret)
-    return Tcp(secret, encrypted=name == "tcp-encrypted")
+    return VARIANTS[name].make(secret, "127.0.0.1", encrypted=name.endswith(ENCRYPTED))
 
 
 def soon(seconds: float = 20.0) -> Deadline:

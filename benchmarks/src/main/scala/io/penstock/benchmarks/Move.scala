@@ -8,7 +8,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.penstock.benchmarks.{MovedShard, StoreSetup, StoreShape}
 
-import io.penstock.sidecars.transfer.{ChannelMemories, TransferProcess, TransferSettings}
+import io.penstock.sidecars.transfer.{ChannelMemories, TransferProcess, TransferSettings, Transports}
 import io.penstock.state.engine.ShardState
 
 /**
@@ -18,7 +18,6 @@ import io.penstock.state.engine.ShardState
  */
 object Move {
   private val Sizes = Seq("32 KB" -> (32 << 10), "32 MB" -> (32 << 20))
-  private val Transports = Seq("local", "tcp", "mpi")
   private val Providers = Seq("HDFS-backed" -> Side.hdfs(1), "RocksDB" -> Side.rocksdb(1))
 
   def run(spark: SparkSession, args: Arguments, report: Report): Unit = {
@@ -44,7 +43,7 @@ object Move {
         def measure(route: String)(move: => ShardState): Unit =
           timed(route)(move)(found => require(shard.isWhole(found), s"the shard that moved $route is not complete"))
         measure("inside an executor")(shard.inside())
-        for (transport <- Transports) {
+        for (transport <- Transports.All.map(_.name)) {
           val settings =
             TransferSettings(
               "of the benchmark".getBytes(UTF_8),

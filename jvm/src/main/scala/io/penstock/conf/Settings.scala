@@ -4,6 +4,7 @@ import scala.collection.mutable.ArrayBuffer
 
 import io.penstock.errors.PenstockException
 import io.penstock.routing.{ShardPolicy, StickyBinder, TasksChoice}
+import io.penstock.sidecars.transfer.Transports
 
 /**
  * The configuration registry: it declares every setting of Penstock once. `make docs` generates the documentation and
@@ -153,16 +154,17 @@ object Settings {
   val Transport: Setting[String] = entry(
     "transport",
     SettingGroup.Sidecars,
-    Kind.choice("transport", Seq("off", "auto", "local", "tcp", "mpi", "verbs").map(word => word -> word))(identity),
-    "auto",
+    TransportWords.kind,
+    Transports.Auto,
     Application,
     ApplicationStart,
     "-",
     "0.1.0",
     "Transport that the transfer sidecars use to move shards between the memories of executors. `auto` uses the best " +
-      "that both executors support of `local` (shared memory on one host), `verbs` (RDMA) and `tcp`. A transport set " +
-      "by name, such as `mpi`, is used if it is available, else `tcp`. Shards that cannot be transferred are read " +
-      "from the checkpoint; with `off` this is true of all shards."
+      s"that both executors support of ${TransportWords.automatic}. A transport set by name, such as " +
+      s"${TransportWords.byName}, is used if it is available, else `tcp`. If executors must encrypt what they send to " +
+      s"each other, only ${TransportWords.encrypting} can be used. Shards that cannot be transferred are read from the " +
+      "checkpoint; with `off` this is true of all shards."
   )
 
   val MoveMaxBytesPerBatch: Setting[Long] = entry(

@@ -1,6 +1,7 @@
 package io.penstock.conf
 
 import io.penstock.routing.{ShardPolicy, TasksChoice}
+import io.penstock.sidecars.transfer.{Transport, Transports}
 
 /** What Penstock does for a query. */
 sealed abstract class Mode(val name: String) {
@@ -32,6 +33,28 @@ private[conf] object Policies {
     TasksChoice.seeded,
     Some(Kind.int(1, 65536) -> (n => TasksChoice.Fixed(n)))
   )(_.toString)
+}
+
+/** Values of the setting that selects a transport, and the words of its documentation. */
+private[conf] object TransportWords {
+  import Transports.{All, Auto, Off}
+
+  val kind: Kind[String] =
+    Kind.choice("transport", (Seq(Off, Auto) ++ All.map(_.name)).map(word => word -> word))(identity)
+
+  /** The transports that `auto` chooses from, with their means. */
+  val automatic: String = listed(All.filterNot(_.onlyByName))(t => s"`${t.name}` (${t.means})")
+
+  /** The transports that are used only if they are set by name. */
+  val byName: String = listed(All.filter(_.onlyByName))(t => s"`${t.name}`")
+
+  /** The transports that can encrypt. */
+  val encrypting: String = listed(All.filter(_.encrypts))(t => s"`${t.name}`")
+
+  private def listed(transports: Seq[Transport])(word: Transport => String): String = {
+    val words = transports.map(word)
+    (words.dropRight(2) :+ words.takeRight(2).mkString(" and ")).mkString(", ")
+  }
 }
 
 /** Upper bound for a part of a JVM's heap. */

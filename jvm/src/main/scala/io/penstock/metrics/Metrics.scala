@@ -48,7 +48,7 @@ object Metrics {
     entry("ShardsTravelled", Count, grows = true, Operator(_.opened.travelledShards.toLong), Executor)(
       "shards that were received from another executor's memory"
     )
-  val ShardsTravelledBy: Map[String, Metric] = Transports.All.map { transport =>
+  val ShardsTravelledBy: Map[String, Metric] = Transports.All.map(_.name).map { transport =>
     transport -> entry(s"ShardsTravelledBy${transport.capitalize}", Count, grows = true, Executor)(
       s"shards that were received from another executor's memory by the transport `$transport`"
     )

@@ -40,7 +40,8 @@ abstract class ShardPolicy(override val toString: String) {
   def pins(maxPinned: Int, planned: Long => Option[Set[Int]]): PinPolicy = NoPins
 
   /**
-   * Decides on which executor each shard should be; None if tasks are not divided among executors.
+   * Decides on which executor each shard should be; None if tasks are not divided among executors. If they are divided
+   * among several, a [[TieredBinder]] binds the shards instead of `binder`.
    *
    * @param planned
    *   planned moves of the previous batch's shards; None if there is no plan

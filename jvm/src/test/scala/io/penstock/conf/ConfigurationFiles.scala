@@ -4,8 +4,10 @@ import java.nio.file.{Files, Path, Paths}
 
 import io.penstock.errors.TroubleshootingPage
 import io.penstock.metrics.{MetricsPage, ProgressPage}
+import io.penstock.routing.ShardPolicy
+import io.penstock.sidecars.transfer.{Transport, Transports}
 
-/** Renders the registries of settings, metrics and errors to the generated files. Run by `make docs`. */
+/** Renders the registries of settings, transports, policies, metrics and errors to the generated files. Run by `make docs`. */
 object ConfigurationFiles {
 
   /** Maps the path of each file, relative to the repository's root, to its content. */
@@ -68,11 +70,21 @@ object ConfigurationFiles {
   }
 
   private def json: String =
-    Settings.all.map(jsonObject(_)).mkString(
-      "{\n\"generated\": \"from io.penstock.conf.Settings by make docs: do not edit\",\n\"settings\": [\n",
-      ",\n",
-      "\n]\n}\n"
-    )
+    s"""{
+       |"generated": "from the registries of io.penstock by make docs: do not edit",
+       |"settings": [
+       |${Settings.all.map(jsonObject(_)).mkString(",\n")}
+       |],
+       |"transports": [
+       |${Transports.All.map(jsonObject).mkString(",\n")}
+       |],
+       |"planned_policies": [${ShardPolicy.named.flatMap(_.plannedBy).map(quoted).mkString(", ")}]
+       |}
+       |""".stripMargin
+
+  private def jsonObject(t: Transport): String =
+    s"""  {"name": ${quoted(t.name)}, "number": ${t.number}, "encrypts": ${t.encrypts}, """ +
+      s""""admits_strangers": ${t.admitsStrangers}, "only_by_name": ${t.onlyByName}}"""
 
   private def jsonObject[T](s: Setting[T]): String = {
     val texts = Seq(

@@ -11,8 +11,8 @@ import io.penstock.conf.{Mode, QuerySettings}
  *   Whether the number of tasks is planned
  * @param policy
  *   Policy that places shards between batches; None if shards are not placed between batches
- * @param hybrid
- *   Whether shards are bound at the barrier, by learnt costs
+ * @param learnsCosts
+ *   Whether the costs of rows, pins and moves are learnt
  * @param pins
  *   Maximum number of pinned keys; None if pins are not planned
  * @param observes
@@ -22,7 +22,7 @@ final private[routing] case class PlanChoices(
     theta: Double,
     tasks: Boolean,
     policy: Option[String],
-    hybrid: Boolean,
+    learnsCosts: Boolean,
     pins: Option[Int],
     observes: Boolean
 )
@@ -31,15 +31,15 @@ private[routing] object PlanChoices {
 
   /** The choices that settings make; None if a batch with these settings uses no plan. */
   def of(settings: QuerySettings): Option[PlanChoices] = {
-    val hybrid = settings.policy.learnsCosts
+    val learnsCosts = settings.policy.learnsCosts
     val choices = PlanChoices(
       settings.theta,
       settings.tasks.isPlanned,
       settings.policy.plannedBy,
-      hybrid,
-      Option.when(hybrid && settings.pinnedMax > 0)(settings.pinnedMax),
+      learnsCosts,
+      Option.when(learnsCosts && settings.pinnedMax > 0)(settings.pinnedMax),
       settings.mode == Mode.Observe
     )
-    Option.when(choices.tasks || choices.policy.nonEmpty || choices.hybrid)(choices)
+    Option.when(choices.tasks || choices.policy.nonEmpty || choices.learnsCosts)(choices)
   }
 }

@@ -93,7 +93,7 @@ final private[routing] class RegionPlanning(
     stateBytes: => Array[Long],
     executors: RegionExecutors
 ) {
-  import choices.{hybrid, observes, pins, policy, theta}
+  import choices.{learnsCosts, observes, pins, policy, theta}
   import regionBatch.{batch, tasks}
 
   private val plan = Planner.current.plan(regionBatch.run, regionBatch.region)
@@ -102,7 +102,7 @@ final private[routing] class RegionPlanning(
   val taskOf: Option[Array[Int]] = plan.toOption.filter(_.tasks == tasks).flatMap(_.taskOf)
 
   /** Time of the rows of each shard, as far as the planner has estimated it from the times of tasks. */
-  def rowTimes: Option[RowTimes] = plan.toOption.filter(_ => hybrid).flatMap(_.rowTimes)
+  def rowTimes: Option[RowTimes] = plan.toOption.filter(_ => learnsCosts).flatMap(_.rowTimes)
 
   def reasons: PlanReasons =
     PlanReasons(
@@ -147,7 +147,7 @@ final private[routing] class RegionPlanning(
    */
   def learn(decision: Decision, load: RegionLoad, byCost: Boolean): Unit = {
     val attributing =
-      Option.when(hybrid && isWarm && load.timesTellLittle && load.tasks.size == decision.binding.tasks)(
+      Option.when(learnsCosts && isWarm && load.timesTellLittle && load.tasks.size == decision.binding.tasks)(
         Attributing(load.layout, decision.binding.taskOf)
       )
     val pinning =
@@ -159,7 +159,7 @@ final private[routing] class RegionPlanning(
         RegionPlanning.heavy(load.heavyKeys(decision.rows.sum), decision.rows.sum, load.bookedNs, byCost),
         stateBytes
       ))
-    val homing = Option.when(hybrid && load.workMs > RegionLoad.LittleMs)(executors.now()).filter(_.size > 1)
+    val homing = Option.when(learnsCosts && load.workMs > RegionLoad.LittleMs)(executors.now()).filter(_.size > 1)
       .map(now =>
         Homing(
           math.max(theta, RegionPlanning.ExecutorTheta),

@@ -8,7 +8,7 @@ import org.apache.spark.util.Utils
 import org.apache.spark.{SparkConf, SparkEnv}
 
 import io.penstock.conf.Settings
-import io.penstock.sidecars.transfer.TransferSettings
+import io.penstock.sidecars.transfer.{TransferSettings, Transports}
 
 /** Settings of the transfer sidecars of an application's executors. */
 object TravelSettings {
@@ -25,7 +25,7 @@ object TravelSettings {
   val SecretKey = "sidecar.secret"
 
   /** Whether executors transfer shards to each other. */
-  def isOn(conf: SparkConf): Boolean = Settings.application(Settings.Transport, conf.getAll.toMap) != "off"
+  def isOn(conf: SparkConf): Boolean = Settings.application(Settings.Transport, conf.getAll.toMap) != Transports.Off
 
   /**
    * The settings of an executor's transfer sidecar.

@@ -11,6 +11,7 @@ import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryException, 
 import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row, classic}
 
 import io.penstock.errors.PenstockException
+import io.penstock.routing.ShardPolicy
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Settings and queries that cannot work fail before the first batch, and the error says what to do. */
@@ -76,7 +77,7 @@ class BadQuerySuite extends AnyFunSuite with PenstockApplication {
       error,
       "penstock.policy",
       "'chaos(monday)'",
-      "hybrid, static, refine, resourceCentric, mixed, minTable, minMig, chaos(<seed>)"
+      (ShardPolicy.named.map(_.toString) ++ ShardPolicy.seeded.map(s => s"${s._1}(<seed>)")).mkString(", ")
     ).isEmpty)
   }
 
