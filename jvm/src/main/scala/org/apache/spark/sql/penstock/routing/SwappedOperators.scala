@@ -28,6 +28,7 @@ final class SwappedTransformWithStateInPySpark(node: TransformWithStateInPySpark
     extends TransformWithStateInPySparkExec(
       node.functionExpr,
       node.groupingAttributes,
+      // In Spark 4.3 the field with the nullable attributes that `output` makes of it, which changes nothing again.
       node.output,
       node.outputMode,
       node.timeMode,

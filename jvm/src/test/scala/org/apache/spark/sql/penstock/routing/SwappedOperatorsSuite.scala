@@ -27,10 +27,12 @@ class SwappedOperatorsSuite extends AnyFunSuite with LocalSpark {
 
   private def inPython: TransformWithStateInPySparkExec = {
     val rows = spark.range(4).queryExecution.sparkPlan
+    // Spark 4.3 makes the attributes nullable in `output`, so only then it is equal to the field.
+    val output = rows.output.map(_.withNullability(true))
     TransformWithStateInPySparkExec(
       PythonUDF("f", null, LongType, Seq(Literal(1L)), PythonEvalType.SQL_TRANSFORM_WITH_STATE_PANDAS_UDF, true),
       rows.output,
-      rows.output,
+      output,
       OutputMode.Append(),
       TimeMode.None(),
       None,
