@@ -7,7 +7,7 @@ import java.util.concurrent.{Executors, LinkedBlockingQueue, TimeUnit}
 import scala.concurrent.duration._
 import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.jdk.CollectionConverters._
-import scala.util.Using
+import scala.util.{Try, Using}
 
 import org.apache.spark.sql.penstock.integration.harness.CommandLine
 
@@ -144,12 +144,16 @@ class TransferSuite extends AnyFunSuite with Patience {
         // While sidecars restart, TCP may carry the answer.
         def ask() = one.sidecar.ask(asked.get.addresses, question(5000000), limitMs)((in, _) => in.takeAll().toSeq)
         while (!enough) {
-          val found = eventually(timeout(2.minutes)) {
-            val answers = Option.unless(enough)(ask()).toSeq
-            assert(enough || answers.exists(_.isInstanceOf[Outcome.Here[_]]))
-            answers
+          // An error ends the wait.
+          val answered = eventually(timeout(2.minutes)) {
+            val answered = Try(ask())
+            assert(enough || answered.fold(_ => true, _.isInstanceOf[Outcome.Here[_]]))
+            answered
           }
-          found.collect { case Outcome.Here(value) => assert(value == pattern(5000000).toSeq) }
+          answered.get match {
+            case Outcome.Here(value) => assert(value == pattern(5000000).toSeq)
+            case _ => ()
+          }
         }
       })
       asking.setDaemon(true)
