@@ -9,7 +9,7 @@ import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Invalid settings of a query stop it before its first batch, with an error that states what is allowed. */
-class QuerySettingsInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
+class QuerySettingsInSparkSuite extends AnyFunSuite with BeforeAndAfterAll with Patience {
   private lazy val spark = SparkSession.builder().master("local[2]").appName("settings")
     .config("spark.ui.enabled", "false").config("spark.plugins", "io.penstock.PenstockPlugin")
     .config("spark.penstock.shards", "4").getOrCreate()
@@ -62,8 +62,6 @@ class QuerySettingsInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
   }
 
   /** Waits for one batch, because the source never ends. */
-  private def awaitBatch(query: StreamingQuery): Unit = {
-    val end = System.nanoTime() + 60L * 1000 * 1000 * 1000
-    while (query.lastProgress == null && query.isActive && System.nanoTime() < end) Thread.sleep(50)
-  }
+  private def awaitBatch(query: StreamingQuery): Unit =
+    eventually(assert(query.lastProgress != null || !query.isActive))
 }

@@ -13,8 +13,11 @@ import org.json4s.jackson.JsonMethods
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
-/** The tab in Spark's UI and its JSON, for running queries. */
-class StatusInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
+/**
+ * The tab in Spark's UI and its JSON, for running queries. Events reach listeners a little later than the query's own
+ * thread.
+ */
+class StatusInSparkSuite extends AnyFunSuite with BeforeAndAfterAll with Patience {
   private lazy val spark = SparkSession.builder().master("local[2]").appName("status")
     .config("spark.ui.port", "0")
     .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
@@ -30,13 +33,6 @@ class StatusInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
       HttpRequest.newBuilder(URI.create(spark.sparkContext.uiWebUrl.get + path)).build(),
       BodyHandlers.ofString()
     )
-  }
-
-  /** Waits for a result. Events reach listeners a little later than the query's own thread. */
-  private def eventually[T](result: => Option[T]): T = {
-    val until = System.nanoTime() + 60000000000L
-    Iterator.continually { Thread.sleep(50); result }.takeWhile(_ => System.nanoTime() < until).flatten.nextOption()
-      .getOrElse(fail("no result within a minute"))
   }
 
   /** Gauges of a query in Spark's metrics system, by name within its source. */
@@ -60,8 +56,9 @@ class StatusInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
       val status = eventually {
         val document = JsonMethods.parse(get("/penstock/json?batches=3").body())
         assert(document \ "application" \ "id" == JString(spark.sparkContext.applicationId))
-        Some(document \ "queries").map(_(0))
-          .filter(q => (q \ "batches").children.size == 3 && (q \ "regions").children.nonEmpty)
+        val found = (document \ "queries")(0)
+        assert((found \ "batches").children.size == 3 && (found \ "regions").children.nonEmpty)
+        found
       }
       assert(status \ "name" == JString("counts & more") && status \ "runId" == JString(query.runId.toString))
       val region = (status \ "regions")(0)
@@ -90,10 +87,10 @@ class StatusInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
       assert(prometheus.size == 1 && prometheus.head.endsWith(" 2.0"), prometheus)
       // The source never produces this key; the page shows the newest batches.
       Penstock.pin(query, -5L)
-      eventually(Option.when(get("/penstock").body().contains("-5 (never seen)"))(()))
+      eventually(assert(get("/penstock").body().contains("-5 (never seen)")))
     } finally query.stop()
-    eventually(Option.when(numbers("counts & more").isEmpty)(()))
-    eventually(Option.when(get("/penstock").body().contains("ended, run"))(()))
+    eventually(assert(numbers("counts & more").isEmpty))
+    eventually(assert(get("/penstock").body().contains("ended, run")))
   }
 
   test("queries with the same name all appear in the metrics system") {
@@ -109,17 +106,17 @@ class StatusInSparkSuite extends AnyFunSuite with BeforeAndAfterAll {
     }
     val first = started(10)
     try {
-      eventually(Option.when(numbers("twice").get("region0.rows").contains(10.0))(()))
+      eventually(assert(numbers("twice").get("region0.rows").contains(10.0)))
       val second = started(20)
       try {
         val ofSecond = s"${second.runId}.region0.rows"
-        eventually(Option.when(numbers("twice").get(ofSecond).contains(20.0))(()))
+        eventually(assert(numbers("twice").get(ofSecond).contains(20.0)))
         assert(numbers("twice")("region0.rows") == 10.0)
         first.stop()
-        eventually(Option.when(!numbers("twice").contains("region0.rows"))(()))
-        eventually(Option.when(numbers("twice").get(ofSecond).contains(20.0))(()))
+        eventually(assert(!numbers("twice").contains("region0.rows")))
+        eventually(assert(numbers("twice").get(ofSecond).contains(20.0)))
       } finally second.stop()
-      eventually(Option.when(numbers("twice").isEmpty)(()))
+      eventually(assert(numbers("twice").isEmpty))
     } finally first.stop()
   }
 

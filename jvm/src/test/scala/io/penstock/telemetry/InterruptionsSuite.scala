@@ -1,7 +1,7 @@
 package io.penstock.telemetry
 
 import java.nio.ByteBuffer
-import java.util.concurrent.CountDownLatch
+import java.util.concurrent.{CountDownLatch, FutureTask}
 
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -16,8 +16,15 @@ class InterruptionsSuite extends AnyFunSuite {
 
   test("a thread that shares its core is interrupted, a sleeping one is not") {
     assume(new java.io.File("/proc/thread-self/schedstat").canRead, "needs /proc/thread-self/schedstat")
-    val slept = interruptedWhile(Thread.sleep(300))
-    val stop = new CountDownLatch(1)
+    val (sleeps, stop, wake) = (new CountDownLatch(1), new CountDownLatch(1), new CountDownLatch(1))
+    val asleep = new FutureTask[Long](() =>
+      interruptedWhile {
+        sleeps.countDown()
+        wake.await()
+      }
+    )
+    new Thread(asleep).start()
+    sleeps.await()
     val others = Seq.fill(4 * Runtime.getRuntime.availableProcessors)(new Thread(() => while (stop.getCount > 0) {}))
     others.foreach(_.start())
     val shared =
@@ -28,6 +35,9 @@ class InterruptionsSuite extends AnyFunSuite {
         }
       finally stop.countDown()
     others.foreach(_.join())
+    // The sleeping thread has slept all the time, and wakes up when the processors are free.
+    wake.countDown()
+    val slept = asleep.get()
     assert(slept < 100000000L && shared > 200000000L, (slept, shared))
   }
 

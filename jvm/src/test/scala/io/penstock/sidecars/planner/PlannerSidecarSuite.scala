@@ -4,12 +4,13 @@ import java.nio.file.Files
 import java.util.UUID
 import java.util.concurrent.{LinkedBlockingQueue, TimeUnit}
 
+import io.penstock.Patience
 import io.penstock.control.Measured
 import io.penstock.process.BackOff
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Sidecar processes that fail in various ways. The integration tests cover the planner itself. */
-class PlannerSidecarSuite extends AnyFunSuite {
+class PlannerSidecarSuite extends AnyFunSuite with Patience {
 
   /** A sidecar as a shell script: it reads the token and then runs `body`. */
   private def script(body: String): Seq[String] = {
@@ -80,8 +81,7 @@ class PlannerSidecarSuite extends AnyFunSuite {
       val run = new UUID(1, 1)
       assert(planner.plan(run, 0) == Left("nothing measured yet"))
       planner.learn(Measured(run, 0, 0, 1, 1, 1.0, Seq(1.0), Array(1L), Array(1L)))
-      val until = System.nanoTime() + 20000000000L
-      while (planner.plan(run, 0).left.exists(_ == "planner late") && System.nanoTime() < until) Thread.sleep(10)
+      eventually(assert(planner.plan(run, 0) != Left("planner late")))
       assert(planner.plan(run, 0).left.exists(_.contains("no planner")))
     }
   }

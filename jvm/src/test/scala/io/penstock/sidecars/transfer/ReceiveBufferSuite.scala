@@ -1,18 +1,19 @@
 package io.penstock.sidecars.transfer
 
+import java.lang.Thread.State.TIMED_WAITING
 import java.nio.ByteBuffer
 import java.util.concurrent.Executors
 
 import scala.concurrent.duration._
-import scala.concurrent.{Await, ExecutionContext, Future}
-import scala.util.Random
+import scala.concurrent.{Await, ExecutionContext, Future, Promise}
+import scala.util.{Random, Try}
 
-import io.penstock.Seed
+import io.penstock.{Patience, Seed}
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Runs both sides of a receive buffer on threads of one process. */
-class ReceiveBufferSuite extends AnyFunSuite with BeforeAndAfterAll {
+class ReceiveBufferSuite extends AnyFunSuite with BeforeAndAfterAll with Patience {
   private val threads = Executors.newCachedThreadPool()
   implicit private val context: ExecutionContext = ExecutionContext.fromExecutor(threads)
   private val own = ProcessHandle.current().pid()
@@ -36,6 +37,15 @@ class ReceiveBufferSuite extends AnyFunSuite with BeforeAndAfterAll {
   private def read(receiveBuffer: ReceiveBuffer, size: Int, parts: Seq[Int]): Array[Byte] = {
     val in = new SlicedIn(size, receiveBuffer.reader(own, limitMs))
     (parts :+ size).foldLeft((Array.emptyByteArray, 0)) { case ((all, at), end) => (all ++ in.take(end - at), end) }._1
+  }
+
+  /** Runs `body` on a thread of its own, and returns its result to come once the thread waits inside the buffer. */
+  private def waiting[A](body: => A): Future[A] = {
+    val result = Promise[A]()
+    val thread = new Thread(() => result.complete(Try(body)): Unit)
+    thread.start()
+    eventually(assert(thread.getState == TIMED_WAITING))
+    result.future
   }
 
   test("messages arrive complete, however they are split for writing and reading") {
@@ -68,8 +78,7 @@ class ReceiveBufferSuite extends AnyFunSuite with BeforeAndAfterAll {
     val receiveBuffer = newReceiveBuffer()
     val message = new Array[Byte](ExecutorChannel.RingBytes + 1)
     receiveBuffer.expect(7L)
-    val written = Future(write(receiveBuffer, 7L, message, Nil))
-    Thread.sleep(100)
+    val written = waiting(write(receiveBuffer, 7L, message, Nil))
     assert(!written.isCompleted)
     assert(read(receiveBuffer, message.length, Nil).length == message.length)
     Await.result(written, patience)
@@ -79,17 +88,16 @@ class ReceiveBufferSuite extends AnyFunSuite with BeforeAndAfterAll {
     val receiveBuffer = newReceiveBuffer()
     receiveBuffer.expect(7L)
     intercept[GivenUp](write(receiveBuffer, 8L, new Array[Byte](10), Nil))
-    val written =
-      Future(intercept[GivenUp](write(receiveBuffer, 7L, new Array[Byte](ExecutorChannel.RingBytes + 1), Nil)))
-    Thread.sleep(100)
+    val message = new Array[Byte](ExecutorChannel.RingBytes + 1)
+    val written = waiting(intercept[GivenUp](write(receiveBuffer, 7L, message, Nil)))
     receiveBuffer.expect(0L)
     Await.result(written, patience)
     receiveBuffer.expect(9L)
     receiveBuffer.fail(7L)
     // The buffer belongs to another answer by now.
-    val message = Array[Byte](1, 2, 3)
-    write(receiveBuffer, 9L, message, Nil)
-    assert(read(receiveBuffer, 3, Nil).toSeq == message.toSeq)
+    val next = Array[Byte](1, 2, 3)
+    write(receiveBuffer, 9L, next, Nil)
+    assert(read(receiveBuffer, 3, Nil).toSeq == next.toSeq)
   }
 
   test("the reader fails if the rest of a message does not arrive") {

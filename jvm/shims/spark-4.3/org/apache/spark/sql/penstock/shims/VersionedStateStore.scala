@@ -30,9 +30,8 @@ abstract class VersionedStateStore extends StateStore with SupportsReusableItera
     createColFamilyIfAbsent(name, keySchema, valueSchema, spec, useMultipleValuesPerKey, isInternal)
 }
 
-/** Spark 4.3: maintenance has hooks for snapshots and for cleaning up. */
+/** Spark 4.3: maintenance also has hooks for snapshots and for cleaning up. */
 abstract class VersionedStateStoreProvider extends RocksDBStateStoreProvider {
-  override def doMaintenance(): Unit = ()
   override def doSnapshotMaintenance(): Unit = ()
   override def doCleanupMaintenance(): Unit = ()
 }

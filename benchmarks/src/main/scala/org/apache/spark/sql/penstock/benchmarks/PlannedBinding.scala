@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.metric.{SQLMetrics, SQLShuffleReadMetricsReporter, SQLShuffleWriteMetricsReporter}
 import org.apache.spark.sql.penstock.lease.TaskLeases
-import org.apache.spark.sql.penstock.routing.{RoutedExchangeLike, ShardPartitioning}
+import org.apache.spark.sql.penstock.routing.{RoutedExchange, ShardPartitioning}
 import org.apache.spark.sql.penstock.sharding.ShardHash
 import org.apache.spark.util.MutablePair
 import org.apache.spark.{PartitionIdPassthrough, ShuffleDependency, TaskContext}
@@ -24,7 +24,7 @@ class PlannedBinding extends (SparkSessionExtensions => Unit) {
       // This rule runs after Penstock's own rule, which runs before the transitions.
       override def postColumnarTransitions: Rule[SparkPlan] = plan =>
         if (session.conf.get(PlannedBinding.Key, "false").toBoolean) plan.transformUp {
-          case e: RoutedExchangeLike => PlannedExchangeExec(e.outputPartitioning, e.child)
+          case e: RoutedExchange => PlannedExchangeExec(e.outputPartitioning, e.child)
         }
         else plan
     }

@@ -19,7 +19,6 @@ import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode, UnionExec}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.lease.{OperatorKind, OperatorLease, RegionSpec}
 import org.apache.spark.sql.penstock.report.ReportName
-import org.apache.spark.sql.penstock.shims.{SwappedTransformWithState, SwappedTransformWithStateInPySpark}
 import org.apache.spark.sql.penstock.telemetry.{MeterExec, MeteredReader}
 
 import io.penstock.conf.{ApplicationSetup, Mode}
@@ -126,8 +125,8 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
         case e: ShuffleExchangeExec if byShard.containsKey(node) =>
           routed(e, plan(byShard.get(node), byShard = true), ShardPartitioning.NoReader)
         case u: UnionExec if unions.containsKey(node) => lease(u, unions.get(node))
-        case t: TransformWithStateExec => SwappedTransformWithState(t)
-        case t: TransformWithStateInPySparkExec => SwappedTransformWithStateInPySpark(t)
+        case t: TransformWithStateExec => new SwappedTransformWithState(t)
+        case t: TransformWithStateInPySparkExec => new SwappedTransformWithStateInPySpark(t)
         case n => n
       }
       Option(inTurn.get(node)).fold(replaced)(_(replaced))
@@ -139,7 +138,7 @@ final private[routing] class RoutingRule(routing: SessionRouting) extends Rule[S
      */
     private def meter(operator: SparkPlan, inputs: Seq[SparkPlan], region: RegionRouting): Seq[SparkPlan] =
       inputs.zip(operator.requiredChildDistribution).map {
-        case (input, clustered: StatefulOpClusteredDistribution) if !input.isInstanceOf[RoutedExchangeLike] =>
+        case (input, clustered: StatefulOpClusteredDistribution) if !input.isInstanceOf[RoutedExchange] =>
           MeterExec(clustered.expressions, RoutingRule.reader(operator, input), input)(region.load)
         case (input, _) => input
       }

@@ -60,6 +60,8 @@ class ShardedStateStoreProvider extends VersionedStateStoreProvider {
 
   override def close(): Unit = ()
 
+  override def doMaintenance(): Unit = ()
+
   override def supportedCustomMetrics: Seq[StateStoreCustomMetric] = StoreMetrics.All
 
   override def supportedInstanceMetrics: Seq[StateStoreInstanceMetric] = Nil

@@ -24,7 +24,7 @@ abstract class MapOutputs(settings: (String, String)*) extends RoutedExchanges {
       val r = routing(2, new StickyBinder())
       val plan = routed(input(rows, maps), r, 2)
       assert(run(plan).size == rows)
-      val shuffle = plan.collectFirst { case e: RoutedExchangeLike => e }.get.shuffleDependency.shuffleId
+      val shuffle = plan.collectFirst { case e: RoutedExchange => e }.get.shuffleDependency.shuffleId
       val files = outputs(shuffle).map { status =>
         val file = resolver.getDataFile(shuffle, status.mapId)
         // Spark reports sizes with an error of up to 10 %.
@@ -41,7 +41,7 @@ abstract class MapOutputs(settings: (String, String)*) extends RoutedExchanges {
   test("without rows there is no data file") {
     val plan = routed(input(0, maps), routing(2, new StickyBinder()), 2)
     assert(run(plan).isEmpty)
-    val shuffle = plan.collectFirst { case e: RoutedExchangeLike => e }.get.shuffleDependency.shuffleId
+    val shuffle = plan.collectFirst { case e: RoutedExchange => e }.get.shuffleDependency.shuffleId
     assert(outputs(shuffle).forall(s => resolver.getDataFile(shuffle, s.mapId).length == 0))
   }
 
@@ -80,7 +80,7 @@ class MapOutputSuite extends MapOutputs() {
     spark.sparkContext.listenerBus.waitUntilEmpty()
     spark.sparkContext.removeSparkListener(listener)
     assert(metrics.asScala.map(_._1).sum == 1000 && metrics.asScala.map(_._2).sum > 0)
-    val exchange = plan.collectFirst { case e: RoutedExchangeLike => e }.get
+    val exchange = plan.collectFirst { case e: RoutedExchange => e }.get
     assert(exchange.metrics("shuffleRecordsWritten").value == 1000 && exchange.metrics("dataSize").value > 0)
   }
 }

@@ -44,7 +44,7 @@ class RoutedExchangeSuite extends RoutedExchanges {
 
   test("the serialized writer is used, with spare blocks for shards that do not exist") {
     val plan = routed(input(10, 1), routing(2, StaticBinder), 2)
-    val exchange = plan.collectFirst { case e: RoutedExchangeLike => e }.get
+    val exchange = plan.collectFirst { case e: RoutedExchange => e }.get
     assert(exchange.numPartitions == 201)
     assert(exchange.shuffleDependency.shuffleHandle.isInstanceOf[SerializedShuffleHandle[_, _]])
     assert(!exchange.shuffleDependency.shuffleMergeAllowed)
@@ -96,7 +96,7 @@ class RoutedExchangeSuite extends RoutedExchanges {
     val right = spark.range(0, 100).selectExpr("id % 60 as k", "id as b").repartition(shards, column("k"))
     val join = left.join(right, "k").selectExpr("k", "cast(a * 1000 + b as string)")
     val plan = routed(join, r, 3)
-    assert(plan.collect { case e: RoutedExchangeLike => e }.size == 2)
+    assert(plan.collect { case e: RoutedExchange => e }.size == 2)
     assert(run(plan).map(x => (x._2, x._3)).sorted == join.collect().map(x =>
       (x.getLong(0), x.getString(1))
     ).toSeq.sorted)
@@ -107,7 +107,7 @@ class RoutedExchangeSuite extends RoutedExchanges {
     val state = new NoState
     val r = routing(2, StaticBinder, state = state)
     run(routed(input(100, 2), r, 2))
-    val shuffle = routed(input(100, 2), r, 2).collectFirst { case e: RoutedExchangeLike =>
+    val shuffle = routed(input(100, 2), r, 2).collectFirst { case e: RoutedExchange =>
       e
     }.get.shuffleDependency.shuffleId
     assert(r.locations(Some(shuffle), executors = 2).forall(_.isEmpty), "the map stage of that shuffle has not run")
@@ -136,8 +136,8 @@ class RoutedExchangeSuite extends RoutedExchanges {
     assert(!plan.sameResult(routed(df, routing(2, StaticBinder, region = 1), 2)))
     assert(!plan.sameResult(df.queryExecution.executedPlan) && !df.queryExecution.executedPlan.sameResult(plan))
     assert(plan.canonicalized.exists(
-      _.isInstanceOf[RoutedExchangeLike]
-    ) && plan.clone().exists(_.isInstanceOf[RoutedExchangeLike]))
+      _.isInstanceOf[RoutedExchange]
+    ) && plan.clone().exists(_.isInstanceOf[RoutedExchange]))
   }
 
   test("explain shows tasks, shards and routing version") {
@@ -159,7 +159,7 @@ class RoutedExchangeSuite extends RoutedExchanges {
       val r = routing(3, new ChaosBinder(4, 4, 4))
       val plan = routed(input(600, 3), r, 3)
       val first = run(plan)
-      val exchange = plan.collectFirst { case e: RoutedExchangeLike => e }.get
+      val exchange = plan.collectFirst { case e: RoutedExchange => e }.get
       val tracker = spark.sparkContext.env.mapOutputTracker.asInstanceOf[org.apache.spark.MapOutputTrackerMaster]
       tracker.unregisterAllMapAndMergeOutput(exchange.shuffleDependency.shuffleId)
       assert(run(plan).sorted == first.sorted)

@@ -192,7 +192,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
         val report = reports(q).last
         assert(report.getAs[String]("mode") == "off")
         assert(report.getAs[String]("reason") == s"checkpoint written by ${classOf[RocksDBStateStoreProvider].getName}")
-        assert(!execution(q).executedPlan.exists(_.isInstanceOf[RoutedExchangeLike]))
+        assert(!execution(q).executedPlan.exists(_.isInstanceOf[RoutedExchange]))
         assert(!execution(q).sparkSession.sessionState.conf.stateStoreUnloadOnCommit)
       }
     )

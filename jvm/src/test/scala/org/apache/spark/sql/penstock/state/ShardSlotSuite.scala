@@ -1,5 +1,6 @@
 package org.apache.spark.sql.penstock.state
 
+import java.lang.Thread.State.TIMED_WAITING
 import java.util.UUID
 
 import scala.collection.mutable
@@ -7,14 +8,14 @@ import scala.util.Random
 
 import org.apache.spark.unsafe.Platform
 
-import io.penstock.Seed
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format._
 import io.penstock.state.memory.{MemoryAccount, SharedBytes}
+import io.penstock.{Patience, Seed}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** A shard in memory that two tasks of a batch need at different lineages, because its pin slot was reused. */
-class ShardSlotSuite extends AnyFunSuite {
+class ShardSlotSuite extends AnyFunSuite with Patience {
   private val account = new MemoryAccount()
   private val (first, second) = (new UUID(1, 1), new UUID(1, 2))
 
@@ -223,8 +224,9 @@ class ShardSlotSuite extends AnyFunSuite {
     assert(waitedMs(60000L) < 60000L)
     slot.expect()
     assert(waitedMs(30L) >= 29L)
+    val task = Thread.currentThread()
     val comes = new Thread(() => {
-      Thread.sleep(30L)
+      eventually(assert(task.getState == TIMED_WAITING))
       slot.adopt(first, 1L, ShardSlot.Loaded(new ShardState, 0, 0L))
       slot.expected()
     })

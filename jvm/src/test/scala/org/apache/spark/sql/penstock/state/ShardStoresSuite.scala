@@ -3,14 +3,13 @@ package org.apache.spark.sql.penstock.state
 import java.util.UUID
 import java.util.concurrent.{CountDownLatch, Executors}
 
+import io.penstock.Patience
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format.StoreKey
-import org.scalatest.concurrent.Eventually.{eventually, interval, timeout}
 import org.scalatest.funsuite.AnyFunSuite
-import org.scalatest.time.SpanSugar._
 
 /** Which shards a JVM keeps while queries end, restart and hang. */
-class ShardStoresSuite extends AnyFunSuite {
+class ShardStoresSuite extends AnyFunSuite with Patience {
   private val key = StoreKey(0L, "default")
 
   private def fill(slot: ShardSlot, batchId: Long): Unit =
@@ -30,9 +29,7 @@ class ShardStoresSuite extends AnyFunSuite {
     Seq(ended, running).foreach(root => fill(ShardStores.get(root, key, 4).slot(0), 1L))
     val sweeper = new ShardSweeper(50L, _ - ended)
     sweeper.start()
-    try eventually(timeout(10.seconds), interval(20.millis)) {
-        assert(ShardStores.find(ended, key).isEmpty && ShardStores.find(running, key).nonEmpty)
-      }
+    try eventually(assert(ShardStores.find(ended, key).isEmpty && ShardStores.find(running, key).nonEmpty))
     finally sweeper.stop()
     ShardStores.drop(running)
     val threads = Thread.getAllStackTraces.keySet

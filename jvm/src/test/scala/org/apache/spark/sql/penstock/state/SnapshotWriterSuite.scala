@@ -11,16 +11,15 @@ import org.apache.spark.sql.penstock.commit.SnapshotsWritten
 import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.unsafe.Platform
 
+import io.penstock.Patience
 import io.penstock.errors.PenstockException
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format.{ByteSink, ChangeSet, FamilyTraits, StoreKey}
 import io.penstock.state.memory.MemoryAccount
-import org.scalatest.concurrent.Eventually.{eventually, interval, timeout}
 import org.scalatest.funsuite.AnyFunSuite
-import org.scalatest.time.SpanSugar._
 
 /** How slow, rejected and failed snapshots are counted. */
-class SnapshotWriterSuite extends AnyFunSuite {
+class SnapshotWriterSuite extends AnyFunSuite with Patience {
   private val store = StoreKey(0L, "default")
   private val run = UUID.randomUUID()
   private val threads = Executors.newCachedThreadPool()
@@ -45,8 +44,7 @@ class SnapshotWriterSuite extends AnyFunSuite {
 
   private def request(d: StateDirectory, slot: ShardSlot) = new SnapshotWriter.Request(run, d, store, slot)
 
-  private def soon(check: => Boolean): Unit =
-    eventually(timeout(10.seconds), interval(10.millis))(assert(check))
+  private def soon(check: => Boolean): Unit = eventually(assert(check))
 
   test("shards that are requested together share a file, named by the newest version") {
     val reported = mutable.Buffer[SnapshotsWritten]()

@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, Streaming
 import org.apache.spark.sql.functions.{col, expr, udf}
 import org.apache.spark.sql.penstock.commit.StateCommits
 import org.apache.spark.sql.penstock.report.ReportRows
-import org.apache.spark.sql.penstock.routing.{LocalSpark, RoutedExchangeLike, RoutingExtensions}
+import org.apache.spark.sql.penstock.routing.{LocalSpark, RoutedExchange, RoutingExtensions}
 import org.apache.spark.sql.penstock.sharding.ShardHash
 import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.{DataFrame, Dataset, SparkSessionExtensions}
@@ -53,7 +53,7 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
         query.processAllAvailable()
       }
       val plan = query.asInstanceOf[StreamingQueryWrapper].streamingQuery.lastExecution.executedPlan
-      val load = plan.collectFirst { case e: RoutedExchangeLike => e.load }.get
+      val load = plan.collectFirst { case e: RoutedExchange => e.load }.get
       // An idle query reports progress without a batch now and then.
       (load, query.recentProgress.toSeq.filter(_.durationMs.containsKey("addBatch")))
     } finally query.stop()

@@ -10,14 +10,14 @@ import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.streaming.StreamingQuery
 
 import com.codahale.metrics.MetricRegistry
-import io.penstock.{Penstock, SameOnEverySpark}
+import io.penstock.{Patience, Penstock, SameOnEverySpark}
 import org.scalatest.concurrent.TimeLimits
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Minutes, Span}
 
 /** The file system of one query hangs, while other queries run, start, stop and are inspected undisturbed. */
 @SameOnEverySpark
-class HungFileSystemSuite extends AnyFunSuite with PenstockApplication with TimeLimits {
+class HungFileSystemSuite extends AnyFunSuite with PenstockApplication with TimeLimits with Patience {
   private val values = 1L to 50L
 
   /** More than the number of driver threads that accept commits. */
@@ -98,7 +98,7 @@ class HungFileSystemSuite extends AnyFunSuite with PenstockApplication with Time
         Penstock.setOption(slow.query, "tasks", hangingTasks.toString)
         slow.add()
         failAfter(Span(2, Minutes)) {
-          while (HeldFileManager.waiting == 0) Thread.sleep(5)
+          eventually(assert(HeldFileManager.waiting > 0))
           (1 to 6).foreach(_ => other.batch())
           Penstock.setOption(other.query, "tasks", "2")
           Penstock.pin(other.query, 1L)

@@ -11,12 +11,11 @@ import org.apache.logging.log4j.{Level, LogManager}
 import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.streaming.Trigger
 
-import org.scalatest.concurrent.Eventually
+import io.penstock.Patience
 import org.scalatest.funsuite.AnyFunSuite
-import org.scalatest.time.{Seconds, Span}
 
 /** The lines that Penstock logs for a query without incidents. */
-class LogLinesSuite extends AnyFunSuite with PenstockApplication with Eventually {
+class LogLinesSuite extends AnyFunSuite with PenstockApplication with Patience {
   import LogLinesSuite._
 
   test("a query without incidents logs at most one line per batch and no warning") {
@@ -38,7 +37,7 @@ class LogLinesSuite extends AnyFunSuite with PenstockApplication with Eventually
         .trigger(Trigger.ProcessingTime(0))
         .start()
       try {
-        eventually(timeout(Span(60, Seconds)))(assert(query.recentProgress.count(_.numInputRows > 0) >= batches))
+        eventually(assert(query.recentProgress.count(_.numInputRows > 0) >= batches))
         query.recentProgress.length
       } finally query.stop()
     }

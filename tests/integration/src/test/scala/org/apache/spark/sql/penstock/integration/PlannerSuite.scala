@@ -5,7 +5,9 @@ import java.nio.file.{Files, Path}
 import java.util.UUID
 import java.util.concurrent.{LinkedBlockingQueue, TimeUnit}
 
+import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
@@ -15,14 +17,15 @@ import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.{Encoders, classic}
 
 import com.fasterxml.jackson.databind.node.ObjectNode
+import io.penstock.Patience
 import io.penstock.control.Measured
 import io.penstock.sidecars.planner.{FrameKind, PlanMessages, PlannerFrame, PlannerSidecar}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** `penstock.tasks=auto` with plans of the real sidecar, and with sidecars that fail. Answers are always right. */
-class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
+class PlannerSuite extends AnyFunSuite with OneApplicationAtATime with Patience {
   private val rowsPerBatch = 100
-  private val PatienceNs = 120000000000L
+  private val limit = 2.minutes
 
   /** A query whose number of tasks is planned. */
   private class Running(session: classic.SparkSession, options: Map[String, String]) {
@@ -56,16 +59,17 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
 
     /** Runs batches until the reason of one satisfies `isWanted`. */
     def batchesUntil(wanted: String)(isWanted: String => Boolean): (Int, String) = {
-      val until = System.nanoTime() + PatienceNs
-      var last = batch()
-      while (!isWanted(last._2)) {
-        tasksBefore = last._1
-        reasons += last._2
-        assert(System.nanoTime() < until, s"no batch with $wanted; the last one: $last")
-        Thread.sleep(100)
-        last = batch()
+      // A wrong answer ends the wait.
+      val found = eventually(timeout(limit), interval(100.millis)) {
+        val last = Try(batch())
+        last.toOption.filterNot { case (_, reason) => isWanted(reason) }.foreach { case (tasks, reason) =>
+          tasksBefore = tasks
+          reasons += reason
+          fail(s"no batch with $wanted; the last one: $last")
+        }
+        last
       }
-      last
+      found.get
     }
   }
 
@@ -90,15 +94,6 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
   private def sidecars: Seq[ProcessHandle] = ProcessHandle.current().children().iterator().asScala
     .filter(_.info().commandLine().orElse("").contains("penstock.sidecars.planner")).toSeq
 
-  /** Waits for an event outside of the query. */
-  private def eventually(event: String)(holds: => Boolean): Unit = {
-    val until = System.nanoTime() + PatienceNs
-    while (!holds) {
-      assert(System.nanoTime() < until, s"not within two minutes: $event")
-      Thread.sleep(20)
-    }
-  }
-
   test("plans have reasons, and no sidecar outlives its application") {
     running(CommandLine.python) { running =>
       assert(sidecars.isEmpty, "a sidecar runs before a query asks for plans")
@@ -110,7 +105,7 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
       assert(PosixFilePermissions.toString(Files.getPosixFilePermissions(folder)) == "rwx------")
     }
     stop()
-    eventually("the sidecar's end")(sidecars.isEmpty)
+    eventually(timeout(limit))(assert(sidecars.isEmpty))
   }
 
   test("a killed sidecar is restarted, and the number of tasks stays the same meanwhile") {
@@ -118,7 +113,7 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
       running.batchesUntil("a plan")(isPlan)
       val first = sidecars
       first.foreach(_.destroyForcibly())
-      eventually("its end")(first.forall(!_.isAlive))
+      eventually(timeout(limit))(assert(first.forall(!_.isAlive)))
       val (without, _) = running.batchesUntil("no planner")(_.contains("no planner"))
       assert(without == running.tasksBefore)
       running.batchesUntil("a plan again")(isPlan)
@@ -224,7 +219,7 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime {
   private def ask(sidecar: PlannerSidecar, head: => ObjectNode, body: => Array[Byte]): Either[String, PlannerFrame] = {
     val answers = new LinkedBlockingQueue[Either[String, PlannerFrame]]()
     sidecar.ask(FrameKind.Measured, head, body)(answers.add(_): Unit)
-    answers.poll(PatienceNs, TimeUnit.NANOSECONDS)
+    answers.poll(limit.toNanos, TimeUnit.NANOSECONDS)
   }
 
   test("a question that cannot be sent fails only for its caller") {

@@ -14,12 +14,11 @@ import org.apache.spark.sql.penstock.shims.RealTimeMode
 import org.apache.spark.sql.streaming.Trigger
 import org.apache.spark.sql.{DataFrame, Encoders, ForeachWriter, Row, classic}
 
-import org.scalatest.concurrent.Eventually
+import io.penstock.Patience
 import org.scalatest.funsuite.AnyFunSuite
-import org.scalatest.time.SpanSugar._
 
 /** Queries in Real-Time Mode, which Penstock leaves to Spark. */
-class RealTimeModeSuite extends AnyFunSuite with PenstockApplication with Eventually {
+class RealTimeModeSuite extends AnyFunSuite with PenstockApplication with Patience {
   // All stages run at the same time.
   override protected def master: String = "local[8]"
 
@@ -103,7 +102,7 @@ class RealTimeModeSuite extends AnyFunSuite with PenstockApplication with Eventu
       .foreach(new Collecting(name))
       .start()
     try {
-      eventually(timeout(60.seconds), interval(50.milliseconds)) {
+      eventually {
         assert(query.exception.isEmpty)
         assert(Collecting.rows(name).size >= expected && query.lastProgress != null)
       }

@@ -5,10 +5,11 @@ import org.apache.spark.sql.classic
 import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.penstock.state.ShardStores
 
+import io.penstock.Patience
 import org.scalatest.funsuite.AnyFunSuite
 
 /** State in memory is bounded: past the bound a query fails, loses nothing, and the error says what to do. */
-class StateMemorySuite extends AnyFunSuite with OneApplicationAtATime {
+class StateMemorySuite extends AnyFunSuite with OneApplicationAtATime with Patience {
   private val maxBytes = "spark.penstock.state.maxBytes"
 
   private def withPlugin(conf: (String, String)*): classic.SparkSession =
@@ -42,9 +43,7 @@ class StateMemorySuite extends AnyFunSuite with OneApplicationAtATime {
     (0 until 3).foreach(_ => assert(query.runOn(withPlugin())._1 == query.expected))
     refusal(query, withPlugin(maxBytes -> "2k"))
     // A task that is killed with its query ends a moment later.
-    await(s"${ShardStores.memory.bytes} bytes: the content of failed tasks was not released") {
-      ShardStores.memory.bytes < 2048L
-    }
+    eventually(assert(ShardStores.memory.bytes < 2048L, "the content of failed tasks was not released"))
     refusal(query, withPlugin(maxBytes -> "6k"))
     assert(query.runOn(withPlugin())._1 == query.expected)
     assert(query.runOn(withPlugin(maxBytes -> "100%"))._1 == query.expected)
@@ -83,21 +82,8 @@ class StateMemorySuite extends AnyFunSuite with OneApplicationAtATime {
     val bytes = ShardStores.memory.bytes
     assert(bytes > 16 * 512L)
     assert(UnifiedMemoryManager.getMemoryByComponentType("Penstock") == bytes)
-    awaitPolled(bytes)
+    eventually(assert(UnifiedMemoryManager.getUnmanagedMemoryUsed == bytes))
     ShardStores.dropAll()
-    awaitPolled(0L)
-  }
-
-  private def awaitPolled(bytes: Long): Unit =
-    await(s"Spark counts ${UnifiedMemoryManager.getUnmanagedMemoryUsed}, not $bytes bytes") {
-      UnifiedMemoryManager.getUnmanagedMemoryUsed == bytes
-    }
-
-  private def await(otherwise: => String)(condition: => Boolean): Unit = {
-    val deadline = System.nanoTime() + 20L * 1000 * 1000 * 1000
-    while (!condition) {
-      assert(System.nanoTime() < deadline, otherwise)
-      Thread.sleep(20)
-    }
+    eventually(assert(UnifiedMemoryManager.getUnmanagedMemoryUsed == 0L))
   }
 }

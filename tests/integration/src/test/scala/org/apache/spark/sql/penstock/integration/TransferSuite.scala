@@ -7,16 +7,17 @@ import java.util.concurrent.{Executors, LinkedBlockingQueue, TimeUnit}
 import scala.concurrent.duration._
 import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.jdk.CollectionConverters._
-import scala.util.Using
+import scala.util.{Try, Using}
 
 import org.apache.spark.sql.penstock.integration.harness.CommandLine
 
+import io.penstock.Patience
 import io.penstock.process.SidecarCommand
 import io.penstock.sidecars.transfer._
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The executor's side of real sidecars, which carry questions between executors. */
-class TransferSuite extends AnyFunSuite {
+class TransferSuite extends AnyFunSuite with Patience {
   private val command = Seq(CommandLine.python.toString, "-m", "penstock.sidecars.transfer")
   private val limitMs = 20000
   private val secret = "of one application".getBytes(UTF_8)
@@ -142,9 +143,17 @@ class TransferSuite extends AnyFunSuite {
       val asking = new Thread(() => {
         // While sidecars restart, TCP may carry the answer.
         def ask() = one.sidecar.ask(asked.get.addresses, question(5000000), limitMs)((in, _) => in.takeAll().toSeq)
-        while (!enough) ask() match {
-          case Outcome.Here(value) => assert(value == pattern(5000000).toSeq)
-          case _ => Thread.sleep(10)
+        while (!enough) {
+          // An error ends the wait.
+          val answered = eventually(timeout(2.minutes)) {
+            val answered = Try(ask())
+            assert(enough || answered.fold(_ => true, _.isInstanceOf[Outcome.Here[_]]))
+            answered
+          }
+          answered.get match {
+            case Outcome.Here(value) => assert(value == pattern(5000000).toSeq)
+            case _ => ()
+          }
         }
       })
       asking.setDaemon(true)
@@ -189,6 +198,7 @@ class TransferSuite extends AnyFunSuite {
             ended += 1
           })
           task.start()
+          // Part of the fault: the task is interrupted at any moment of its questions.
           Thread.sleep(random.nextInt(40).toLong)
           task.interrupt()
           task.join(30000)

@@ -7,8 +7,10 @@ import scala.util.Using
 
 import org.apache.spark.sql.penstock.integration.harness.{QueryRun, RunObserver, RunResult}
 
+import io.penstock.Patience
 import org.json4s.jackson.Serialization
 import org.json4s.{DefaultFormats, Formats}
+import org.scalatest.time.{Seconds, Span}
 
 /** The files of a scenario's run, from which the next process can continue after one has ended. */
 final class RunDirectory(val root: Path) {
@@ -92,8 +94,7 @@ final class RunDirectory(val root: Path) {
   /** Waits until both applications have started the query, or the other one has had enough time. */
   private lazy val bothHaveStarted: Unit = {
     write(started.resolve(ProcessHandle.current.pid.toString), "")
-    val deadline = System.nanoTime() + RunDirectory.PatienceMs * 1000000L
-    while (started.toFile.list.count(_.forall(_.isDigit)) < 2 && System.nanoTime() < deadline) Thread.sleep(5)
+    Patience.holdsWithin(RunDirectory.EnoughTime)(started.toFile.list.count(_.forall(_.isDigit)) >= 2): Unit
   }
 
   /** The trigger that was tried last, and the newest batch that was committed before it. */
@@ -118,5 +119,5 @@ final class RunDirectory(val root: Path) {
 }
 
 object RunDirectory {
-  private val PatienceMs = 20000L
+  private val EnoughTime = Span(20, Seconds)
 }

@@ -2,6 +2,9 @@ package org.apache.spark.sql.penstock.integration.handover
 
 import java.nio.file.Path
 
+import io.penstock.Patience
+import org.scalatest.time.{Millis, Seconds, Span}
+
 /**
  * Ends an executor in an orderly way while an action runs: soon after another executor has started to read what this
  * one committed in an earlier action, or after a limit if none does.
@@ -31,9 +34,9 @@ final class ExecutorEnd(readers: Path, own: Seq[ReadPartition], afterMs: Int) {
   }
 
   private def end(): Unit = {
-    val deadline = System.nanoTime() + PatienceMs * 1000000L
-    while (!isReadByAnother && !over && System.nanoTime() < deadline) Thread.sleep(2)
+    Patience.holdsWithin(limit, every = lookInterval)(isReadByAnother || over): Unit
     val found = isReadByAnother
+    // Part of the fault: ends at different times within the reading are wanted.
     if (found) Thread.sleep(afterMs.toLong)
     if (!over) {
       how = if (found) WhileAnotherReads else Alone
@@ -47,7 +50,8 @@ final class ExecutorEnd(readers: Path, own: Seq[ReadPartition], afterMs: Int) {
 }
 
 object ExecutorEnd {
-  private val PatienceMs = 2000L
+  private val limit = Span(2, Seconds)
+  private val lookInterval = Span(2, Millis)
 
   sealed abstract class How(override val toString: String)
   case object WhileAnotherReads extends How("an executor ended while another read what it had committed")

@@ -1,23 +1,24 @@
 package org.apache.spark.sql.penstock.integration.harness
 
+import scala.util.Try
+
 import org.apache.spark.{SparkContext, SparkEnv}
 
+import io.penstock.Patience
 import io.penstock.sidecars.transfer.ExecutorTransfer
 
 /** The processes of a cluster's executors, as reported by tasks. */
 object ExecutorProcesses {
-  private val LimitSeconds = 60L
   private val TaskMillis = 20L
 
   /** Waits until enough executors have a sidecar, and returns their process ids by executor. */
   def awaitSidecars(context: SparkContext, count: Int): Map[String, Long] = {
-    val deadline = System.nanoTime() + LimitSeconds * 1000000000L
-    var found = withSidecar(context)
-    while (found.size < count) {
-      require(System.nanoTime() < deadline, s"after $LimitSeconds s only these executors have a sidecar: $found")
-      found = withSidecar(context)
-    }
-    found
+    // An error of the job itself ends the wait.
+    Patience.eventually {
+      val found = Try(withSidecar(context))
+      require(found.fold(_ => true, _.size >= count), s"only these executors have a sidecar: $found")
+      found
+    }.get
   }
 
   private def withSidecar(context: SparkContext): Map[String, Long] = {

@@ -9,6 +9,9 @@ import java.util.concurrent.TimeUnit
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
+import io.penstock.Patience
+import org.scalatest.time.{Seconds, Span}
+
 /**
  * A Kafka cluster of one broker in a separate process, with the class path that the build resolved for it.
  *
@@ -35,15 +38,12 @@ final class KafkaBroker(directory: Path) extends AutoCloseable {
     val format = launch("kafka.tools.StorageTool", "format", "-t", ClusterId, "-c", properties.toString)
     if (format.waitFor() != 0) throw failed("could not format its directory")
     val process = launch("kafka.Kafka", properties.toString)
-    val deadline = System.nanoTime() + LimitSeconds * 1000000000L
-    while (!Files.readString(log).contains("Kafka Server started")) {
-      if (!process.isAlive) throw failed("ended at once")
-      if (System.nanoTime() > deadline) {
-        process.destroyForcibly()
-        throw failed(s"was not ready within $LimitSeconds s")
-      }
-      Thread.sleep(50)
+    def started = Files.readString(log).contains("Kafka Server started")
+    if (!Patience.holdsWithin(Limit)(started || !process.isAlive)) {
+      process.destroyForcibly()
+      throw failed(s"was not ready within $Limit")
     }
+    if (!started) throw failed("ended at once")
     process
   }
 
@@ -81,7 +81,7 @@ object KafkaBroker {
 
   /** System property with the broker's class path, set by the build. */
   val ClassPathProperty = "penstock.test.kafka.classpath"
-  private val LimitSeconds = 60L
+  private val Limit = Span(60, Seconds)
 
   /** 16 bytes in URL-safe Base64. Not random, because an id that starts with a dash would be read as an option. */
   private val ClusterId = Base64.getUrlEncoder.withoutPadding().encodeToString("penstock-matrix!".getBytes(UTF_8))

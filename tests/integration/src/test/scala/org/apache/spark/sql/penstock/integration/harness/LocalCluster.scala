@@ -4,6 +4,7 @@ import java.io.File
 
 import org.apache.spark.SparkContext
 
+import io.penstock.Patience
 import org.scalatest.Suite
 
 /**
@@ -23,16 +24,9 @@ trait LocalCluster extends PenstockApplication { this: Suite =>
   protected def executorClassPath: String = sys.props("java.class.path")
 
   /** Waits until at least `atLeast` executors are registered, and `without` is not one of them. */
-  protected def awaitExecutors(context: SparkContext, atLeast: Int, without: String): Unit = {
-    val deadline = System.nanoTime() + LocalCluster.LimitSeconds * 1000000000L
-    def ready = {
-      val ids = context.getExecutorIds()
-      ids.size >= atLeast && !ids.contains(without)
-    }
-    while (!ready) {
-      assert(System.nanoTime() < deadline, s"no new executor within ${LocalCluster.LimitSeconds} s")
-      Thread.sleep(50)
-    }
+  protected def awaitExecutors(context: SparkContext, atLeast: Int, without: String): Unit = Patience.eventually {
+    val ids = context.getExecutorIds()
+    assert(ids.size >= atLeast && !ids.contains(without), "no new executor")
   }
 }
 
@@ -56,7 +50,6 @@ object LocalCluster {
     "spark.speculation.efficiency.enabled" -> "false",
     "spark.locality.wait" -> "0"
   )
-  private val LimitSeconds = 60L
 
   /** Settings for two small executors. */
   def conf(classPath: String, options: Seq[String] = Nil): Map[String, String] =

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{BindReferences, Expression, UnsafeRowChecksum}
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.execution.metric.SQLMetrics
-import org.apache.spark.sql.execution.{SQLExecution, ShufflePartitionSpec, UnsafeRowSerializer}
+import org.apache.spark.sql.execution.{SQLExecution, ShufflePartitionSpec, SparkPlan, UnsafeRowSerializer}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.sharding.ShardHash
 import org.apache.spark.sql.penstock.shims.Shuffles
@@ -17,11 +17,18 @@ import org.apache.spark.{PartitionIdPassthrough, ShuffleDependency, SparkEnv}
 
 /**
  * A shuffle exchange that writes one block per shard. It is read by N tasks, which are bound to shards at the barrier,
- * or shard by shard if the nodes above need one partition per shard. The class itself depends on the Spark version
- * because its constructor does; all behaviour is here. It extends [[ShuffleExchangeExec]] because Spark's rules look
- * for that class.
+ * or shard by shard if the nodes above need one partition per shard. It extends [[ShuffleExchangeExec]] because Spark's
+ * rules look for that class, and takes all fields from `exchange` but those that not every Spark version has: it is
+ * never pipelined.
  */
-trait RoutedExchangeLike extends ShuffleExchangeExec {
+final class RoutedExchange(exchange: ShuffleExchangeExec)
+    extends ShuffleExchangeExec(
+      exchange.outputPartitioning,
+      exchange.child,
+      exchange.shuffleOrigin,
+      exchange.advisoryPartitionSize
+    )
+    with MadeFromPlain {
   private def partitioning: ShardPartitioning = outputPartitioning.asInstanceOf[ShardPartitioning]
 
   /** Measurements of the tasks that read the exchange. */
@@ -30,7 +37,7 @@ trait RoutedExchangeLike extends ShuffleExchangeExec {
   override def nodeName: String = "RoutedExchange"
 
   /** Number of blocks per map task. */
-  override def numPartitions: Int = RoutedExchangeLike.blocks(partitioning.plan.layout.shards)
+  override def numPartitions: Int = RoutedExchange.blocks(partitioning.plan.layout.shards)
 
   @transient
   override lazy val shuffleDependency: ShuffleDependency[Int, InternalRow, InternalRow] =
@@ -95,9 +102,22 @@ trait RoutedExchangeLike extends ShuffleExchangeExec {
 
   override def getShuffleRDD(partitionSpecs: Array[ShufflePartitionSpec]): RDD[InternalRow] =
     throw new UnsupportedOperationException("a routed exchange cannot be read adaptively: it is read by its binding")
+
+  override protected def withNewChildInternal(newChild: SparkPlan): ShuffleExchangeExec =
+    new RoutedExchange(copy(child = newChild))
+
+  override protected def plain: SparkPlan = copy()
+
+  override def canEqual(other: Any): Boolean = other.isInstanceOf[RoutedExchange]
+  override def equals(other: Any): Boolean = other.isInstanceOf[RoutedExchange] && super.equals(other)
+  override def hashCode(): Int = super.hashCode()
 }
 
-object RoutedExchangeLike {
+object RoutedExchange {
+
+  /** Makes a routed exchange from `exchange`. */
+  def apply(exchange: ShuffleExchangeExec, partitioning: ShardPartitioning): RoutedExchange =
+    new RoutedExchange(exchange.copy(outputPartitioning = partitioning))
 
   /**
    * Number of blocks that a map task declares; only the first ones, one per shard, are used. The number is large enough
