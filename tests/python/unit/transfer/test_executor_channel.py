@@ -19,7 +19,7 @@ from penstock.sidecars.transfer.executor_channel import (
     ExecutorChannel,
     GivenUpError,
 )
-from penstock.transport import slices
+from penstock.transport import deadline, slices
 from penstock.transport.errors import PeerTimeoutError, TransportError
 
 
@@ -90,17 +90,28 @@ def test_a_sender_waits_if_nothing_is_read(channel_ends):
     assert sum(1 for _, _ in zip(range(SLOTS), parts, strict=False)) == SLOTS
 
 
-def test_a_slow_reader_has_the_time_limit_for_each_slice(channel_ends):
+class Clock:
+    """The clock of deadlines, set forward by `ahead_s` seconds."""
+
+    def __init__(self, monkeypatch):
+        self.ahead_s = 0.0
+        monkeypatch.setattr(deadline, "time", self)
+
+    def monotonic(self):
+        return time.monotonic() + self.ahead_s
+
+
+def test_a_slow_reader_has_the_time_limit_for_each_slice(channel_ends, monkeypatch):
     sidecar, executor, _ = channel_ends
+    clock = Clock(monkeypatch)
     message = os.urandom(20 * slices.SLICE_BYTES)
-    sender = threading.Thread(target=sidecar.send, args=(message, soon()))
+    sender = threading.Thread(target=sidecar.send, args=(message, soon(3600)))
     sender.start()
-    size, parts = executor.receive(soon(), 0.2)
+    size, parts = executor.receive(soon(), 20.0)
     taken = bytearray()
     for part in parts:
-        if not taken:
-            # Longer than the limit for a slice: the reader was busy with something else.
-            time.sleep(0.4)
+        # Longer than the limit for a slice: the reader was busy with something else.
+        clock.ahead_s += 30.0
         taken += part
     sender.join()
     assert (size, bytes(taken)) == (len(message), message)

@@ -37,11 +37,18 @@ def test_a_peer_that_stops_during_a_question_is_no_longer_served(monkeypatch):
     accepting.start()
     asking = Tcp(SECRET).connect(listener.address, soon())
     served = accepted.get(timeout=10)
+    receive, waits = served.receive, threading.Semaphore(0)
+
+    def counted(*arguments, **limits):
+        waits.release()
+        return receive(*arguments, **limits)
+
+    monkeypatch.setattr(served, "receive", counted)
     server = threading.Thread(target=TransferService(Peers(Offers({}, {}))).serve, args=(served, "tcp"), daemon=True)
     server.start()
-    # An idle peer is waited for again.
-    server.join(1.0)
-    assert server.is_alive()
+    # An idle peer is waited for again and again.
+    for _ in range(3):
+        assert waits.acquire(timeout=10)
     asker = threading.Thread(target=ask)
     asker.start()
     server.join(10)
