@@ -13,7 +13,7 @@ INTERVAL_S = 0.05
 """Pause between two looks at the condition, in seconds."""
 
 
-def eventually(condition: Callable[[], T], *, timeout_s: float, what: str | Callable[[], str]) -> T:
+def eventually(condition: Callable[[], T | None], *, timeout_s: float, what: str | Callable[[], str]) -> T:
     """Wait until a condition is true.
 
     Parameters

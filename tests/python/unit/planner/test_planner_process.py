@@ -1,17 +1,16 @@
 """The process of the planner sidecar: how it starts, and what it ends with."""
 
-import os
 import signal
 import socket
 import stat
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 from driver_end import Client, hello
+from eventually import eventually
 from penstock.sidecars.planner.frame import (
     Kind,
 )
@@ -67,35 +66,38 @@ def test_the_process_ends_when_its_standard_input_is_closed(folder):
     assert process.wait(20) == 0
 
 
+def has_ended(pid):
+    """Whether a process does not exist, or has only not been waited for yet (state Z)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def test_the_process_ends_when_its_driver_is_killed(folder):
-    # A driver that starts a sidecar, prints its process ID, and waits.
+    # A driver that starts a sidecar, prints its process ID, and waits for the end of its standard input.
     driver = subprocess.Popen(
         [
             sys.executable,
             "-c",
-            "import subprocess, sys, time\n"
+            "import subprocess, sys\n"
             "command = [sys.executable, '-m', 'penstock.sidecars.planner', sys.argv[1]]\n"
             "p = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)\n"
             "p.stdin.write('a' * 64 + '\\n'); p.stdin.flush(); p.stdout.readline()\n"
-            "print(p.pid, flush=True); time.sleep(60)",
+            "print(p.pid, flush=True); sys.stdin.read()",
             str(folder),
         ],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
     sidecar = int(driver.stdout.readline())
     driver.send_signal(signal.SIGKILL)
     driver.wait(20)
-    deadline = time.monotonic() + 20
-    while Path(f"/proc/{sidecar}").exists() and time.monotonic() < deadline:
-        if Path(f"/proc/{sidecar}/stat").read_text().split()[2] == "Z":
-            break
-        time.sleep(0.05)
-    else:
-        assert not Path(f"/proc/{sidecar}").exists(), f"{os.getpid()}: sidecar {sidecar} outlived its driver"
-    deadline = time.monotonic() + 20
-    while folder.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    driver.stdin.close()
+    driver.stdout.close()
+    eventually(lambda: has_ended(sidecar), timeout_s=20, what=f"sidecar {sidecar} ends with its driver")
+    eventually(lambda: not folder.exists(), timeout_s=20, what="the sidecar removes its folder")
 
 
 @pytest.mark.parametrize("token", ["", "short"])
