@@ -1,6 +1,7 @@
 """A client of Spark Connect: ``connect_client.py URL CHECKPOINT``.
 
-The server has the plugin, unless CHECKPOINT is ``without``. Exit status 0 means that all checks passed.
+The server has the plugin, unless CHECKPOINT is ``without``. Exit status 0 means that all checks passed. It imports from
+`tests/waiting`, which must be in ``PYTHONPATH``.
 """
 
 from __future__ import annotations
