@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
-INTERVAL_S = 0.05
+INTERVAL_S = 0.1
 """Pause between two looks at the condition, in seconds."""
 
 
