@@ -5,10 +5,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from importlib.util import find_spec
 from pathlib import Path
 
+from eventually import eventually
 from namespaces import HOST, Namespace
 
 PYSPARK = Path(find_spec("pyspark").origin).parent
@@ -54,11 +54,12 @@ class Standalone:
             )
 
     def _wait(self, name: str, words: str) -> None:
-        until = time.monotonic() + PATIENCE_S
         log = self._folder / f"{name}.log"
-        while words not in log.read_text(errors="replace"):
-            assert time.monotonic() < until, log.read_text(errors="replace")[-3000:]
-            time.sleep(0.1)
+        eventually(
+            lambda: words in log.read_text(errors="replace"),
+            timeout_s=PATIENCE_S,
+            what=lambda: f"{name} starts: {log.read_text(errors='replace')[-3000:]}",
+        )
 
     def close(self) -> None:
         for process in self._processes:

@@ -7,8 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
+from eventually import eventually
 from namespaces import can_be_made, namespaces
-from standalone import Application, Standalone, kill, processes
+from standalone import PATIENCE_S, Application, Standalone, kill, processes
 
 pytestmark = pytest.mark.skipif(bool(can_be_made()), reason=can_be_made())
 SIDECAR, EXECUTOR = "-m penstock.sidecars.transfer", "CoarseGrainedExecutorBackend"
@@ -34,20 +35,17 @@ def application(cluster, tmp_path):
     made = Application(cluster, tmp_path)
     yield made
     made.close()
-    until = time.monotonic() + 30
-    while processes(SIDECAR) or processes(EXECUTOR):
-        assert time.monotonic() < until, "processes of the application are left"
-        time.sleep(0.1)
+    eventually(
+        lambda: not processes(SIDECAR) and not processes(EXECUTOR),
+        timeout_s=30,
+        what="no process of the application is left",
+    )
     assert not list(Path("/dev/shm").glob("penstock*"))  # noqa: S108
 
 
 def warm(application):
     """Run batches until shards travel, because sidecars start in parallel with executors."""
-    for _ in range(30):
-        if application.batch()[TRAVELLED] > 0:
-            return
-        time.sleep(0.5)
-    pytest.fail("no shard travelled in 30 batches")
+    eventually(lambda: application.batch()[TRAVELLED] > 0, timeout_s=PATIENCE_S, what="shards travel in a batch")
 
 
 def test_shards_travel_between_hosts(application):
@@ -70,10 +68,7 @@ def test_a_decommissioned_executor_hands_its_shards_over(application):
     warm(application)
     leaving = processes(EXECUTOR)[0]
     os.kill(leaving, signal.SIGPWR)
-    until = time.monotonic() + 60
-    while leaving in processes(EXECUTOR):
-        assert time.monotonic() < until, "the decommissioned executor does not end"
-        time.sleep(0.1)
+    eventually(lambda: leaving not in processes(EXECUTOR), timeout_s=60, what="the decommissioned executor ends")
     metrics = application.batch()
     assert metrics[LOADED] == 0, metrics
     assert metrics[TRAVELLED] + metrics[IN_MEMORY] + metrics[FOLDED] >= 64, metrics

@@ -1,6 +1,6 @@
 """Counts keys on the cluster to which it is submitted. With two executors, it waits until shards have travelled.
 
-It writes what it found to `deployed.json`.
+It writes what it found to `deployed.json`. It imports from `tests/waiting`, which must be in ``PYTHONPATH``.
 """
 
 import json
@@ -8,10 +8,10 @@ import os
 import re
 import socket
 import sys
-import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from eventually import eventually
 from pyspark.sql import SparkSession
 
 FOLDER, EXECUTORS = sys.argv[1], int(sys.argv[2])
@@ -74,19 +74,22 @@ def travelled():
     return sum(metric["penstockShardsTravelled"] for metric in metrics)
 
 
-until = time.monotonic() + PATIENCE_S
-while time.monotonic() < until:
-    time.sleep(0.5)
-    running = max(context.parallelize(range(8), 8).mapPartitions(sidecars).collect())
-    if query.lastProgress and running and (EXECUTORS == 1 or travelled()):
-        break
+def running():
+    return max(context.parallelize(range(8), 8).mapPartitions(sidecars).collect())
+
+
+found = eventually(
+    lambda: query.lastProgress and (EXECUTORS == 1 or travelled()) and running(),
+    timeout_s=PATIENCE_S,
+    what=lambda: f"batches have run, with sidecars and shards that travel: {query.lastProgress}",
+)
 query.stop()
 counts = [row["count"] for row in spark.table("counts").collect()]
 offsets = json.loads(min(Path(FOLDER).glob("checkpoint/offsets/[0-9]*")).read_text().splitlines()[1])
 result = {
     "provider": offsets["conf"]["spark.sql.streaming.stateStore.providerClass"],
     "executors": context._jsc.sc().getExecutorMemoryStatus().size() - 1,
-    "sidecars": running,
+    "sidecars": found,
     "travelled": travelled(),
     "keys": len(counts),
     "rest": rest_is_open(context.master),

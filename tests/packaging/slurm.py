@@ -6,8 +6,9 @@ import re
 import shutil
 import socket
 import subprocess
-import time
 from pathlib import Path
+
+from eventually import eventually
 
 FETCH = Path(__file__).with_name("fetch_slurm.sh")
 PATIENCE_S = 60
@@ -107,11 +108,10 @@ PartitionName=all Nodes=ALL Default=YES State=UP
         return completed.stdout + completed.stderr
 
     def _await(self, name: str, started) -> None:
-        until = time.monotonic() + PATIENCE_S
-        while not started():
-            logs = "".join(log.read_text(errors="replace")[-2000:] for log in self._folder.glob("*.log"))
-            assert time.monotonic() < until, f"{name} did not start within {PATIENCE_S} s: {logs}"
-            time.sleep(0.2)
+        def logs() -> str:
+            return "".join(log.read_text(errors="replace")[-2000:] for log in self._folder.glob("*.log"))
+
+        eventually(started, timeout_s=PATIENCE_S, what=lambda: f"{name} starts: {logs()}")
 
     def run(self, script: Path, *arguments: object, options: list[str], **environment: str) -> str:
         """Submit a job, wait for its end, and return its output."""
@@ -120,14 +120,19 @@ PartitionName=all Nodes=ALL Default=YES State=UP
         output_of_sbatch = self._command(*words, *map(str, arguments), **environment)
         found = re.search(r"Submitted batch job (\d+)", output_of_sbatch)
         assert found, output_of_sbatch
-        until = time.monotonic() + JOB_S
-        while re.search(
-            "PENDING|CONFIGURING|RUNNING|COMPLETING", self._command("squeue", "-h", "-j", found[1], "-o", "%T")
-        ):
-            if time.monotonic() > until:
-                self._command("scancel", found[1])
-                raise AssertionError(output.read_text() if output.exists() else "the job did not start")
-            time.sleep(0.5)
+
+        def has_ended() -> bool:
+            state = self._command("squeue", "-h", "-j", found[1], "-o", "%T")
+            return not re.search("PENDING|CONFIGURING|RUNNING|COMPLETING", state)
+
+        def printed() -> str:
+            return output.read_text() if output.exists() else "it did not start"
+
+        try:
+            eventually(has_ended, timeout_s=JOB_S, what=lambda: f"the job ends: {printed()}")
+        except AssertionError:
+            self._command("scancel", found[1])
+            raise
         return output.read_text()
 
     def close(self) -> None:

@@ -5,17 +5,19 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 from pathlib import Path
 
 import kubernetes_validate
 import pytest
 import yaml
 from databricks.sdk.service.compute import ClusterSpec
+from eventually import eventually
 
 ROOT = Path(__file__).parents[2]
 CONF = ROOT / "conf"
 PATIENCE_S = 120
+WAITING = str(ROOT / "tests/waiting")
+"""Folder of a module that the application `deployed.py` imports."""
 
 
 def settings():
@@ -139,10 +141,11 @@ def standalone(installation, tmp_path):
                     stderr=output,
                 )
             )
-        until = time.monotonic() + PATIENCE_S
-        while awaited not in log.read_text(errors="replace"):
-            assert time.monotonic() < until, log.read_text(errors="replace")[-3000:]
-            time.sleep(0.1)
+        eventually(
+            lambda: awaited in log.read_text(errors="replace"),
+            timeout_s=PATIENCE_S,
+            what=lambda: f"{name} starts: {log.read_text(errors='replace')[-3000:]}",
+        )
 
     common = ("--host", "127.0.0.1", "--webui-port", "0")
     try:
@@ -162,6 +165,7 @@ def test_shards_travel_on_a_standalone_cluster_with_two_workers(standalone, inst
     url, environment = standalone
     application = Path(__file__).parent / "deployed.py"
     memory = ("--conf", "spark.executor.memory=600m", "--conf", "spark.ui.enabled=false")
+    environment["PYTHONPATH"] = WAITING
     completed = installation.run(
         "spark-submit", "--master", url, *memory, application, tmp_path, "2", cwd=tmp_path, **environment
     )
@@ -186,6 +190,7 @@ def test_a_query_runs_in_a_slurm_allocation_that_keeps_its_secret(slurm, install
         tmp_path,
         "1",
         options=["--cpus-per-task=2"],
+        PYTHONPATH=WAITING,
         PENSTOCK_VENV=str(installation.folder),
         PENSTOCK_EXECUTOR_MEMORY="600m",
         PENSTOCK_LOCAL_DIR=str(tmp_path),

@@ -1,16 +1,17 @@
 """A client of Spark Connect: ``connect_client.py URL CHECKPOINT``.
 
-The server has the plugin, unless CHECKPOINT is ``without``. Exit status 0 means that all checks passed.
+The server has the plugin, unless CHECKPOINT is ``without``. Exit status 0 means that all checks passed. It imports from
+`tests/waiting`, which must be in ``PYTHONPATH``.
 """
 
 from __future__ import annotations
 
 import sys
-import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
 import penstock
+from eventually import eventually
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
@@ -23,11 +24,12 @@ PATIENCE_S = 120
 def batches_of(query: StreamingQuery, least: int) -> None:
     """Wait until a query has run at least this number of further batches."""
     start = len(query.recentProgress)
-    until = time.monotonic() + PATIENCE_S
-    while len(query.recentProgress) < start + least:
+
+    def have_run() -> bool:
         assert query.exception() is None, query.exception()
-        assert time.monotonic() < until, f"no batch within {PATIENCE_S} s: {query.status}"
-        time.sleep(0.2)
+        return len(query.recentProgress) >= start + least
+
+    eventually(have_run, timeout_s=PATIENCE_S, what=lambda: f"{least} batches run: {query.status}")
 
 
 def start(spark: SparkSession, name: str, checkpoint: str | None, **options: str) -> StreamingQuery:
@@ -57,10 +59,11 @@ def with_plugin(spark: SparkSession, checkpoint: str) -> None:
     status = penstock.status(query)
     assert (status["mode"], status["shards"], status["exception"]) == ("on", 16, None), status
     # Absent where a batch took too little time to say.
-    until = time.monotonic() + PATIENCE_S
-    while not region(query)["heavyKeys"][0]["busyShare"]:
-        assert time.monotonic() < until, region(query)["heavyKeys"]
-        batches_of(query, 1)
+    eventually(
+        lambda: region(query)["heavyKeys"][0]["busyShare"],
+        timeout_s=PATIENCE_S,
+        what=lambda: f"a batch says how busy its heavy keys were: {region(query)['heavyKeys']}",
+    )
     table = penstock.decisions(query)
     assert table["batch"].is_monotonic_increasing
     assert (table["tasks"] == 2).all()

@@ -7,12 +7,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyspark
 import pytest
+from eventually import eventually
 from penstock.api.jars import jar_for
 from penstock.api.queries import PLUGIN
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CLIENT = Path(__file__).with_name("connect_client.py")
+WAITING = Path(__file__).parents[2] / "waiting"
+"""Folder of a module that the client imports."""
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 PATIENCE_S = 180
 ENVIRONMENT = {
@@ -65,18 +67,22 @@ def server(tmp_path: Path) -> Iterator[str]:
 
 
 def port(log: Path, running: subprocess.Popen[bytes]) -> int:
-    until = time.monotonic() + PATIENCE_S
-    while time.monotonic() < until and running.poll() is None:
-        if found := re.search(r"Spark Connect server started at: \S*:(\d+)", log.read_text(errors="replace")):
-            return int(found[1])
-        time.sleep(0.2)
-    raise AssertionError(log.read_text(errors="replace")[-3000:])
+    def found() -> int | None:
+        assert running.poll() is None, f"the server has ended: {end_of(log)}"
+        started = re.search(r"Spark Connect server started at: \S*:(\d+)", log.read_text(errors="replace"))
+        return int(started[1]) if started else None
+
+    return eventually(found, timeout_s=PATIENCE_S, what=lambda: f"the server starts: {end_of(log)}")
+
+
+def end_of(log: Path) -> str:
+    return log.read_text(errors="replace")[-3000:]
 
 
 def run_client(*arguments: str) -> None:
     done = subprocess.run(
         [sys.executable, str(CLIENT), *arguments],
-        env=ENVIRONMENT,
+        env=ENVIRONMENT | {"PYTHONPATH": str(WAITING)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import penstock
 import pytest
+from eventually import eventually
 from harness import PENSTOCK, STOCK, Engine, counting, events, write_events
 from penstock.monitor import document as monitor
 
@@ -28,12 +28,16 @@ def watched(application: SparkSession, query: StreamingQuery, batches: int) -> m
     """Return what `penstock top` reads about a query, once the events of so many batches have reached the driver."""
     url = application.sparkContext.uiWebUrl
     assert url is not None
-    until = time.monotonic() + 60
-    while True:
-        (read,) = monitor.read(monitor.fetch(url, 100, query.runId)).queries
-        if len(read.batches) == batches or time.monotonic() > until:
-            return read
-        time.sleep(0.1)
+
+    def read() -> monitor.Query:
+        (found,) = monitor.read(monitor.fetch(url, 100, query.runId)).queries
+        return found
+
+    def complete() -> monitor.Query | None:
+        found = read()
+        return found if len(found.batches) == batches else None
+
+    return eventually(complete, timeout_s=60, what=lambda: f"the driver shows {batches} batches: {read()}")
 
 
 def test_status_and_decisions_show_the_batches_of_a_query(application: SparkSession, tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
+
+from eventually import eventually
 
 PATIENCE_S = 120
 
@@ -56,20 +57,14 @@ def test_the_planner_sidecar_ends_when_its_driver_is_killed(tmp_path: Path) -> N
         try:
             assert application.stdout is not None
             driver = int(application.stdout.readline())
-            until = time.monotonic() + PATIENCE_S
-            while not (sidecars := sidecars_of(driver)):
-                assert time.monotonic() < until, "no sidecar was started"
-                time.sleep(0.1)
+            sidecars = eventually(lambda: sidecars_of(driver), timeout_s=PATIENCE_S, what="a sidecar is started")
             ((sidecar, arguments),) = sidecars.items()
             # The sidecar may have to load its planners first. Its socket shows that it has started.
             folder = Path(arguments[arguments.index("penstock.sidecars.planner") + 1])
-            while not (folder / "driver.sock").exists():
-                assert time.monotonic() < until, "the sidecar does not listen"
-                time.sleep(0.1)
+            eventually((folder / "driver.sock").exists, timeout_s=PATIENCE_S, what="the sidecar listens")
             os.kill(driver, signal.SIGKILL)
-            while Path(f"/proc/{sidecar}").exists():
-                assert time.monotonic() < until, "the sidecar outlives its driver"
-                time.sleep(0.1)
+            process = Path(f"/proc/{sidecar}")
+            eventually(lambda: not process.exists(), timeout_s=PATIENCE_S, what="the sidecar ends with its driver")
             assert not folder.exists()
         finally:
             application.kill()

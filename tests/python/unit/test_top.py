@@ -9,13 +9,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from eventually import eventually
 from hypothesis import given
 from hypothesis import strategies as st
 from penstock.api.errors import PenstockError
@@ -209,11 +209,12 @@ def test_top_polls_until_it_is_interrupted_despite_errors_of_the_driver(driver: 
             while part := os.read(terminal, 65536):
                 seen.extend(part)
 
-    def shows(text: bytes) -> bool:
-        until = time.monotonic() + 60
-        while text not in seen and time.monotonic() < until and process.poll() is None:
-            time.sleep(0.02)
-        return text in seen
+    def await_shown(text: bytes) -> None:
+        def is_shown() -> bool:
+            assert process.poll() is None, f"top has ended: {bytes(seen)!r}"
+            return text in seen
+
+        eventually(is_shown, timeout_s=60, what=lambda: f"top shows {text!r}: {bytes(seen)!r}")
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -230,12 +231,12 @@ def test_top_polls_until_it_is_interrupted_despite_errors_of_the_driver(driver: 
         env=environment,
     )
     try:
-        assert shows(b"late flights")
+        await_shown(b"late flights")
         driver.answer = (500, "no")
-        assert shows(b"it answered with HTTP Error 500")
+        await_shown(b"it answered with HTTP Error 500")
         seen.clear()
         driver.answer = (200, STATUS.replace("late flights", "early flights"))
-        assert shows(b"early flights")
+        await_shown(b"early flights")
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 0
     finally:

@@ -6,8 +6,6 @@ import os
 import queue
 import signal
 import socket
-import subprocess
-import sys
 import tempfile
 import threading
 from dataclasses import dataclass
@@ -18,9 +16,11 @@ from penstock.sidecars.transfer.executor_channel import LANDING_BYTES, MEMORY_BY
 from penstock.sidecars.transfer.service import ENVELOPE, OUTCOME_BITS, Outcome, Question, What, write_question
 from penstock.transport.deadline import Deadline
 from penstock.transport.errors import TransportError
+from sidecar_process import PATIENCE_S, SECRET, send_line, sidecar_process, start_line
 
-SECRET = b"of one application"
-PATIENCE_S = 30.0
+
+def soon(seconds=10.0):
+    return Deadline.after(seconds)
 
 
 def offer(role, *, process=0, descriptor=0):
@@ -50,22 +50,16 @@ class ExecutorEnd:
         self.folder = Path(tempfile.mkdtemp(prefix="penstock-test-"))
         self.give = give or (lambda payload: payload)
         self.token = os.urandom(32).hex()
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "penstock.sidecars.transfer", str(self.folder)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+        self.process = sidecar_process(self.folder)
+        line = start_line(
+            token=self.token,
+            secret=secret.hex(),
+            host=host,
+            transport=transport,
+            encrypted=encrypted,
+            channels=channels,
         )
-        start = {
-            "token": self.token,
-            "secret": secret.hex(),
-            "host": host,
-            "transport": transport,
-            "encrypted": encrypted,
-            "channels": channels,
-        }
-        self.send_line(json.dumps(start))
+        send_line(self.process, line)
         line = self.process.stdout.readline()
         assert line.startswith("ready "), self.process.stderr.read()
         self.announced = json.loads(line.removeprefix("ready "))
@@ -80,10 +74,6 @@ class ExecutorEnd:
             self.asking.put(self.open(b"A"))
             threading.Thread(target=self._sender, args=(self.open(b"G"),), daemon=True).start()
         assert self.process.stdout.readline() == "open\n"
-
-    def send_line(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
 
     def connect(self, first):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

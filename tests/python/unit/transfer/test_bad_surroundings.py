@@ -11,13 +11,14 @@ import time
 from pathlib import Path
 
 import pytest
-from executor_end import PATIENCE_S, SECRET, ExecutorEnd, offer
+from executor_end import ExecutorEnd, offer
 from penstock import __version__
 from penstock.sidecars.transfer.channel_records import encode
 from penstock.sidecars.transfer.offers import survey
 from penstock.sidecars.transfer.service import Outcome
 from penstock.transport import handshake
 from penstock.transport.errors import PeerRefusedError
+from sidecar_process import PATIENCE_S, SECRET, TOKEN, send_line, sidecar_process, start_line
 
 
 @contextlib.contextmanager
@@ -63,28 +64,13 @@ def test_a_lack_of_descriptors_is_reported_and_the_channel_stays_usable(transpor
 def test_a_sidecar_that_cannot_start_reports_why_and_removes_its_folder(tmp_path, change, limit, reason):
     folder = tmp_path / "sidecar"
     folder.mkdir(mode=0o700)
-    start = {
-        "token": "0" * 64,
-        "secret": SECRET.hex(),
-        "host": "127.0.0.1",
-        "transport": "tcp",
-        "encrypted": False,
-        "channels": 1,
-    }
-    with subprocess.Popen(
-        [sys.executable, "-m", "penstock.sidecars.transfer", str(folder)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with sidecar_process(folder) as process:
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (limit, limit))
-        process.stdin.write(json.dumps(start | change) + "\n")
-        process.stdin.flush()
+        send_line(process, start_line(transport="tcp", **change))
         if process.stdout.readline().startswith("ready "):
             with socket.socket(socket.AF_UNIX) as executor_channel:
                 executor_channel.connect(str(folder / "executor.sock"))
-                executor_channel.sendall(b"0" * 64 + b"A" + encode(offer(b"A")))
+                executor_channel.sendall(TOKEN.encode() + b"A" + encode(offer(b"A")))
                 executor_channel.recv(1)
         assert process.wait(PATIENCE_S) == 1
         error = process.stderr.read()

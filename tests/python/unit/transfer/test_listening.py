@@ -4,10 +4,10 @@ import contextlib
 import os
 import socket
 import struct
-import time
 from pathlib import Path
 
 import pytest
+from eventually import eventually
 from executor_end import ExecutorEnd
 from penstock.sidecars.transfer.offers import AUTO
 from penstock.transport.registry import TRANSPORTS
@@ -107,10 +107,7 @@ def test_nothing_listens_after_a_sidecar_has_ended(death: str) -> None:
         executor.process.terminate()
         executor.process.wait(20)
     executor.close()
-    until = time.monotonic() + 20
-    while listeners_at(ports, name) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert listeners_at(ports, name) == []
+    eventually(lambda: not listeners_at(ports, name), timeout_s=20, what="nothing listens")
     assert not Path(f"/proc/{pid}").exists()
     assert not executor.folder.exists()
 

@@ -5,10 +5,11 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from eventually import eventually
 from penstock.sidecars.transfer.__main__ import Start
 from penstock.sidecars.transfer.offers import Offers, offer
 from penstock.sidecars.transfer.peers import Peers
@@ -231,13 +232,22 @@ def test_secrets_are_not_part_of_representations() -> None:
 
 
 ROGUE = """
-import sys, time
+import sys
 from penstock.transport.mpi.library import mpi
 print("here", flush=True)
 mpi().COMM_SELF.Connect(sys.argv[1])
 print("is connected", flush=True)
-time.sleep(60)
+sys.stdin.read()
 """
+"""Connects to a port of MPI, and lives until its standard input is closed."""
+ESTABLISHED = "01"
+
+
+def is_reached(port: str) -> bool:
+    """Whether a TCP connection to a port of MPI exists, such as ``tag#0$description#here$port#42665$``."""
+    number = int(port.partition("$port#")[2].partition("$")[0])
+    lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
+    return any(fields[2].endswith(f":{number:04X}") and fields[3] == ESTABLISHED for fields in map(str.split, lines))
 
 
 @pytest.mark.skipif("mpi" not in TRANSPORTS, reason="this run leaves MPI out")
@@ -248,12 +258,15 @@ def test_a_stranger_at_the_port_of_mpi_does_not_take_a_peers_place(monkeypatch: 
     monkeypatch.setattr(library, "Open_port", lambda: ports.append(opened()) or ports[-1])
     listener = Mpi(SECRET).listen()
     command = [sys.executable, "-c", ROGUE, *ports]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as rogue, contextlib.closing(listener):
+    with (
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as rogue,
+        contextlib.closing(listener),
+    ):
         try:
             assert rogue.stdout is not None
             assert rogue.stdout.readline().strip() == "here"
             # The stranger gets into the queue of the library before the peer.
-            time.sleep(1.0)
+            eventually(lambda: is_reached(*ports), timeout_s=20, what="the stranger is connected to the port of MPI")
             with Peer("mpi", listener.address, "echo") as peer, listener.accept(soon()) as channel:
                 assert peer.read_line() == "connected"
                 channel.send(b"hello", soon())

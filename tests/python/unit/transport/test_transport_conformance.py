@@ -3,15 +3,15 @@
 import os
 import socket
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from eventually import eventually
 from penstock.transport import slices
 from penstock.transport.channel import MAX_BYTES
 from penstock.transport.errors import PeerBrokenError, PeerLostError, PeerRefusedError, PeerTimeoutError, TransportError
-from transport_peers import SLOW, TRANSPORTS, Peer, soon, transport
+from transport_peers import SLOW, TRANSPORTS, ObservedDeadline, Peer, soon, transport
 
 
 @pytest.fixture(params=TRANSPORTS)
@@ -151,17 +151,17 @@ def test_a_peer_that_stops_during_a_message_times_out(name, listener):
 def test_closing_a_channel_wakes_its_waiting_receiver(name, listener):
     peer, channel = connected(name, listener, "wait")
     with peer:
-        failed = []
+        failed, deadline = [], ObservedDeadline(soon().at_s)
 
         def receive():
             try:
-                channel.receive(soon())
+                channel.receive(deadline)
             except TransportError as error:
                 failed.append(error)
 
         waiting = threading.Thread(target=receive)
         waiting.start()
-        time.sleep(0.1)
+        assert deadline.asked.wait(20)
         channel.close()
         channel.close()
         waiting.join(5)
@@ -229,9 +229,9 @@ def test_no_descriptors_or_shared_memory_are_left(name):
             channel.close()
     listener.close()
     del channel
-    time.sleep(0.1)
-    assert names("/dev/shm") == shared  # noqa: S108
-    assert len(names("/proc/self/fd")) <= len(files)
+    # The listener's thread closes its socket after `close` has returned.
+    eventually(lambda: names("/dev/shm") == shared, timeout_s=20, what="no shared memory is left")  # noqa: S108
+    eventually(lambda: len(names("/proc/self/fd")) <= len(files), timeout_s=20, what="no descriptors are left")
 
 
 def test_unexpected_slices_are_refused():

@@ -4,7 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
+import threading
+from dataclasses import dataclass, field
 
 from penstock.transport import listening
 from penstock.transport.channel import Transport
@@ -41,12 +42,23 @@ def soon(seconds: float = 20.0) -> Deadline:
     return Deadline.after(seconds * PATIENCE)
 
 
+@dataclass(frozen=True)
+class ObservedDeadline(Deadline):
+    """A deadline that sets `asked` when somebody is about to wait until it."""
+
+    asked: threading.Event = field(default_factory=threading.Event)
+
+    def left_s(self, waiting_for: str) -> float:
+        self.asked.set()
+        return super().left_s(waiting_for)
+
+
 class Peer:
     """Connects to a listener from another process, and then performs one action: see `main`."""
 
     def __init__(self, name: str, address: str, action: str, *, secret: bytes = SECRET) -> None:
         command = [sys.executable, __file__, name, address, action, secret.decode()]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def read_line(self) -> str:
         return self.process.stdout.readline().strip()
@@ -69,6 +81,7 @@ class Peer:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait(20)
+        self.process.stdin.close()
         self.process.stdout.close()
 
 
@@ -86,7 +99,8 @@ def main(name: str, address: str, action: str, secret: str) -> None:
         while True:
             channel.send(message, soon())
     elif action == "wait":
-        time.sleep(60)
+        # Until this process is killed, or the test's process has ended.
+        sys.stdin.read()
 
 
 if __name__ == "__main__":
