@@ -1,4 +1,4 @@
-"""The registry of transports. `io.penstock.sidecars.transfer.Transports` is its counterpart on the JVM."""
+"""The registry of transports. `io.penstock.transport.Transports` is its counterpart on the JVM."""
 
 from collections.abc import Mapping
 

@@ -8,8 +8,9 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.penstock.benchmarks.{MovedShard, StoreSetup, StoreShape}
 
-import io.penstock.sidecars.transfer.{ChannelMemories, TransferProcess, TransferSettings, Transports}
+import io.penstock.sidecars.transfer.{ChannelMemories, TransferProcess, TransferSettings}
 import io.penstock.state.engine.ShardState
+import io.penstock.transport.Transports
 
 /**
  * Measures the time until a shard in the memory of one executor can be read in another's: with each transport, inside

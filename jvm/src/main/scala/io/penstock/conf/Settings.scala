@@ -4,7 +4,7 @@ import scala.collection.mutable.ArrayBuffer
 
 import io.penstock.errors.PenstockException
 import io.penstock.routing.{ShardPolicy, StickyBinder, TasksChoice}
-import io.penstock.sidecars.transfer.Transports
+import io.penstock.transport.Transports
 
 /**
  * The configuration registry: it declares every setting of Penstock once. `make docs` generates the documentation and

@@ -1,7 +1,7 @@
 package io.penstock.conf
 
 import io.penstock.routing.{ShardPolicy, TasksChoice}
-import io.penstock.sidecars.transfer.{Transport, Transports}
+import io.penstock.transport.{Transport, Transports}
 
 /** What Penstock does for a query. */
 sealed abstract class Mode(val name: String) {

@@ -2,7 +2,7 @@ package io.penstock.metrics
 
 import scala.collection.mutable.ArrayBuffer
 
-import io.penstock.sidecars.transfer.Transports
+import io.penstock.transport.Transports
 
 /** All metrics of state. A metric has the same name at all outputs. `docs/metrics.md` is generated from this list. */
 object Metrics {

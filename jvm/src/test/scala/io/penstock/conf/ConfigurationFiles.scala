@@ -5,7 +5,7 @@ import java.nio.file.{Files, Path, Paths}
 import io.penstock.errors.TroubleshootingPage
 import io.penstock.metrics.{MetricsPage, ProgressPage}
 import io.penstock.routing.ShardPolicy
-import io.penstock.sidecars.transfer.{Transport, Transports}
+import io.penstock.transport.{Transport, Transports}
 
 /** Renders the registries of settings, transports, policies, metrics and errors to the generated files. Run by `make docs`. */
 object ConfigurationFiles {

@@ -14,6 +14,7 @@ import scala.util.control.NonFatal
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import io.penstock.conf.SparkVersions
 import io.penstock.process.{DaemonThreads, PythonProcess, SidecarFailure}
+import io.penstock.transport.Transports
 import org.slf4j.LoggerFactory
 
 /**

@@ -8,7 +8,8 @@ import org.apache.spark.util.Utils
 import org.apache.spark.{SparkConf, SparkEnv}
 
 import io.penstock.conf.Settings
-import io.penstock.sidecars.transfer.{TransferSettings, Transports}
+import io.penstock.sidecars.transfer.TransferSettings
+import io.penstock.transport.Transports
 
 /** Settings of the transfer sidecars of an application's executors. */
 object TravelSettings {

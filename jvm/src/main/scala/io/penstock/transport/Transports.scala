@@ -1,4 +1,4 @@
-package io.penstock.sidecars.transfer
+package io.penstock.transport
 
 /**
  * What the JVM knows of a transport that carries messages between transfer sidecars, which implement it. The sidecars'
@@ -44,5 +44,5 @@ object Transports {
   )
 
   /** Name of the transport with this number; empty if there is none. */
-  private[transfer] def name(number: Int): String = All.find(_.number == number).fold("")(_.name)
+  def name(number: Int): String = All.find(_.number == number).fold("")(_.name)
 }
