@@ -46,7 +46,7 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       batch.regions.map(region),
       batch.regions.flatMap(operators),
       Some(batch.state()),
-      LatencyTargets.reason(batch.spec.runId)
+      LatencyTargets.current.reason(batch.spec.runId)
     )
 
   private def region(r: RegionRouting): Row = {

@@ -75,7 +75,7 @@ final private[routing] class RunRouting(
     current.filter(b => b.spec.batchId == batchId && b.spec.regions == regions.map(_.spec)).getOrElse {
       remember()
       settings = settingsNow()
-      LatencyTargets.set(runId, settings.latencyTargetMs, settings.mode == Mode.On)
+      LatencyTargets.current.set(runId, settings.latencyTargetMs, settings.mode == Mode.On)
       // A pinned key leaves its shard, which is impossible if inputs are read by shard.
       keyTypes = regions.collect { case PlannedRegion(r, _, Route.AtBarrier(inputs, Nil)) =>
         r.region -> inputs.head.outputPartitioning.asInstanceOf[HashPartitioning].expressions.map(_.dataType)

@@ -14,7 +14,7 @@ import org.apache.spark.unsafe.Platform
 import io.penstock.errors.PenstockException
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format.{ByteSink, ChangeSet, FamilyTraits, StoreKey}
-import io.penstock.state.memory.MemoryAccount
+import io.penstock.state.memory.{MemoryAccount, MemoryBound}
 import org.scalatest.concurrent.Eventually.{eventually, interval, timeout}
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.SpanSugar._
@@ -24,6 +24,7 @@ class SnapshotWriterSuite extends AnyFunSuite {
   private val store = StoreKey(0L, "default")
   private val run = UUID.randomUUID()
   private val threads = Executors.newCachedThreadPool()
+  private val metrics = new ExecutorMetrics(new ShardStores, MemoryBound.none)
   private val hadoop = new Configuration()
   hadoop.set("spark.sql.streaming.checkpointFileManagerClass", "io.penstock.LocalCheckpointFileManager")
 
@@ -56,7 +57,8 @@ class SnapshotWriterSuite extends AnyFunSuite {
       m => {
         goOn.await()
         reported.synchronized(reported += m): Unit
-      }
+      },
+      metrics
     )
     val slots = Seq(slot(0, 4L), slot(1, 6L), slot(2, 5L))
     val d = directory()
@@ -72,7 +74,8 @@ class SnapshotWriterSuite extends AnyFunSuite {
 
   test("a snapshot that the driver rejects counts as failed, and the next accepted one as written") {
     var refuse = true
-    val writer = new SnapshotWriter(threads, _ => if (refuse) throw new PenstockException("PENSTOCK_TEST", "no"))
+    val writer =
+      new SnapshotWriter(threads, _ => if (refuse) throw new PenstockException("PENSTOCK_TEST", "no"), metrics)
     val s = slot(0, 4L)
     val d = directory()
     writer.request(request(d, s))
@@ -88,8 +91,8 @@ class SnapshotWriterSuite extends AnyFunSuite {
   test("hanging files of one query do not block snapshots of another") {
     val hung = new CountDownLatch(1)
     val (one, other) = (slot(0, 1L), slot(0, 1L))
-    new SnapshotWriter(threads, _ => hung.await()).request(request(directory(), one))
-    new SnapshotWriter(threads, _ => ()).request(request(directory(), other))
+    new SnapshotWriter(threads, _ => hung.await(), metrics).request(request(directory(), one))
+    new SnapshotWriter(threads, _ => (), metrics).request(request(directory(), other))
     soon(other.snapshotCandidate.isEmpty)
     assert(one.snapshotCandidate.nonEmpty)
     hung.countDown()
