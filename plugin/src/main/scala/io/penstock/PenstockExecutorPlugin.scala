@@ -6,18 +6,12 @@ import scala.util.control.NonFatal
 
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.api.plugin.{ExecutorPlugin, PluginContext}
-import org.apache.spark.sql.penstock.state.{
-  ExecutorEndpoint,
-  ExecutorMetrics,
-  LeavingExecutor,
-  ShardSender,
-  ShardStores,
-  TravelSettings
-}
+import org.apache.spark.sql.penstock.components.ExecutorComponents
+import org.apache.spark.sql.penstock.state.{ExecutorMetrics, TravelSettings}
 
 import io.penstock.conf.{Settings, SparkVersions}
+import io.penstock.context.ProcessContext
 import io.penstock.process.{InstalledPython, SidecarCommand}
-import io.penstock.sidecars.transfer.ExecutorTransfer
 import org.slf4j.LoggerFactory
 
 /**
@@ -26,28 +20,33 @@ import org.slf4j.LoggerFactory
  */
 class PenstockExecutorPlugin extends ExecutorPlugin {
   private val log = LoggerFactory.getLogger(getClass)
-  private var handOverLimitMs = 0
+  private var started: Option[ProcessContext] = None
 
   override def init(context: PluginContext, extraConf: JMap[String, String]): Unit = {
     SparkVersions.check(SPARK_VERSION)
+    val executor = ExecutorComponents.start(context.conf().getAll.toMap, context.executorID())
+    started = Some(executor)
     // In local mode the driver plugin registers metrics: Spark starts this plugin before it knows the id that is part
     // of metric names.
     if (context.executorID() != "driver") {
-      ExecutorMetrics.register(context.metricRegistry())
-      Option(extraConf.get(TravelSettings.SecretKey)).foreach(startTransfer(context, _))
+      ExecutorMetrics.current.register(context.metricRegistry())
+      Option(extraConf.get(TravelSettings.SecretKey)).foreach(startTransfer(executor, context, _))
     }
   }
 
   /** Starts the transfer sidecar, which sends shards to other executors. Does not wait for it. */
-  private def startTransfer(context: PluginContext, secret: String): Unit = {
+  private def startTransfer(executor: ProcessContext, context: PluginContext, secret: String): Unit = {
     val conf = context.conf()
-    handOverLimitMs = Settings.application(Settings.HandOverLimitMs, conf.getAll.toMap)
     if (TravelSettings.isOn(conf)) {
       // An executor without a sidecar continues to run.
       try {
-        val command = SidecarCommand.ofExecutor(conf.getAll.toMap, sys.env, InstalledPython.ofThisJar)
-        ExecutorTransfer.start(command, TravelSettings.of(conf, secret), ShardSender)
-        context.send(ExecutorEndpoint.start())
+        val settings = conf.getAll.toMap
+        context.send(ExecutorComponents.transfer(
+          executor,
+          SidecarCommand.ofExecutor(settings, sys.env, InstalledPython.ofThisJar),
+          TravelSettings.of(conf, secret),
+          Settings.application(Settings.HandOverLimitMs, settings)
+        ))
       } catch {
         case NonFatal(e) =>
           log.warn("Penstock: the transfer sidecar did not start, so shards are loaded from the checkpoint", e)
@@ -56,12 +55,8 @@ class PenstockExecutorPlugin extends ExecutorPlugin {
   }
 
   /**
-   * Frees all state. In local mode the JVM outlives the application: a shell or a notebook may start the next one in
-   * it.
+   * Shuts the executor's context down, which hands over and frees all state. In local mode the JVM outlives the
+   * application: a shell or a notebook may start the next one in it.
    */
-  override def shutdown(): Unit = {
-    LeavingExecutor.handOver(handOverLimitMs)
-    ExecutorTransfer.stop()
-    ShardStores.dropAll()
-  }
+  override def shutdown(): Unit = started.foreach(_.shutdown())
 }

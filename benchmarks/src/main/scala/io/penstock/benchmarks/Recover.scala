@@ -60,7 +60,7 @@ object Recover {
      * the end of that batch.
      */
     def once(watch: StageWatch): (Sample, Long) = {
-      ShardStores.dropAll()
+      ShardStores.find.foreach(_.dropAll())
       System.gc()
       val begin = System.nanoTime()
       last = start(batch)

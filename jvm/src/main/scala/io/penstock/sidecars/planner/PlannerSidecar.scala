@@ -118,6 +118,9 @@ final class PlannerSidecar(command: Seq[String], remedy: String, pause: Int => L
     lastFailure
   }
 
+  /** Number of threads that have not ended. The sidecar's process ends with its thread. */
+  def liveThreads: Int = (if (thread.isAlive) 1 else 0) + (if (clock.isTerminated) 0 else 1)
+
   /** Ends the sidecar. */
   override def close(): Unit = {
     closed = true

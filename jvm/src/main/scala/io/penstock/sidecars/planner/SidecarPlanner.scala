@@ -5,7 +5,7 @@ import java.util.UUID
 import io.penstock.control.{Demand, Measured, Plan, Planner, Scaled}
 
 /** A planner whose plans are made by the planner sidecar. */
-final class SidecarPlanner(sidecar: PlannerSidecar) extends Planner with AutoCloseable {
+final class SidecarPlanner(sidecar: PlannerSidecar) extends Planner {
   private val newest = new java.util.LinkedHashMap[(UUID, Long), Either[String, Plan]](16, 0.75f, true) {
     override def removeEldestEntry(eldest: java.util.Map.Entry[(UUID, Long), Either[String, Plan]]): Boolean =
       size > SidecarPlanner.MaxRegions
@@ -32,7 +32,13 @@ final class SidecarPlanner(sidecar: PlannerSidecar) extends Planner with AutoClo
       use(answer.flatMap(ScalingMessages.scaled(_, demand)))
     }
 
-  override def close(): Unit = sidecar.close()
+  override def held: Map[String, Long] =
+    Map("plans" -> newest.synchronized(newest.size.toLong), "threads" -> sidecar.liveThreads.toLong)
+
+  override def close(): Unit = {
+    sidecar.close()
+    newest.synchronized(newest.clear())
+  }
 }
 
 private object SidecarPlanner {

@@ -81,6 +81,9 @@ final class TransferSidecar(
     catch { case _: InterruptedException => () }
   }
 
+  /** Number of threads that have not ended. The sidecar's process ends with its thread. */
+  def liveThreads: Int = (if (thread.isAlive) 1 else 0) + (if (clock.isTerminated) 0 else 1)
+
   /** Ends the sidecar. */
   override def close(): Unit = {
     closed = true

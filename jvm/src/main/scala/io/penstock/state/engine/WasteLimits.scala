@@ -16,6 +16,7 @@ object WasteLimits {
 
   private val InverseGoldenRatio = (math.sqrt(5) - 1) / 2
 
+  /** Not in the executor context: a sequence that only spreads shares evenly, whichever application draws them. */
   private val drawn = new AtomicLong
 
   /** Share for the next arena. Multiples of the golden ratio stay evenly spread, however many are drawn. */

@@ -48,6 +48,12 @@ final class MemoryBound(val held: MemoryAccount, limit: () => MemoryBound.Limit,
 
 object MemoryBound {
 
+  /** Refuses nothing, and counts in an account of its own. */
+  def none: MemoryBound = {
+    val limit = Limit(Long.MaxValue, "none", "this JVM")
+    new MemoryBound(new MemoryAccount, () => limit, () => ())("")
+  }
+
   /**
    * @param text
    *   Value of the setting

@@ -4,13 +4,14 @@ import java.nio.file.Path
 import java.util.UUID
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.spark.sql.penstock.state.{AnswerBytes, ShardSender, ShardSlot, ShardStores}
+import org.apache.spark.sql.penstock.state.{AnswerBytes, ShardReceiver, ShardSender, ShardSlot, ShardStores}
 import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.unsafe.Platform
 
-import io.penstock.sidecars.transfer.{Outcome, TransferProcess}
+import io.penstock.sidecars.transfer.{AnswerSource, MessageIn, Outcome, PeerQuestions, TransferProcess}
 import io.penstock.state.engine.{ShardImage, ShardState}
 import io.penstock.state.format._
+import io.penstock.state.memory.MemoryBound
 
 /**
  * A shard in the memory of one executor, and the routes by which another executor can get it. Each route ends when the
@@ -21,11 +22,12 @@ import io.penstock.state.format._
  */
 final class MovedShard(bytes: Int, directory: Path) {
   private val root = directory.toString
+  private val stores = new ShardStores
   private val store = StoreKey(0L, "default")
   private val lineage = UUID.randomUUID()
   private val state = MovedShard.filled(MovedShard.records(bytes))
   private val slot = {
-    val filled = ShardStores.get(root, store, 1).slot(0)
+    val filled = stores.get(root, store, 1).slot(0)
     filled.open(lineage, 0L)(ShardSlot.Loaded(state, 1, 1L)).close()
     filled
   }
@@ -33,7 +35,7 @@ final class MovedShard(bytes: Int, directory: Path) {
     ShardQuestion.encode(ShardQuestion(lineage, root, store, Seq(WantedShard(0, lineage, ShardRefs.NeverWritten))))
 
   /** Sends the shard to sidecars that request it. */
-  val source: ShardSender.type = ShardSender
+  val source: AnswerSource = new ShardSender(stores, new ShardReceiver(stores, MemoryBound.none, MovedShard.NoPeers))
 
   /** Gives the shard to a task of the executor that has it. */
   def inside(): ShardState = {
@@ -73,10 +75,18 @@ final class MovedShard(bytes: Int, directory: Path) {
 
   private def records(shard: ShardState): Int = shard.familyOrNull("default").table.size
 
-  def drop(): Unit = ShardStores.drop(root)
+  def drop(): Unit = stores.drop(root)
 }
 
 object MovedShard {
+
+  /** The shard is asked for, and never offered. */
+  private object NoPeers extends PeerQuestions {
+    override def ask[A](peer: Map[String, String], payload: Array[Byte], limitMs: Int)(
+        read: (MessageIn, String) => A
+    ): Outcome[A] = Outcome.Lost("this executor has no sidecar")
+  }
+
   private val KeyBytes = 16
   private val ValueBytes = 64
   private val RecordBytes = KeyBytes + ValueBytes + 16

@@ -63,7 +63,8 @@ final class StoreSetup(
     begin()
     if (side.mode == "on") {
       val lease =
-        StateCommits.leases.open(session, BatchSpec(runId, root, version, side.statePartitions, Seq(region)))(Map.empty)
+        StateCommits.current.leases
+          .open(session, BatchSpec(runId, root, version, side.statePartitions, Seq(region)))(Map.empty)
       TaskLeases.install(context, lease(region.region), Array.range(0, side.statePartitions))
     }
     store = provider.getStore(version)

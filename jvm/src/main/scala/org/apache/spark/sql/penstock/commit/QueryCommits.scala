@@ -1,7 +1,7 @@
 package org.apache.spark.sql.penstock.commit
 
 import java.util.UUID
-import java.util.concurrent.{Executor, ScheduledExecutorService, TimeUnit}
+import java.util.concurrent.{Executor, TimeUnit}
 
 import scala.util.{Failure, Success, Try}
 
@@ -11,7 +11,6 @@ import org.apache.spark.scheduler.penstock.SchedulerAttempts
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.sql.penstock.storage.StateDirectory
-import org.apache.spark.util.ThreadUtils
 
 import io.penstock.errors.PenstockException
 import io.penstock.sharding.Layout
@@ -35,6 +34,10 @@ import io.penstock.telemetry.{MovedState, StateLoad}
  *   states of task attempts in Spark's scheduler
  * @param writers
  *   threads that write manifests, one manifest of the run at a time
+ * @param newCleaner
+ *   makes the cleaner of a directory, which retains that many batches
+ * @param clock
+ *   handles commits again that wait for another attempt
  */
 final class QueryCommits(
     val runId: UUID,
@@ -44,7 +47,9 @@ final class QueryCommits(
     wantedShards: Option[Int] = None,
     report: (StoreKey, Int, Long) => Unit = (_, _, _) => (),
     attempts: AttemptStates = SchedulerAttempts,
-    writers: Executor = _.run()
+    writers: Executor = _.run(),
+    newCleaner: (StateDirectory, Int) => StateCleaner = new StateCleaner(_, _),
+    clock: CommitClock = new CommitClock
 ) extends Logging {
   import OpenBatch.Noted._
   import QueryCommits._
@@ -52,7 +57,7 @@ final class QueryCommits(
   private val directory = new StateDirectory(stateRoot, hadoopConf)
   private val minBatches =
     hadoopConf.getInt(SQLConf.MIN_BATCHES_TO_RETAIN.key, SQLConf.MIN_BATCHES_TO_RETAIN.defaultValue.get)
-  private val cleaner = new StateCleaner(directory, minBatches)
+  private val cleaner = newCleaner(directory, minBatches)
   private val starting = new StartingState(runId, directory, shardCount, wantedShards)
   private val manifests = new ManifestWriter(runId, directory, shardCount, writers)
   private val group = new GroupCommit(() => writeManifest(), writers)
@@ -124,7 +129,7 @@ final class QueryCommits(
       case Failure(e) => answer(Failure(e))
       case Success(Counts | Overtaken) => answer(Success(()))
       case Success(Denied(by)) => answer(Failure(denied(c.attempt, by)))
-      case Success(_: Undecided) => later(() => committed(c, sinceNs, answer))
+      case Success(_: Undecided) => clock.later(() => committed(c, sinceNs, answer))
       case Success(_: Waits) => group.start()
     }
   }
@@ -290,10 +295,5 @@ private object QueryCommits {
 
   /** How long a commit waits for another attempt of the same task that has committed before and is still running. */
   private val UndecidedNs = TimeUnit.SECONDS.toNanos(10)
-  private val AskAgainMs = 50L
 
-  private lazy val clock: ScheduledExecutorService =
-    ThreadUtils.newDaemonSingleThreadScheduledExecutor("penstock-undecided")
-
-  private def later(work: Runnable): Unit = clock.schedule(work, AskAgainMs, TimeUnit.MILLISECONDS): Unit
 }

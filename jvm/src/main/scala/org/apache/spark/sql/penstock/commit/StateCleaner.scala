@@ -1,13 +1,12 @@
 package org.apache.spark.sql.penstock.commit
 
-import java.util.concurrent.{ExecutorService, RejectedExecutionException}
+import java.util.concurrent.{Executor, RejectedExecutionException}
 
 import scala.collection.mutable
 import scala.util.control.NonFatal
 
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.penstock.storage.StateDirectory
-import org.apache.spark.util.ThreadUtils
 
 import io.penstock.state.format.{Container, Reachability}
 
@@ -16,8 +15,17 @@ import io.penstock.state.format.{Container, Reachability}
  *
  * @param minBatches
  *   `spark.sql.streaming.minBatchesToRetain`
+ * @param threads
+ *   threads that clean, one of them at a time
+ * @param count
+ *   called with the number of files that were deleted
  */
-final class StateCleaner(directory: StateDirectory, minBatches: Int) extends Logging {
+final class StateCleaner(
+    directory: StateDirectory,
+    minBatches: Int,
+    threads: Executor = _.run(),
+    count: Int => Unit = _ => ()
+) extends Logging {
   import StateCleaner._
 
   /**
@@ -37,7 +45,7 @@ final class StateCleaner(directory: StateDirectory, minBatches: Int) extends Log
       lastCleaned = batchId
       running = true
       try
-        cleaning.execute { () =>
+        threads.execute { () =>
           try clean(batchId)
           catch {
             case NonFatal(e) =>
@@ -59,16 +67,13 @@ final class StateCleaner(directory: StateDirectory, minBatches: Int) extends Log
     val garbage = Reachability.garbage(files, keep, needed).map(_.path)
     garbage.foreach(directory.delete)
     deletedFiles += garbage.size
-    DriverMetrics.deleted(garbage.size)
+    count(garbage.size)
     garbage
   }
 
   private def numberOf(name: String): Option[Long] = name.takeWhile(_.isDigit).toLongOption
 }
 
-object StateCleaner {
-  private val EveryBatches = 10
-
-  /** Each cleaner uses at most one thread, so a file system that hangs for one query does not stop the others. */
-  private lazy val cleaning: ExecutorService = ThreadUtils.newDaemonCachedThreadPool("penstock-cleaner")
+private object StateCleaner {
+  val EveryBatches = 10
 }

@@ -1,16 +1,10 @@
 package org.apache.spark.sql.penstock.commit
 
 import java.util.UUID
-import java.util.concurrent.{ConcurrentHashMap, TimeUnit}
+import java.util.concurrent.ConcurrentHashMap
 
-import scala.concurrent.duration.FiniteDuration
 import scala.jdk.CollectionConverters._
-import scala.util.control.NonFatal
-import scala.util.{Failure, Success, Try}
 
-import org.apache.spark.executor.CommitDeniedException
-import org.apache.spark.internal.Logging
-import org.apache.spark.rpc.{RpcCallContext, RpcEndpointRef, RpcEnv, RpcTimeout, ThreadSafeRpcEndpoint}
 import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic
@@ -18,64 +12,63 @@ import org.apache.spark.sql.execution.streaming.state.{StateStoreId, StateStoreP
 import org.apache.spark.sql.penstock.executors.ExecutorOrders
 import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.sql.streaming.StreamingQueryListener.QueryTerminatedEvent
-import org.apache.spark.util.{RpcUtils, ThreadUtils}
+import org.apache.spark.util.ThreadUtils
 import org.apache.spark.{SparkConf, SparkContext, SparkEnv}
 
+import com.codahale.metrics.Counter
 import io.penstock.conf.{ApplicationSetup, Settings}
-import io.penstock.errors.PenstockException
+import io.penstock.context.{Component, ComponentKey, DriverContext}
+import io.penstock.process.DaemonPool
 import io.penstock.sharding.Layout
 import io.penstock.state.format.{ShardOffer, StoreKey}
 import io.penstock.telemetry.{MovedState, StateLoad}
 
-/** All query runs of this driver, and the RPC endpoint through which executors reach them. */
-object StateCommits extends Logging {
-  private val EndpointName = "PenstockStateCommits"
+/**
+ * All query runs of this driver, and the threads that work for them. Its endpoint is set up with the first batch.
+ *
+ * @param orders
+ *   the executors' endpoints
+ */
+final class StateCommits(orders: ExecutorOrders) extends Component {
 
   /** A query run. It is alive as long as the thread that plans its batches. */
-  final private class Run(val commits: QueryCommits, val thread: Thread, val env: SparkEnv)
+  final private class Run(val commits: QueryCommits, val thread: Thread)
 
   private val runs = new ConcurrentHashMap[UUID, Run]()
 
   /** Each query uses one thread while it writes, so a file system that hangs for one does not stop the others. */
-  private lazy val writers = ThreadUtils.newDaemonCachedThreadPool("penstock-manifests")
-  private var endpoint: (RpcEnv, RpcEndpointRef) = _
-  @volatile private var driver: (RpcEnv, RpcEndpointRef) = _
+  private val writers = new DaemonPool(ThreadUtils.newDaemonCachedThreadPool("penstock-manifests"))
+
+  /** Each cleaner uses at most one thread, for the same reason. */
+  private val cleaners = new DaemonPool(ThreadUtils.newDaemonCachedThreadPool("penstock-cleaner"))
+
+  private val clock = new CommitClock
+
+  /** Number of files of checkpoints that were deleted, over all runs. */
+  val filesDeleted = new Counter
+  private var endpoint: Option[CommitEndpoint] = None
+  @volatile private var closed = false
 
   /** The leases, for planning batches. */
   val leases: BatchLeases = new BatchLeases {
     override def open(session: SparkSession, batch: BatchSpec)(
         layouts: => Map[Long, Layout]
     ): Map[Long, RegionLease] = {
-      val env = SparkEnv.get
-      startEndpoint(env.rpcEnv, session.sparkContext)
+      startEndpoint(session.sparkContext)
       runs.values.removeIf { r =>
-        val isOver = !r.thread.isAlive || (r.env ne env)
+        val isOver = !r.thread.isAlive
         // Spark may report the end of the query only after this.
         if (isOver) r.commits.ended()
         isOver
       }: Unit
-      runs
-        .computeIfAbsent(
-          batch.runId,
-          { _ =>
-            val conf = session.asInstanceOf[classic.SparkSession].sessionState.newHadoopConf()
-            new Run(
-              new QueryCommits(
-                batch.runId,
-                batch.stateRoot,
-                batch.shardCount,
-                conf,
-                wantedShards(session.sparkContext.getConf),
-                reportTo(session, batch),
-                writers = writers
-              ),
-              Thread.currentThread(),
-              env
-            )
-          }
-        )
-        .commits
-        .open(batch)(layouts)
+      val commits =
+        runs.computeIfAbsent(batch.runId, _ => new Run(commitsOf(session, batch), Thread.currentThread())).commits
+      if (closed) {
+        // The run was added after `close` had removed the others.
+        runs.clear()
+        throw applicationEnded()
+      }
+      commits.open(batch)(layouts)
     }
 
     override def bring(runId: UUID, region: Long, to: Seq[(Int, String)]): Unit =
@@ -93,27 +86,39 @@ object StateCommits extends Logging {
      */
     private def order(runId: UUID, region: Long, to: Seq[(Int, String)])(
         taken: (QueryCommits, String, Seq[Int], Seq[(Int, String)], Long) => Unit
-    ): Unit = Option(runs.get(runId)).map(_.commits).foreach { commits =>
+    ): Unit = run(runId).foreach { commits =>
       val batchId = commits.batchId
       commits.offers(region, to).foreach { case (executor, offer) =>
-        ExecutorOrders.take(executor, ShardOffer.encode(offer))(taken(commits, executor, offer.shards, _, batchId))
+        orders.take(executor, ShardOffer.encode(offer))(taken(commits, executor, offer.shards, _, batchId))
       }
     }
 
     override def replicas(runId: UUID, region: Long): Array[String] =
-      Option(runs.get(runId)).map(_.commits.replicasOf(region)).getOrElse(Array.empty)
+      run(runId).map(_.replicasOf(region)).getOrElse(Array.empty)
 
     override def owners(runId: UUID, region: Long): Array[String] =
-      Option(runs.get(runId)).map(_.commits.ownersOf(region)).getOrElse(Array.empty)
+      run(runId).map(_.ownersOf(region)).getOrElse(Array.empty)
 
     override def stateLoads(runId: UUID, region: Long): Map[StoreKey, StateLoad] =
-      Option(runs.get(runId)).fold(Map.empty[StoreKey, StateLoad])(_.commits.stateLoadsOf(region))
+      run(runId).fold(Map.empty[StoreKey, StateLoad])(_.stateLoadsOf(region))
 
     override def moved(runId: UUID, region: Long): Option[MovedState] =
-      Option(runs.get(runId)).map(_.commits.movedOf(region))
+      run(runId).map(_.movedOf(region))
 
-    override def report(runId: UUID): StateReport = Option(runs.get(runId)).fold(StateReport.Empty)(_.commits.report)
+    override def report(runId: UUID): StateReport = run(runId).fold(StateReport.Empty)(_.report)
   }
+
+  private def commitsOf(session: SparkSession, batch: BatchSpec) = new QueryCommits(
+    batch.runId,
+    batch.stateRoot,
+    batch.shardCount,
+    session.asInstanceOf[classic.SparkSession].sessionState.newHadoopConf(),
+    wantedShards(session.sparkContext.getConf),
+    reportTo(session, batch),
+    writers = writers,
+    newCleaner = new StateCleaner(_, _, cleaners, files => filesDeleted.inc(files.toLong)),
+    clock = clock
+  )
 
   /** Penstock's setting of the number of shards; None if it is not set, or if Spark's own setting differs from it. */
   private def wantedShards(conf: SparkConf): Option[Int] =
@@ -131,139 +136,56 @@ object StateCommits extends Logging {
     }
   }
 
-  /**
-   * Sends a message to the driver and waits for the answer.
-   *
-   * @throws io.penstock.errors.PenstockException
-   *   if the driver rejects the message
-   */
-  def tell(message: CommitMessage): Unit =
-    driverRef().askSync[Option[(String, String)]](message).foreach { case (errorClass, detail) =>
-      val refused = new PenstockException(errorClass, detail)
-      message match {
-        // Spark does not count this exception as a failure of the task.
-        case c: TaskCommitted if errorClass == "PENSTOCK_COMMIT_DENIED" =>
-          val a = c.attempt
-          throw new CommitDeniedException(refused.getMessage, a.stageId, a.partition, a.number)
-        case _ => throw refused
-      }
-    }
+  /** A run that this driver knows. */
+  private[commit] def run(runId: UUID): Option[QueryCommits] = Option(runs.get(runId)).map(_.commits)
+
+  private def alive: Seq[QueryCommits] = runs.values.asScala.toSeq.filter(_.thread.isAlive).map(_.commits)
 
   /** Reports of all runs that are alive on this driver. */
-  private[commit] def reports: Seq[StateReport] =
-    runs.values.asScala.filter(_.thread.isAlive).map(_.commits.report).toSeq
+  private[commit] def reports: Seq[StateReport] = alive.map(_.report)
 
   /** State directories of the runs that are alive on this driver, each with the batch that it is at. */
-  private def liveRoots: Map[String, Long] = {
-    val out = Map.newBuilder[String, Long]
-    runs.values.forEach(r => if (r.thread.isAlive) out += r.commits.stateRoot -> r.commits.batchId)
-    out.result()
-  }
+  private[commit] def liveRoots: Map[String, Long] = alive.map(run => run.stateRoot -> run.batchId).toMap
 
-  /** Those of the given queries that a run of the application works on, each with its batch; -1 before the first. */
-  def live(stateRoots: Set[String]): Map[String, Long] =
-    driverRef().askSync[Map[String, Long]](WhichAreLive(stateRoots))
+  /** What an executor that ends is to hand over; nothing if the application ends. */
+  private[commit] def toHandOver(executor: String): Seq[HandOver] =
+    if (SparkContext.getActive.forall(_.isStopped)) Nil else alive.flatMap(_.handOver(executor))
 
-  /**
-   * Asks the driver which shards this executor, which is leaving, is to hand over. Empty if the application ends.
-   *
-   * @param executor
-   *   task location of this executor
-   * @param limitMs
-   *   time within which the driver must answer
-   */
-  def handOver(executor: String, limitMs: Long): Seq[HandOver] = {
-    val limit = new RpcTimeout(FiniteDuration(limitMs, TimeUnit.MILLISECONDS), "spark.penstock.handOver.limitMs")
-    driverRef().askSync[Seq[HandedOver]](WhatToHandOver(executor), limit).map {
-      case (runId, region, to, addresses, offer) =>
-        HandOver(UUID.fromString(runId), region, Holder(to, addresses), offer)
-    }
-  }
+  private def applicationEnded() = new IllegalStateException("the application has ended, so no batch is started")
 
-  private def toHandOver(executor: String): Seq[HandedOver] =
-    if (SparkContext.getActive.forall(_.isStopped)) Nil
-    else
-      for (run <- runs.values.asScala.toSeq if run.thread.isAlive; h <- run.commits.handOver(executor))
-        yield (h.runId.toString, h.region, h.to.executor, h.to.addresses, h.offer)
-
-  private def driverRef(): RpcEndpointRef = {
-    val rpc = SparkEnv.get.rpcEnv
-    val known = driver
-    if (known != null && (known._1 eq rpc)) known._2
-    else {
-      val conf: SparkConf = SparkEnv.get.conf
-      val ref = RpcUtils.makeDriverRef(EndpointName, conf, rpc)
-      driver = (rpc, ref)
-      ref
-    }
-  }
-
-  private def startEndpoint(rpc: RpcEnv, context: SparkContext): Unit = synchronized {
-    if (endpoint == null || (endpoint._1 ne rpc)) {
-      endpoint = (rpc, rpc.setupEndpoint(EndpointName, new Endpoint(rpc)))
+  private def startEndpoint(context: SparkContext): Unit = synchronized {
+    if (closed) throw applicationEnded()
+    if (endpoint.isEmpty) {
+      val rpc = SparkEnv.get.rpcEnv
+      val started = new CommitEndpoint(rpc, this)
+      rpc.setupEndpoint(CommitEndpoint.Name, started)
+      endpoint = Some(started)
       context.addSparkListener(new SparkListener {
         override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
-          case e: QueryTerminatedEvent => Option(runs.get(e.runId)).foreach(_.commits.ended())
+          case e: QueryTerminatedEvent => run(e.runId).foreach(_.ended())
           case _ =>
         }
       })
     }
   }
 
-  final private case class WhichAreLive(stateRoots: Set[String])
+  override def held: Map[String, Long] = Map(
+    "runs" -> runs.size.toLong,
+    "threads" -> (writers.size + cleaners.size + clock.size + synchronized(endpoint).fold(0)(_.threads)).toLong
+  )
 
-  /** A [[HandOver]] in types of the Scala library. */
-  private type HandedOver = (String, Long, String, Map[String, String], Array[Byte])
-
-  final private case class WhatToHandOver(executor: String)
-
-  /**
-   * Receives messages of tasks and executors. Never waits for a file: other threads write manifests, and answers are
-   * sent when they are durable.
-   *
-   * Answers consist only of types of the Scala library, because an executor reads them with the class loader that it
-   * was started with, which does not know the jars that the application adds (`--jars`).
-   */
-  final private class Endpoint(override val rpcEnv: RpcEnv) extends ThreadSafeRpcEndpoint {
-    private val pool = ThreadUtils.newDaemonCachedThreadPool("penstock-commits", 16)
-
-    override def receiveAndReply(context: RpcCallContext): PartialFunction[Any, Unit] = {
-      case m: CommitMessage =>
-        pool.execute { () =>
-          try handle(m)(outcome => context.reply(refusal(m, outcome)))
-          catch { case e: Throwable => context.reply(refusal(m, Failure(e))) }
-        }
-      case WhichAreLive(roots) => context.reply(liveRoots.filter { case (root, _) => roots(root) })
-      case WhatToHandOver(executor) =>
-        pool.execute { () =>
-          try context.reply(toHandOver(executor))
-          catch { case NonFatal(e) => context.sendFailure(e) }
-        }
-    }
-
-    override def onStop(): Unit = pool.shutdownNow(): Unit
-
-    private def refusal(m: CommitMessage, outcome: Try[Unit]): Option[(String, String)] = outcome match {
-      case Success(_) => None
-      case Failure(e: PenstockException) => Some(e.errorClass -> e.detail)
-      case Failure(e) =>
-        logError(s"Commit of run ${m.runId} failed", e)
-        Some("PENSTOCK_COMMIT_FAILED" -> s"the driver could not write the state of the batch: $e")
-    }
-
-    private def handle(m: CommitMessage)(answer: Try[Unit] => Unit): Unit = {
-      val run = runs.get(m.runId)
-      if (run == null) {
-        throw new PenstockException(
-          "PENSTOCK_BATCH_CLOSED",
-          s"run ${m.runId} has ended, so its commits are rejected"
-        )
-      }
-      m match {
-        case c: TaskCommitted => run.commits.committed(c)(answer)
-        case s: SnapshotsWritten => answer(Try(run.commits.snapshotsWritten(s)))
-        case h: ShardsHandedOver => answer(Try(run.commits.handedOver(h)))
-      }
-    }
+  /** Rejects all further messages and batches. */
+  override def close(): Unit = {
+    synchronized {
+      closed = true
+      endpoint
+    }.foreach(_.close())
+    runs.values.forEach(_.commits.ended())
+    runs.clear()
+    clock.close()
+    writers.close()
+    cleaners.close()
   }
 }
+
+object StateCommits extends ComponentKey[StateCommits](DriverContext)

@@ -10,6 +10,7 @@ import org.apache.spark.sql.penstock.lease.{RegionLease, TaskAttempt, ThisExecut
 import org.apache.spark.sql.penstock.storage.StateDirectory
 import org.apache.spark.sql.penstock.telemetry.TaskMeter
 
+import io.penstock.context.Component
 import io.penstock.sidecars.transfer.ExecutorTransfer
 import io.penstock.state.format._
 import io.penstock.telemetry.StateLoad
@@ -88,13 +89,13 @@ final class TaskCommits private (
         region.batchId,
         attempt,
         ThisExecutor.location,
-        ExecutorTransfer.addresses,
+        ExecutorTransfer.current.addresses,
         lineage,
         if (inline) payload.toByteArray else null,
         payloadAt,
         pending
       )
-      TaskMeter.waiting(TaskContext.get())(StateCommits.tell(message))
+      TaskMeter.waiting(TaskContext.get())(CommitClient.current.tell(message))
       stores.clear()
       payload = null
       // Below a coalesce, one task runs several views one after another. Each of them is a separate commit.
@@ -109,7 +110,11 @@ final class TaskCommits private (
   }
 }
 
-object TaskCommits {
+/**
+ * The commits of the tasks that run in this JVM. An object, because an entry belongs to its task, which removes it at its
+ * end. The executor context owns it, and removes what tasks have left that outlive the application.
+ */
+object TaskCommits extends Component {
 
   /**
    * Keyed by context, because attempt ids are unique only within an application, and a JVM may run two applications.
@@ -144,5 +149,13 @@ object TaskCommits {
         commits
       }
     )
+  }
+
+  override def held: Map[String, Long] =
+    Map("attempts" -> attempts.size.toLong, "numbers of leases" -> viewsOf.size.toLong)
+
+  override def close(): Unit = {
+    attempts.clear()
+    viewsOf.clear()
   }
 }

@@ -9,22 +9,22 @@ import org.apache.spark.internal.Logging
 import org.apache.spark.rpc.RpcEndpointRef
 import org.apache.spark.util.ThreadUtils
 
+import io.penstock.context.{Component, ComponentKey, DriverContext}
+import io.penstock.process.DaemonPool
+
 /**
  * Driver side of the executors' endpoints. Orders to an executor that has ended are lost. This is harmless, because
  * the checkpoint has all state.
  */
-object ExecutorOrders extends Logging {
+final class ExecutorOrders extends Component with Logging {
   private val endpoints = new ConcurrentHashMap[String, RpcEndpointRef]()
 
   /** Threads that handle answers. Separate threads, because the query's commits may be busy. */
-  private val answers =
-    ExecutionContext.fromExecutor(ThreadUtils.newDaemonCachedThreadPool("penstock-executor-answers", 4))
+  private val threads = new DaemonPool(ThreadUtils.newDaemonCachedThreadPool("penstock-executor-answers", 4))
+  private val answers = ExecutionContext.fromExecutor(threads)
 
   /** Registers an executor. */
   def arrived(executor: ExecutorRegistered): Unit = endpoints.put(executor.executor, executor.endpoint): Unit
-
-  /** Forgets all executors. Called when the application ends. */
-  def clear(): Unit = endpoints.clear()
 
   /**
    * Orders an executor to take shards. Returns immediately.
@@ -48,4 +48,13 @@ object ExecutorOrders extends Logging {
           logInfo(s"Penstock: $executor did not take shards ahead of a batch: $e")
       }(answers)
     }
+
+  override def held: Map[String, Long] = Map("executors" -> endpoints.size.toLong, "threads" -> threads.size.toLong)
+
+  override def close(): Unit = {
+    endpoints.clear()
+    threads.close()
+  }
 }
+
+object ExecutorOrders extends ComponentKey[ExecutorOrders](DriverContext)

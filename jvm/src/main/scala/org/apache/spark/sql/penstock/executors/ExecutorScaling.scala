@@ -8,7 +8,7 @@ import scala.util.Try
 import scala.util.control.NonFatal
 
 import org.apache.spark.internal.Logging
-import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
+import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.penstock.report.ReportRows
 import org.apache.spark.sql.streaming.StreamingQueryListener.{QueryProgressEvent, QueryTerminatedEvent}
@@ -16,7 +16,9 @@ import org.apache.spark.sql.streaming.StreamingQueryProgress
 import org.apache.spark.util.ThreadUtils
 import org.apache.spark.{ExecutorAllocationClient, SparkContext}
 
+import io.penstock.context.Component
 import io.penstock.control.{Demand, Planner, Scaled}
+import io.penstock.process.DaemonPool
 
 /**
  * Requests as many executors from Spark as the latency targets of queries require, and releases the others. The
@@ -29,11 +31,21 @@ import io.penstock.control.{Demand, Planner, Scaled}
  *   Minimum number of executors
  * @param maxExecutors
  *   Maximum number of executors; 0 for the largest number that there has been at once
+ * @param targets
+ *   Latency targets of the queries
+ * @param planner
+ *   Determines the number of executors
  */
-final class ExecutorScaling(context: SparkContext, minExecutors: Int, maxExecutors: Int)
-    extends SparkListener
+final class ExecutorScaling(
+    context: SparkContext,
+    minExecutors: Int,
+    maxExecutors: Int,
+    targets: LatencyTargets,
+    planner: Planner
+) extends SparkListener
+    with Component
     with Logging {
-  private val thread = ThreadUtils.newDaemonSingleThreadExecutor("penstock-scaling")
+  private val thread = new DaemonPool(ThreadUtils.newDaemonFixedThreadPool(1, "penstock-scaling"))
 
   // Only used by Spark's listener thread.
   private val startMs = mutable.Map.empty[UUID, Long]
@@ -52,20 +64,18 @@ final class ExecutorScaling(context: SparkContext, minExecutors: Int, maxExecuto
     case e: QueryProgressEvent => ReportRows.of(e.progress).foreach(learn(e.progress, _))
     case e: QueryTerminatedEvent =>
       startMs.remove(e.runId)
-      LatencyTargets.forget(e.runId)
+      targets.forget(e.runId)
       thread.execute(() => wanted.remove(e.runId): Unit)
     case _ =>
   }
-
-  override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = thread.shutdownNow(): Unit
 
   private def learn(progress: StreamingQueryProgress, report: Row): Unit = {
     val run = progress.runId
     val start = Try(Instant.parse(progress.timestamp).toEpochMilli).getOrElse(0L)
     val before = startMs.put(run, start)
-    for (target <- LatencyTargets.of(run); b <- before if start > b) {
+    for (target <- targets.of(run); b <- before if start > b) {
       val executors = LiveExecutors.of(context)
-      if (executors.size == 0) LatencyTargets.tell(run, "the number of executors is fixed: Spark runs in local mode")
+      if (executors.size == 0) targets.tell(run, "the number of executors is fixed: Spark runs in local mode")
       else {
         // Executors may still be starting when the first batch ends.
         maxSeen = math.max(maxSeen, executors.size)
@@ -85,20 +95,20 @@ final class ExecutorScaling(context: SparkContext, minExecutors: Int, maxExecuto
           minExecutors,
           math.max(minExecutors, if (maxExecutors > 0) maxExecutors else maxSeen)
         )
-        Planner.current.scale(demand)(answer => thread.execute(() => decide(run, target.acts, demand, answer)))
+        planner.scale(demand)(answer => thread.execute(() => decide(run, target.acts, demand, answer)))
       }
     }
   }
 
   private def decide(run: UUID, acts: Boolean, demand: Demand, answer: Either[String, Scaled]): Unit = answer match {
-    case Left(why) => LatencyTargets.tell(run, s"the number of executors does not change: $why")
-    case Right(scaled) if !acts => LatencyTargets.tell(run, s"observe: ${scaled.reason}")
+    case Left(why) => targets.tell(run, s"the number of executors does not change: $why")
+    case Right(scaled) if !acts => targets.tell(run, s"observe: ${scaled.reason}")
     case Right(scaled) if context.getConf.getBoolean("spark.dynamicAllocation.enabled", false) =>
-      LatencyTargets.tell(run, s"spark.dynamicAllocation.enabled decides: ${scaled.reason}")
+      targets.tell(run, s"spark.dynamicAllocation.enabled decides: ${scaled.reason}")
     case Right(scaled) =>
-      LatencyTargets.tell(run, scaled.reason)
+      targets.tell(run, scaled.reason)
       wanted(run) = scaled.executors
-      wanted.filterInPlace((other, _) => LatencyTargets.of(other).exists(_.acts))
+      wanted.filterInPlace((other, _) => targets.of(other).exists(_.acts))
       // The demand of each query was measured while the others were running, so the largest demand is enough for all.
       for (client <- spark; total <- wanted.values.maxOption) follow(client, total)
   }
@@ -118,4 +128,12 @@ final class ExecutorScaling(context: SparkContext, minExecutors: Int, maxExecuto
         context.killExecutors(surplus): Unit
       } else if (total == active.size) requested = 0
     } catch { case NonFatal(e) => logWarning(s"Penstock could not change the number of executors: $e") }
+
+  override def held: Map[String, Long] = Map("threads" -> thread.size.toLong)
+
+  /** Decides nothing any more. */
+  override def close(): Unit = {
+    context.removeSparkListener(this)
+    thread.close()
+  }
 }

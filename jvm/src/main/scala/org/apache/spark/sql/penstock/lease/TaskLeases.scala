@@ -4,11 +4,16 @@ import java.util.concurrent.ConcurrentHashMap
 
 import org.apache.spark.TaskContext
 
+import io.penstock.context.Component
+
 /**
  * The leases of the tasks that run in this JVM. A routed read installs the lease before it returns its first row, and
  * therefore before any operator above it opens a store. A store finds its lease by task attempt and operator.
+ *
+ * An object, because an entry belongs to its task, which removes it at its end. The executor context owns it, and
+ * removes what tasks have left that outlive the application.
  */
-object TaskLeases {
+object TaskLeases extends Component {
 
   /** A region's lease with the shards that this task was bound to, ascending. */
   final class TaskLease(val region: RegionLease, val shards: Array[Int])
@@ -34,4 +39,8 @@ object TaskLeases {
 
   /** Number of leases that are installed now, over all tasks of this JVM. */
   def size: Int = leases.size()
+
+  override def held: Map[String, Long] = Map("leases" -> size.toLong)
+
+  override def close(): Unit = leases.clear()
 }

@@ -80,7 +80,7 @@ final private[routing] class QueryStarts(session: SparkSession, routing: Session
 
   private def remember(query: StreamingQueryWrapper): Unit =
     try
-      SessionRouting.ofQuery(query).foreach { routing =>
+      SessionRoutings.ofQuery(query).foreach { routing =>
         routing.startsAfter(query.streamingQuery.offsetLog.getLatestBatchId().getOrElse(-1L))
       }
     catch {

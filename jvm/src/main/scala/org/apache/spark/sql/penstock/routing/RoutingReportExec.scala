@@ -58,7 +58,7 @@ final private[routing] class BatchReport(batch: BatchRouting) extends RoutingRep
       "operators" -> batch.regions.flatMap(operators),
       "stores" -> stores(state),
       "state" -> run(state),
-      "scaling" -> LatencyTargets.reason(batch.spec.runId)
+      "scaling" -> LatencyTargets.current.reason(batch.spec.runId)
     )
   }
 

@@ -125,6 +125,8 @@ private[routing] object RowBuffer {
   val Limit: Int = 2 << 20
 
   private val Start = 1 << 16
+
+  /** Not in the executor context: a buffer belongs to its thread, keeps nothing of a task, and ends with the thread. */
   private val ofThread = ThreadLocal.withInitial(() => new RowBuffer)
 
   /** The empty buffer of this thread. */

@@ -63,7 +63,7 @@ final private[routing] class RunRouting(
     current.filter(b => b.spec.batchId == batchId && b.spec.regions == regions.map(_.spec)).getOrElse {
       remember()
       settings = settingsNow()
-      LatencyTargets.set(runId, settings.latencyTargetMs, settings.mode == Mode.On)
+      LatencyTargets.current.set(runId, settings.latencyTargetMs, settings.mode == Mode.On)
       pinRequests.beginBatch(regions)
       val spec = BatchSpec(runId, stateRoot, batchId, shards, regions.map(_.spec), countedBySpark = foreachBatch)
       lazy val (routingVersion, keptReasons) = versionChoice(batchId, shards).of(regions)

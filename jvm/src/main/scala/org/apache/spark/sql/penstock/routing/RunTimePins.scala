@@ -39,7 +39,7 @@ object RunTimePins {
   private[penstock] def order(query: StreamingQuery, failure: String, pin: Boolean)(
       key: classic.SparkSession => Seq[Expression]
   ): Unit = {
-    val run = SessionRouting.ofQuery(query).flatMap { sessionRouting =>
+    val run = SessionRoutings.ofQuery(query).flatMap { sessionRouting =>
       sessionRouting.routing(query.runId).map(sessionRouting.session.asInstanceOf[classic.SparkSession] -> _)
     }
     val (session, routing) = run.getOrElse(throw new PenstockException(

@@ -24,7 +24,7 @@ object RunTimeSettings extends Logging {
     if (!query.isActive)
       throw notSet(s"the run ${query.runId} has ended. Start the query with this option")
     QuerySettings.default.updated(option, text)
-    SessionRouting.ofQuery(query).getOrElse(
+    SessionRoutings.ofQuery(query).getOrElse(
       throw notSet(s"the session of run ${query.runId} does not use Penstock. Start the application with its plugin")
     ).set(option, text)
     logInfo(s"Penstock: run ${query.runId} uses $option=$text from the next planned batch on")

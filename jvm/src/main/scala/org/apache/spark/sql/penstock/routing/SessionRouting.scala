@@ -1,7 +1,6 @@
 package org.apache.spark.sql.penstock.routing
 
-import java.lang.ref.WeakReference
-import java.util.{UUID, WeakHashMap}
+import java.util.UUID
 
 import scala.collection.mutable
 
@@ -9,7 +8,6 @@ import org.apache.spark.internal.Logging
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
-import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper
 import org.apache.spark.sql.execution.streaming.sources.{
   ForeachBatchSink,
   WriteToMicroBatchDataSource,
@@ -18,7 +16,6 @@ import org.apache.spark.sql.execution.streaming.sources.{
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.lease.BatchLeases
 import org.apache.spark.sql.penstock.storage.StateDirectory
-import org.apache.spark.sql.streaming.StreamingQuery
 
 import io.penstock.conf.{ApplicationSetup, QuerySettings}
 
@@ -137,31 +134,5 @@ final private[routing] class SessionRouting(val session: SparkSession, leases: B
   /** Logs, once for each run, why Penstock does not change the query. */
   def tellOnce(runId: UUID, reason: String): Unit = synchronized {
     if (announced.add(runId)) logInfo(s"Penstock does not change run $runId: $reason")
-  }
-}
-
-private[routing] object SessionRouting {
-
-  /** Keys and values are weak: the rules of a session refer to its routing, and the routing refers to its session. */
-  private val bySession = new WeakHashMap[SparkSession, WeakReference[SessionRouting]]()
-
-  /** The routing of a session; None if the session has none. */
-  def find(session: SparkSession): Option[SessionRouting] =
-    bySession.synchronized(Option(bySession.get(session)).flatMap(r => Option(r.get())))
-
-  /** The routing of the session in which an active query runs. */
-  def ofQuery(query: StreamingQuery): Option[SessionRouting] = query match {
-    case w: StreamingQueryWrapper if w.isActive =>
-      find(w.streamingQuery.sparkSessionForStream.asInstanceOf[SparkSession])
-    case _ => None
-  }
-
-  /** The routing of a session. All rules of the session get the same instance. */
-  def of(session: SparkSession, leases: BatchLeases): SessionRouting = bySession.synchronized {
-    find(session).getOrElse {
-      val routing = new SessionRouting(session, leases)
-      bySession.put(session, new WeakReference(routing))
-      routing
-    }
   }
 }

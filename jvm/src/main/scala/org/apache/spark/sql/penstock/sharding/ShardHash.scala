@@ -22,6 +22,7 @@ import org.apache.spark.sql.catalyst.expressions.{
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
 
+import io.penstock.context.Component
 import io.penstock.sharding.Layout
 
 /**
@@ -35,7 +36,18 @@ final class ShardHash private (hash: ToIntFunction[InternalRow], layout: Layout)
   def ofKey(row: InternalRow): Int = hash.applyAsInt(row)
 }
 
-object ShardHash extends Logging {
+/**
+ * Makes hashes, and keeps the newest generated classes.
+ *
+ * An object, because readers of state use it too, in applications that run without the plugin. The contexts of the driver
+ * and of the executor own it, and forget the classes.
+ */
+object ShardHash extends Component with Logging {
+
+  override def held: Map[String, Long] =
+    Map("classes" -> withoutReferences.synchronized(withoutReferences.size.toLong))
+
+  override def close(): Unit = withoutReferences.synchronized(withoutReferences.clear())
 
   /**
    * Makes a hash for the rows of one task.

@@ -10,6 +10,7 @@ import org.apache.spark.sql.penstock.executors.ExecutorRegistered
 import org.apache.spark.sql.penstock.lease.ThisExecutor
 import org.apache.spark.util.ThreadUtils
 
+import io.penstock.context.Component
 import io.penstock.state.format.ShardOffer
 
 /**
@@ -17,8 +18,12 @@ import io.penstock.state.format.ShardOffer
  *
  * Messages use only types of the Java and Scala libraries. An executor deserializes them with the class loader that it
  * was started with, which does not contain the application's jars (`--jars`).
+ *
+ * @param receiver
+ *   takes the shards
  */
-final class ExecutorEndpoint private (override val rpcEnv: RpcEnv) extends ThreadSafeRpcEndpoint {
+final class ExecutorEndpoint(receiver: ShardReceiver) extends ThreadSafeRpcEndpoint with Component {
+  override val rpcEnv: RpcEnv = SparkEnv.get.rpcEnv
 
   /**
    * One thread, so that the most important shards come first and tasks can use the channels too. The queue is short,
@@ -36,24 +41,29 @@ final class ExecutorEndpoint private (override val rpcEnv: RpcEnv) extends Threa
   override def receiveAndReply(context: RpcCallContext): PartialFunction[Any, Unit] = { case offer: Array[Byte] =>
     try
       taking.execute { () =>
-        try context.reply(ShardReceiver.take(ShardOffer.decode(offer)).toList)
+        try context.reply(receiver.take(ShardOffer.decode(offer)).toList)
         catch { case NonFatal(e) => context.sendFailure(e) }
       }
     catch { case e: RejectedExecutionException => context.sendFailure(e) }
   }
 
-  override def onStop(): Unit = taking.shutdownNow(): Unit
+  private val reference = rpcEnv.setupEndpoint(ExecutorEndpoint.Name, this)
+
+  /** The message that registers the endpoint at the driver. */
+  def registration: ExecutorRegistered = ExecutorRegistered(ThisExecutor.location, reference)
+
+  override def held: Map[String, Long] = Map("threads" -> taking.getPoolSize.toLong)
+
+  /** Takes no shards any more. */
+  override def close(): Unit = {
+    stop()
+    taking.shutdownNow(): Unit
+  }
 }
 
-object ExecutorEndpoint {
-  private val Name = "penstock-executor"
+private object ExecutorEndpoint {
+  val Name = "penstock-executor"
 
   /** Maximum number of offers that wait. */
-  private val MaxWaiting = 64
-
-  /** Starts the endpoint in this executor. Returns the message that registers it at the driver. */
-  def start(): ExecutorRegistered = {
-    val rpc = SparkEnv.get.rpcEnv
-    ExecutorRegistered(ThisExecutor.location, rpc.setupEndpoint(Name, new ExecutorEndpoint(rpc)))
-  }
+  val MaxWaiting = 64
 }

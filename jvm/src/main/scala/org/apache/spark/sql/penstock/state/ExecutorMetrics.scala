@@ -1,16 +1,22 @@
 package org.apache.spark.sql.penstock.state
 
 import com.codahale.metrics.{Counter, Gauge, MetricRegistry}
+import io.penstock.context.{Component, ComponentKey, ExecutorContext}
 import io.penstock.metrics.{Metric, Metrics}
+import io.penstock.state.memory.MemoryBound
 import io.penstock.telemetry.StoreTimings
 
-/** Metrics of the state in this JVM, over all queries, for Spark's metrics system. */
-object ExecutorMetrics {
-
-  /** Counts nanoseconds and shows milliseconds, so that many short times add up. */
-  final private class NanosecondCounter extends Counter {
-    override def getCount: Long = super.getCount / 1000000L
-  }
+/**
+ * Metrics of the state in this executor, over all queries, for Spark's metrics system. Counters start at 0 with each
+ * application.
+ *
+ * @param stores
+ *   the shards of this executor
+ * @param bound
+ *   the bound on their memory
+ */
+final class ExecutorMetrics(stores: ShardStores, bound: MemoryBound) extends Component {
+  import ExecutorMetrics.NanosecondCounter
 
   private val shardsInMemory, shardsFolded, shardsTravelled, shardsLoaded, shardsCaughtUp, committedBytes = new Counter
   private val travelledBy = Metrics.ShardsTravelledBy.map { case (transport, _) => transport -> new Counter }
@@ -18,10 +24,10 @@ object ExecutorMetrics {
   private val snapshotFiles, snapshotShards, snapshotBytes, snapshotFailures = new Counter
 
   private val all: Seq[(Metric, com.codahale.metrics.Metric)] = Seq(
-    Metrics.StateBytes -> gauge(ShardStores.memory.bytes),
-    Metrics.StateMaxBytes -> gauge(StateMemory.bound.limitBytes),
-    Metrics.ShardsHeld -> gauge(ShardStores.all.valuesIterator.map(_.loaded.count(_.isHeld).toLong).sum),
-    Metrics.OverlayBytes -> gauge(ShardStores.memory.bytes - ShardStores.all.valuesIterator.map(_.memory.bytes).sum),
+    Metrics.StateBytes -> gauge(stores.memory.bytes),
+    Metrics.StateMaxBytes -> gauge(bound.limitBytes),
+    Metrics.ShardsHeld -> gauge(stores.all.valuesIterator.map(_.loaded.count(_.isHeld).toLong).sum),
+    Metrics.OverlayBytes -> gauge(stores.memory.bytes - stores.all.valuesIterator.map(_.memory.bytes).sum),
     Metrics.ShardsInMemory -> shardsInMemory,
     Metrics.ShardsFolded -> shardsFolded,
     Metrics.ShardsTravelled -> shardsTravelled,
@@ -65,4 +71,17 @@ object ExecutorMetrics {
   def snapshotsFailed(): Unit = snapshotFailures.inc()
 
   private def gauge(value: => Long): Gauge[Long] = () => value
+
+  /** Nothing: counters are numbers only. */
+  override def held: Map[String, Long] = Map.empty
+
+  override def close(): Unit = ()
+}
+
+object ExecutorMetrics extends ComponentKey[ExecutorMetrics](ExecutorContext) {
+
+  /** Counts nanoseconds and shows milliseconds, so that many short times add up. */
+  final private class NanosecondCounter extends Counter {
+    override def getCount: Long = super.getCount / 1000000L
+  }
 }

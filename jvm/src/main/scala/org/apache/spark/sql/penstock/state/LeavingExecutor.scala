@@ -5,9 +5,10 @@ import java.util.concurrent.TimeUnit.NANOSECONDS
 import scala.util.control.NonFatal
 
 import org.apache.spark.internal.Logging
-import org.apache.spark.sql.penstock.commit.{HandOver, ShardsHandedOver, StateCommits}
+import org.apache.spark.sql.penstock.commit.{CommitClient, HandOver, ShardsHandedOver}
 import org.apache.spark.sql.penstock.lease.ThisExecutor
 
+import io.penstock.context.Component
 import io.penstock.sidecars.transfer.{ExecutorTransfer, Outcome}
 import io.penstock.state.format.ShardOffer
 
@@ -15,25 +16,29 @@ import io.penstock.state.format.ShardOffer
  * An executor that ends while the application goes on (decommissioned, released, or stopped by its cluster) hands the
  * shards in its memory over to other executors, so that the next batch need not read them from the checkpoint. A shard
  * that is not handed over only costs time.
+ *
+ * The last component of the executor's context: it is closed while all others are open.
+ *
+ * @param limitMs
+ *   time limit; with 0, nothing is handed over
+ * @param transfer
+ *   the way to other executors
+ * @param driver
+ *   the way to the driver
  */
-object LeavingExecutor extends Logging {
+final class LeavingExecutor(limitMs: Int, transfer: ExecutorTransfer, driver: CommitClient)
+    extends Component
+    with Logging {
+  override def held: Map[String, Long] = Map.empty
 
-  /** Time within which the driver must answer: if the application ends, the driver may be gone. */
-  private val AskMs = 3000L
-
-  /**
-   * Hands over as many shards as can be handed over in time.
-   *
-   * @param limitMs
-   *   time limit; with 0, nothing is handed over
-   */
-  def handOver(limitMs: Int): Unit =
-    if (limitMs > 0 && ExecutorTransfer.addresses.nonEmpty) {
+  /** Hands over as many shards as can be handed over in time. The shards are still here then. */
+  override def close(): Unit =
+    if (limitMs > 0 && transfer.addresses.nonEmpty) {
       val start = System.nanoTime()
       def leftMs = limitMs - NANOSECONDS.toMillis(System.nanoTime() - start)
       try {
         val executor = ThisExecutor.location
-        val all = StateCommits.handOver(executor, math.min(AskMs, limitMs.toLong))
+        val all = driver.handOver(executor, math.min(LeavingExecutor.AskMs, limitMs.toLong))
         val handed = all.map(h => if (leftMs > 0) offer(h, executor, leftMs.toInt) else 0).sum
         if (all.nonEmpty) {
           val ms = NANOSECONDS.toMillis(System.nanoTime() - start)
@@ -45,9 +50,9 @@ object LeavingExecutor extends Logging {
     }
 
   private def offer(h: HandOver, executor: String, limitMs: Int): Int =
-    ExecutorTransfer.ask(h.to.addresses, h.offer, limitMs)((in, _) => ShardOffer.decodeTaken(in.takeAll())) match {
+    transfer.ask(h.to.addresses, h.offer, limitMs)((in, _) => ShardOffer.decodeTaken(in.takeAll())) match {
       case Outcome.Here(shards) =>
-        StateCommits.tell(ShardsHandedOver(h.runId, h.region, executor, h.to.executor, shards.toArray))
+        driver.tell(ShardsHandedOver(h.runId, h.region, executor, h.to.executor, shards.toArray))
         shards.size
       case other =>
         logWarning(
@@ -56,4 +61,10 @@ object LeavingExecutor extends Logging {
         )
         0
     }
+}
+
+private object LeavingExecutor {
+
+  /** Time within which the driver must answer: if the application ends, the driver may be gone. */
+  val AskMs = 3000L
 }

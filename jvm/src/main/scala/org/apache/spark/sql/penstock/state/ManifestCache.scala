@@ -2,6 +2,7 @@ package org.apache.spark.sql.penstock.state
 
 import org.apache.spark.sql.penstock.storage.StateDirectory
 
+import io.penstock.context.Component
 import io.penstock.errors.PenstockException
 import io.penstock.state.format.{Container, Manifest, StoreKey}
 
@@ -11,8 +12,11 @@ import io.penstock.state.format.{Container, Manifest, StoreKey}
  * A path, a batch and a generation do not identify a manifest forever: a checkpoint may be deleted or restored while
  * the application runs, and its batch numbers are then used again. A cached manifest is therefore used only if it is
  * known to be the requested one, and is read again otherwise. Decision 071.
+ *
+ * An object, because readers of state use it too, in applications that run without the plugin. The contexts of the driver
+ * and of the executor own it, and empty it.
  */
-object ManifestCache {
+object ManifestCache extends Component {
   private val Entries = 16
   private val IdentityBytes = 128
 
@@ -32,6 +36,10 @@ object ManifestCache {
   private def entry(directory: StateDirectory, batchId: Long, generation: Long): Entry = cache.synchronized {
     cache.computeIfAbsent((directory.stateRoot, batchId, generation), _ => new Entry)
   }
+
+  override def held: Map[String, Long] = Map("manifests" -> cache.synchronized(cache.size.toLong))
+
+  override def close(): Unit = cache.synchronized(cache.clear())
 
   /**
    * The manifest that a batch starts from.

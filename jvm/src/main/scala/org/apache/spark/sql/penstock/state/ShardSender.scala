@@ -7,25 +7,24 @@ import scala.collection.mutable
 import io.penstock.sidecars.transfer.{AnswerSource, Message, MessageOut}
 import io.penstock.state.format._
 
-/** Sends shards that this executor holds in memory to other executors, and takes the shards of a leaving executor. */
-object ShardSender extends AnswerSource {
-
-  /**
-   * An answer with this many bytes gets no further shards, so that it arrives within its time limit. The executor that
-   * asks asks again for the others.
-   */
-  private val AnswerBytes = 16 << 20
-
-  /** Largest shard that is sent: a message has at most 1 GiB. Larger shards are read from the checkpoint. */
-  private val MaxShardBytes = 768L << 20
+/**
+ * Sends shards that this executor holds in memory to other executors, and takes the shards of a leaving executor.
+ *
+ * @param stores
+ *   the shards of this executor
+ * @param receiver
+ *   takes shards
+ */
+final class ShardSender(stores: ShardStores, receiver: ShardReceiver) extends AnswerSource {
+  import ShardSender._
 
   override def give(question: Array[Byte]): Either[String, Message] =
     if (ShardQuestion.isOffer(question)) {
-      Right(Message.of(ShardOffer.encodeTaken(ShardReceiver.take(ShardOffer.decode(question)).map(_._1))))
+      Right(Message.of(ShardOffer.encodeTaken(receiver.take(ShardOffer.decode(question)).map(_._1))))
     } else Right(answer(ShardQuestion.decode(question)))
 
   private def answer(asked: ShardQuestion): Message = {
-    val store = ShardStores.find(asked.stateRoot, asked.store)
+    val store = stores.find(asked.stateRoot, asked.store)
     val parts = mutable.ArrayBuffer[Part]()
     var bytes = 0L
     val answered = asked.wanted.zipWithIndex.map { case (wanted, index) =>
@@ -64,4 +63,16 @@ object ShardSender extends AnswerSource {
       parts.foreach(part => ShardAnswer.writePart(question, part.index, out.put(_, _, _))(part.writeTo))
     }
   }
+}
+
+private object ShardSender {
+
+  /**
+   * An answer with this many bytes gets no further shards, so that it arrives within its time limit. The executor that
+   * asks asks again for the others.
+   */
+  val AnswerBytes = 16 << 20
+
+  /** Largest shard that is sent: a message has at most 1 GiB. Larger shards are read from the checkpoint. */
+  val MaxShardBytes = 768L << 20
 }

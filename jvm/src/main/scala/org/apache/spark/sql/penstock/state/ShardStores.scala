@@ -5,6 +5,7 @@ import java.util.concurrent.atomic.AtomicReferenceArray
 
 import scala.jdk.CollectionConverters._
 
+import io.penstock.context.{Component, ComponentKey, ExecutorContext}
 import io.penstock.sharding.Layout
 import io.penstock.state.format.StoreKey
 import io.penstock.state.memory.MemoryAccount
@@ -41,16 +42,24 @@ final class ShardStore(val baseShards: Int, total: MemoryAccount) {
 }
 
 /**
- * All shards that this JVM holds, by query, operator and store name. Content is identified by lineage, so a query that
- * is started again can use what its last run left here.
+ * All shards that this executor holds, by query, operator and store name. Content is identified by lineage, so a query
+ * that is started again can use what its last run left here.
  */
-object ShardStores {
+final class ShardStores extends Component {
 
   /** Counts the heap bytes of all shards, and of uncommitted changes of tasks. */
   val memory = new MemoryAccount()
 
   private val stores = new ConcurrentHashMap[(String, StoreKey), ShardStore]()
+  private val reported = new ReportedMemory(memory)
+  @volatile private var closed = false
 
+  /**
+   * The store, which is made if it is not there.
+   *
+   * @throws java.lang.IllegalStateException
+   *   if the executor ends
+   */
   def get(stateRoot: String, store: StoreKey, baseShards: Int): ShardStore = {
     // A new checkpoint at the path of an old one may have another number of shards.
     val s = stores.compute(
@@ -62,13 +71,17 @@ object ShardStores {
           new ShardStore(baseShards, memory)
         }
     )
-    ShardSweeper.own.start()
     s.lastUsedNs = System.nanoTime()
-    ReportedMemory.register()
+    reported.register()
+    if (closed) {
+      // The store was added after `close` had dropped the others.
+      dropAll()
+      throw new IllegalStateException(s"this executor ends, so the state in $stateRoot is not opened")
+    }
     s
   }
 
-  /** The store, if this JVM has it. */
+  /** The store, if this executor has it. */
   def find(stateRoot: String, store: StoreKey): Option[ShardStore] = Option(stores.get((stateRoot, store)))
 
   /** Every store, by query and key. */
@@ -87,11 +100,19 @@ object ShardStores {
   /** Drops all shards of a query. */
   def drop(stateRoot: String): Unit = {
     stores.forEach((k, s) => if (k._1 == stateRoot && stores.remove(k, s)) s.memory.close())
-    if (stores.isEmpty) ReportedMemory.unregister()
+    if (stores.isEmpty) reported.unregister()
   }
 
   /** Drops all shards. Queries that go on load what they need. */
   def dropAll(): Unit = all.keySet.map(_._1).foreach(drop)
+
+  override def held: Map[String, Long] = Map("stores" -> stores.size.toLong, "bytes" -> memory.bytes)
+
+  /** Drops all shards, and makes no store any more. */
+  override def close(): Unit = {
+    closed = true
+    dropAll()
+  }
 
   /**
    * Drops shards that no batch needs: those of queries that have ended, and those that other executors run now.
@@ -108,3 +129,5 @@ object ShardStores {
       store.loaded.foreach(_.forgetUnlessOpenedSince(batchId - 1))
   }
 }
+
+object ShardStores extends ComponentKey[ShardStores](ExecutorContext)

@@ -9,7 +9,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.penstock.lease.Holder
 
-import io.penstock.sidecars.transfer.{ExecutorTransfer, MessageIn, Outcome, PeerQuestions}
+import io.penstock.sidecars.transfer.{MessageIn, Outcome, PeerQuestions}
 import io.penstock.state.engine.ShardImage
 import io.penstock.state.format._
 
@@ -17,7 +17,7 @@ import io.penstock.state.format._
  * Brings shards from the memory of other executors, through the transfer sidecars. A shard that does not arrive, for
  * whatever reason, is read from the checkpoint, which only costs time.
  */
-final class ShardTravel(stateRoot: String, store: StoreKey, peers: PeerQuestions = ExecutorTransfer) extends Logging {
+final class ShardTravel(stateRoot: String, store: StoreKey, peers: PeerQuestions) extends Logging {
 
   /**
    * Asks for shards.
@@ -136,6 +136,8 @@ object ShardTravel extends Logging {
   /** Time within which an executor must answer. */
   val LimitMs = 10000
   private val WarnEveryNs = 60000000000L
+
+  /** Not in the executor context: the limit on warnings concerns the log of the process, not the application. */
   private val warnedNs = new AtomicLong(System.nanoTime() - WarnEveryNs)
 
   /** Logs a warning at most once a minute: if an executor is gone, every task has the same problem. */

@@ -37,7 +37,7 @@ final class ShardedStateStore(
   private val timings = new StoreTimings
   private val below: Array[ShardState] = scope.open(timings)
   private val moves = scope.shards.iterator.map(s => s -> scope.moves(s)).filterNot(_._2.isEmpty).toMap
-  private val changesMemory = new ChangesMemory(StateMemory.bound)
+  private val changesMemory = new ChangesMemory(scope.memory)
   private val views = mutable.LinkedHashMap[String, FamilyView]()
   private val removed = mutable.LinkedHashSet[String]()
   private var last: FamilyView = _
@@ -220,7 +220,7 @@ final class ShardedStateStore(
         scope.close()
       }
       commitNs = System.nanoTime() - start
-      ExecutorMetrics.committed(committedBytes.toLong, commitNs)
+      scope.countCommit(committedBytes.toLong, commitNs)
       version + 1
     } catch {
       case e: ByteSink.Full => throw QueryExecutionErrors.failedToCommitStateFileError(toString, tooManyChanges(e))

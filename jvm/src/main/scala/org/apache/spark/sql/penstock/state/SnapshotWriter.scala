@@ -2,13 +2,13 @@ package org.apache.spark.sql.penstock.state
 
 import java.util.UUID
 import java.util.concurrent.atomic.AtomicBoolean
-import java.util.concurrent.{ConcurrentHashMap, ConcurrentLinkedQueue, ExecutorService}
+import java.util.concurrent.{ConcurrentHashMap, ConcurrentLinkedQueue, Executor}
 
 import scala.collection.mutable
 import scala.util.control.NonFatal
 
 import org.apache.spark.internal.Logging
-import org.apache.spark.sql.penstock.commit.{SnapshotEntry, SnapshotsWritten, StateCommits}
+import org.apache.spark.sql.penstock.commit.{SnapshotEntry, SnapshotsWritten}
 import org.apache.spark.sql.penstock.storage.StateDirectory
 
 import io.penstock.errors.PenstockException
@@ -22,8 +22,10 @@ import io.penstock.state.format._
  *   threads that write; one of them at a time
  * @param tell
  *   reports a file to the driver; throws if the driver rejects it
+ * @param metrics
+ *   counts files
  */
-final class SnapshotWriter(threads: ExecutorService, tell: SnapshotsWritten => Unit = StateCommits.tell)
+final class SnapshotWriter(threads: Executor, tell: SnapshotsWritten => Unit, metrics: ExecutorMetrics)
     extends Logging {
   import SnapshotWriter._
 
@@ -39,6 +41,9 @@ final class SnapshotWriter(threads: ExecutorService, tell: SnapshotsWritten => U
       queue.add(r)
       start()
     }
+
+  /** Forgets the requests that are waiting. */
+  def clear(): Unit = queue.clear()
 
   private def start(): Unit = if (running.compareAndSet(false, true)) threads.execute { () =>
     try Iterator.continually(queue.poll()).takeWhile(_ != null).grouped(MaxRequests).foreach(write)
@@ -57,7 +62,7 @@ final class SnapshotWriter(threads: ExecutorService, tell: SnapshotsWritten => U
     } finally requests.foreach(r => waiting.remove(r.slot))
 
   private def failed(problem: String, e: Throwable): Unit = {
-    ExecutorMetrics.snapshotsFailed()
+    metrics.snapshotsFailed()
     logWarning(s"$problem. No state is lost. Until the next snapshot, loading the shard has to read more changes", e)
   }
 
@@ -109,7 +114,7 @@ final class SnapshotWriter(threads: ExecutorService, tell: SnapshotsWritten => U
         val payloadAt = FileFormat.HeaderBytes.toLong + body.length
         tell(SnapshotsWritten(requests.head.runId, file, payloadAt, written.map(_._1)))
         written.foreach { case (_, slot, image) => slot.snapshotted(image) }
-        ExecutorMetrics.snapshotsWritten(written.size, payload.size.toLong)
+        metrics.snapshotsWritten(written.size, payload.size.toLong)
       } catch {
         case NonFatal(e) =>
           written.foreach(_._2.snapshotFailed())

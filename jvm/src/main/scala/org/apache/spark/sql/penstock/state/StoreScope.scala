@@ -16,9 +16,10 @@ import org.apache.spark.sql.types.StructType
 
 import io.penstock.conf.{Setting, Settings}
 import io.penstock.errors.PenstockException
+import io.penstock.sidecars.transfer.ExecutorTransfer
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format._
-import io.penstock.state.memory.SharedBytes
+import io.penstock.state.memory.{MemoryBound, SharedBytes}
 import io.penstock.state.snapshot.SnapshotPlan
 import io.penstock.telemetry.{MovedState, StateLoad, StoreTimings}
 
@@ -62,6 +63,12 @@ trait StoreScope {
 
   /** The store and its task, for error messages. */
   def describe: String
+
+  /** Bound on the heap that changes of the store may take. A store that is only read has no changes. */
+  def memory: MemoryBound = MemoryBound.none
+
+  /** Called when the task has committed the store, with the bytes of its changes and the time of the commit. */
+  def countCommit(bytes: Long, ns: Long): Unit = ()
 }
 
 /** The scope of a task that holds a lease. */
@@ -72,7 +79,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
   private val kind = region.spec.operators.find(_.operatorId == id.operatorId).get.kind
   private val directory = new StateDirectory(region.stateRoot, hadoopConf)
   private val layout = region.layout
-  private val store = ShardStores.get(region.stateRoot, key, layout.baseShards)
+  private val store = ShardStores.current.get(region.stateRoot, key, layout.baseShards)
   private val before = region.base.stores.getOrElse(
     key,
     throw new PenstockException(
@@ -91,6 +98,8 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
 
   override def shards: Array[Int] = lease.shards
   override def shardCount: Int = layout.shards
+  override val memory: MemoryBound = StateMemory.current.bound
+  override def countCommit(bytes: Long, ns: Long): Unit = ExecutorMetrics.current.committed(bytes, ns)
   override def describe: String =
     s"operator ${id.operatorId}, store ${id.storeName}, batch ${region.batchId}, task ${id.partitionId}"
 
@@ -141,7 +150,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
       val bySource = timings.travelled.toSeq :+
         (MovedState.Checkpoint -> timings.loadedShards) :+ (MovedState.Changes -> timings.caughtUpShards)
       brought = bySource.filter(_._2 > 0).toMap
-      ExecutorMetrics.opened(timings)
+      ExecutorMetrics.current.opened(timings)
     }
     requestSnapshots()
     out
@@ -152,7 +161,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
     val budgetBytes = setting(Settings.StateSnapshotBytes) / layout.shards * shards.length
     SnapshotPlan
       .choose(candidates, region.batchId + id.partitionId, math.max(1, minDeltasForSnapshot), budgetBytes)
-      .foreach(s => Snapshots.request(new SnapshotWriter.Request(region.runId, directory, key, store.slot(s))))
+      .foreach(s => Snapshots.current.request(new SnapshotWriter.Request(region.runId, directory, key, store.slot(s))))
   }
 
   private def bring(out: Array[ShardState], timings: StoreTimings): Unit = {
@@ -164,7 +173,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
       out(shard) = hold(opened)
       count(opened.source)
       if (opened.source == ShardSlot.Brought) brought += slot
-      try StateMemory.bound.verify()
+      try memory.verify()
       catch {
         // There was no memory, or the task was killed while it waited. What it has loaded is dropped, so that tasks of
         // other queries do not fail for it.
@@ -216,7 +225,7 @@ final class LeasedScope(lease: TaskLease, id: StateStoreId, hadoopConf: Configur
     def holdersOf(shard: Int) =
       if (layout.continues(shard, before.layout)) region.holders.of(shard).filter(_.executor != here) else Nil
     val wanted = shards.toSeq.map(s => WantedShard(s, base(s), store.slot(s).lineage))
-    new ShardTravel(region.stateRoot, key).bring(wanted, holdersOf)(use)
+    new ShardTravel(region.stateRoot, key, ExecutorTransfer.current).bring(wanted, holdersOf)(use)
   }
 
   /**

@@ -14,6 +14,7 @@ import org.apache.spark.sql.streaming.StreamingQueryProgress
 import org.apache.spark.sql.types.{NumericType, StructType}
 
 import com.codahale.metrics.{Gauge, MetricRegistry}
+import io.penstock.context.Component
 
 /**
  * Publishes the report of a query's newest batch on regions, operators and stores to Spark's metrics system. Each
@@ -21,24 +22,38 @@ import com.codahale.metrics.{Gauge, MetricRegistry}
  * source has a gauge for each number: `region<id>.<field>`, `operator<id>.<field>` and
  * `store<operator>.<name>.<field>`. Docs: `docs/progress.md`.
  */
-final class QueryMetrics(sc: SparkContext) extends SparkListener {
+final class QueryMetrics(sc: SparkContext) extends SparkListener with Component {
   private val running = mutable.Map.empty[UUID, QueryMetrics.RunSource]
+  private var closed = false
 
-  /** Spark calls this method from one thread only. */
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case e: QueryProgressEvent => QueryMetrics.parts(e.progress).foreach(show(e.progress, _))
-    case e: QueryTerminatedEvent => running.remove(e.runId).foreach(forget)
+    case e: QueryTerminatedEvent => synchronized(running.remove(e.runId).foreach(forget))
     case _ =>
   }
 
-  private def show(progress: StreamingQueryProgress, parts: Map[String, Row]): Unit =
+  override def held: Map[String, Long] = Map("sources" -> synchronized(running.size.toLong))
+
+  /** Removes all sources. */
+  override def close(): Unit = {
+    sc.removeSparkListener(this)
+    synchronized {
+      closed = true
+      running.values.foreach(sc.env.metricsSystem.removeSource)
+      running.clear()
+    }
+  }
+
+  private def show(progress: StreamingQueryProgress, parts: Map[String, Row]): Unit = synchronized {
     running.get(progress.runId) match {
       case Some(source) => source.newest = parts
+      case None if closed =>
       case None =>
         val source = new QueryMetrics.RunSource(nameOf(progress), parts)
         running(progress.runId) = source
         sc.env.metricsSystem.registerSource(source)
     }
+  }
 
   private def forget(ended: QueryMetrics.RunSource): Unit = {
     val system = sc.env.metricsSystem

@@ -6,6 +6,7 @@ import scala.collection.mutable
 
 import org.apache.spark.TaskContext
 
+import io.penstock.context.Component
 import io.penstock.telemetry._
 
 /**
@@ -159,7 +160,11 @@ final class TaskMeter private (region: RegionLoad, attempt: Long, val stateInUse
  */
 final private[telemetry] case class Reading(ns: Long, rows: Long, weight: Long)
 
-object TaskMeter {
+/**
+ * The meters of the tasks that run in this JVM. An object, because an entry belongs to its task, which removes it at its
+ * end. The executor context owns it, and removes what tasks have left that outlive the application.
+ */
+object TaskMeter extends Component {
 
   /** Share of a task's time that timing its rows may take. */
   private val Budget = 0.01
@@ -213,4 +218,11 @@ object TaskMeter {
 
   /** Number of entries that are kept for running tasks of this JVM. */
   def size: Int = meters.size() + inUse.size()
+
+  override def held: Map[String, Long] = Map("meters" -> meters.size.toLong, "states in use" -> inUse.size.toLong)
+
+  override def close(): Unit = {
+    meters.clear()
+    inUse.clear()
+  }
 }

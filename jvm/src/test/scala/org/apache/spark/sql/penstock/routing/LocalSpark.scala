@@ -4,11 +4,13 @@ import java.nio.file.{Files, Path}
 
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.penstock.components.{DriverComponents, ExecutorComponents}
 
 import io.penstock.FewHadoopSettings
+import io.penstock.context.{DriverContext, ExecutorContext}
 import org.scalatest.{BeforeAndAfterAll, Suite}
 
-/** A small local Spark session for a suite. */
+/** A small local Spark session for a suite, with Penstock's contexts but without the plugin that starts them. */
 trait LocalSpark extends BeforeAndAfterAll { this: Suite =>
   protected def master: String = "local[2]"
   protected def conf: Map[String, String] = Map.empty
@@ -19,6 +21,8 @@ trait LocalSpark extends BeforeAndAfterAll { this: Suite =>
   override protected def beforeAll(): Unit = {
     super.beforeAll()
     scratch = Files.createTempDirectory("penstock-routing")
+    DriverComponents.start(None)
+    ExecutorComponents.start(Map.empty, "driver")
     val builder = SparkSession.builder().master(master).appName(suiteName)
       .config("spark.ui.enabled", "false")
       .config("spark.sql.warehouse.dir", scratch.resolve("warehouse").toString)
@@ -30,6 +34,7 @@ trait LocalSpark extends BeforeAndAfterAll { this: Suite =>
   }
 
   override protected def afterAll(): Unit = {
+    Seq(ExecutorContext, DriverContext).flatMap(_.find).foreach(_.shutdown())
     if (spark != null) spark.stop()
     SparkSession.clearActiveSession()
     SparkSession.clearDefaultSession()

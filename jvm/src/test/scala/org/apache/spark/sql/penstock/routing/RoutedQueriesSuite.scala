@@ -11,7 +11,6 @@ import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, Streaming
 import org.apache.spark.sql.execution.streaming.state.{RocksDBStateStoreProvider, StateStoreCommitValidationFailed}
 import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
 import org.apache.spark.sql.functions.expr
-import org.apache.spark.sql.penstock.commit.StateCommits
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.{DataFrame, Row, SparkSessionExtensions}
 
@@ -24,7 +23,7 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
   override protected def extensions: Option[SparkSessionExtensions => Unit] =
     Some { e =>
       e.injectColumnar(session => new Foreign(() => session.conf.get("test.foreign", "false") == "true"))
-      new RoutingExtensions(StateCommits.leases)(e)
+      new RoutingExtensions()(e)
       e.injectColumnar(_ => new ColumnarRule {})
     }
 
@@ -221,8 +220,8 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
   }
 
   test("columnar rules that follow Penstock's are detected") {
-    val routing = SessionRouting.of(spark, StateCommits.leases)
-    assert(routing eq SessionRouting.of(spark, StateCommits.leases))
+    val routing = SessionRoutings.current.of(spark)
+    assert(routing eq SessionRoutings.current.of(spark))
     assert(routing.followers.size == 1 && routing.followers.head.contains("RoutedQueriesSuite"))
   }
 

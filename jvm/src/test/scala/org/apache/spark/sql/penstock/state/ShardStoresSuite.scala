@@ -3,6 +3,8 @@ package org.apache.spark.sql.penstock.state
 import java.util.UUID
 import java.util.concurrent.{CountDownLatch, Executors}
 
+import org.apache.spark.sql.penstock.components.ExecutorComponents
+
 import io.penstock.Patience
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format.StoreKey
@@ -10,6 +12,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 /** Which shards a JVM keeps while queries end, restart and hang. */
 class ShardStoresSuite extends AnyFunSuite with Patience {
+  private val stores = new ShardStores
   private val key = StoreKey(0L, "default")
 
   private def fill(slot: ShardSlot, batchId: Long): Unit =
@@ -17,28 +20,30 @@ class ShardStoresSuite extends AnyFunSuite with Patience {
 
   test("a new checkpoint at an old path may have another number of shards") {
     val root = "stores-other-number"
-    fill(ShardStores.get(root, key, 4).slot(3), 1L)
-    val larger = ShardStores.get(root, key, 4096)
+    fill(stores.get(root, key, 4).slot(3), 1L)
+    val larger = stores.get(root, key, 4096)
     assert(larger.slot(4000).shard == 4000 && larger.loaded.count(_.isHeld) == 0)
-    assert(ShardStores.get(root, key, 4096) eq larger)
-    ShardStores.drop(root)
+    assert(stores.get(root, key, 4096) eq larger)
+    stores.drop(root)
   }
 
   test("shards of ended queries are dropped, even if none has asked for a snapshot") {
     val (ended, running) = ("stores-ended", "stores-running")
-    Seq(ended, running).foreach(root => fill(ShardStores.get(root, key, 4).slot(0), 1L))
-    val sweeper = new ShardSweeper(50L, _ - ended)
-    sweeper.start()
-    try eventually(assert(ShardStores.find(ended, key).isEmpty && ShardStores.find(running, key).nonEmpty))
-    finally sweeper.stop()
-    ShardStores.drop(running)
-    val threads = Thread.getAllStackTraces.keySet
-    assert(threads.stream().anyMatch(_.getName.startsWith("penstock-sweep")), "a JVM with shards has a sweeper")
+    Seq(ended, running).foreach(root => fill(stores.get(root, key, 4).slot(0), 1L))
+    val sweeper = new ShardSweeper(stores, 50L, _ - ended)
+    try eventually(assert(stores.find(ended, key).isEmpty && stores.find(running, key).nonEmpty))
+    finally sweeper.close()
+    stores.drop(running)
+    val executor = ExecutorComponents.start(Map.empty, "driver")
+    try {
+      val threads = Thread.getAllStackTraces.keySet
+      assert(threads.stream().anyMatch(_.getName.startsWith("penstock-sweep")), "a JVM with shards has a sweeper")
+    } finally executor.shutdown()
   }
 
   test("a shard that is being loaded blocks neither reclaiming nor questions from other executors") {
     val root = "stores-hanging"
-    val slot = ShardStores.get(root, key, 4).slot(0)
+    val slot = stores.get(root, key, 4).slot(0)
     val reached, goOn = new CountDownLatch(1)
     val threads = Executors.newSingleThreadExecutor()
     threads.execute { () =>
@@ -50,12 +55,12 @@ class ShardStoresSuite extends AnyFunSuite with Patience {
     }
     reached.await()
     try {
-      ShardStores.dropUnneeded(Set(root), Map(root -> 100L))
+      stores.dropUnneeded(Set(root), Map(root -> 100L))
       assert(slot.give(new UUID(9, 1L), new UUID(9, 0L)).isEmpty)
     } finally {
       goOn.countDown()
       threads.shutdown()
     }
-    ShardStores.drop(root)
+    stores.drop(root)
   }
 }

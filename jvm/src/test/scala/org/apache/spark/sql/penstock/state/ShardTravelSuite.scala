@@ -10,26 +10,29 @@ import io.penstock.errors.PenstockException
 import io.penstock.sidecars.transfer._
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format._
+import io.penstock.state.memory.MemoryBound
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Shards that another executor sends, with the real source and format but without a transport. */
 class ShardTravelSuite extends AnyFunSuite with BeforeAndAfterEach {
   private val root = "travel"
+  private val stores = new ShardStores
+  private val sender = new ShardSender(stores, new ShardReceiver(stores, MemoryBound.none, new Peers))
   private val key = StoreKey(0L, "default")
   private val holder = Holder("executor_h_1", Map("tcp" -> "h"))
 
   private def lineage(shard: Int) = new UUID(7L, shard.toLong)
 
   private def fill(shards: Range, baseShards: Int): Seq[WantedShard] = {
-    val store = ShardStores.get(root, key, baseShards)
+    val store = stores.get(root, key, baseShards)
     shards.map { s =>
       store.slot(s).open(lineage(s), 1L)(ShardSlot.Loaded(new ShardState, s, 1L)).close()
       WantedShard(s, lineage(s), ShardRefs.NeverWritten)
     }
   }
 
-  override protected def afterEach(): Unit = ShardStores.drop(root)
+  override protected def afterEach(): Unit = stores.drop(root)
 
   /** @param change damages an answer on its way */
   private class Peers(change: Array[Byte] => Array[Byte] = identity) extends PeerQuestions {
@@ -39,7 +42,7 @@ class ShardTravelSuite extends AnyFunSuite with BeforeAndAfterEach {
         read: (MessageIn, String) => A
     ): Outcome[A] = {
       questionBytes += payload.length
-      ShardSender.give(payload) match {
+      sender.give(payload) match {
         case Left(why) => Outcome.Refused(why)
         case Right(message) =>
           val out = new ByteSink

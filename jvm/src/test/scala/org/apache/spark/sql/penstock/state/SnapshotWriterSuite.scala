@@ -15,7 +15,7 @@ import io.penstock.Patience
 import io.penstock.errors.PenstockException
 import io.penstock.state.engine.ShardState
 import io.penstock.state.format.{ByteSink, ChangeSet, FamilyTraits, StoreKey}
-import io.penstock.state.memory.MemoryAccount
+import io.penstock.state.memory.{MemoryAccount, MemoryBound}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** How slow, rejected and failed snapshots are counted. */
@@ -23,6 +23,7 @@ class SnapshotWriterSuite extends AnyFunSuite with Patience {
   private val store = StoreKey(0L, "default")
   private val run = UUID.randomUUID()
   private val threads = Executors.newCachedThreadPool()
+  private val metrics = new ExecutorMetrics(new ShardStores, MemoryBound.none)
   private val hadoop = new Configuration()
   hadoop.set("spark.sql.streaming.checkpointFileManagerClass", "io.penstock.LocalCheckpointFileManager")
 
@@ -54,7 +55,8 @@ class SnapshotWriterSuite extends AnyFunSuite with Patience {
       m => {
         goOn.await()
         reported.synchronized(reported += m): Unit
-      }
+      },
+      metrics
     )
     val slots = Seq(slot(0, 4L), slot(1, 6L), slot(2, 5L))
     val d = directory()
@@ -70,7 +72,8 @@ class SnapshotWriterSuite extends AnyFunSuite with Patience {
 
   test("a snapshot that the driver rejects counts as failed, and the next accepted one as written") {
     var refuse = true
-    val writer = new SnapshotWriter(threads, _ => if (refuse) throw new PenstockException("PENSTOCK_TEST", "no"))
+    val writer =
+      new SnapshotWriter(threads, _ => if (refuse) throw new PenstockException("PENSTOCK_TEST", "no"), metrics)
     val s = slot(0, 4L)
     val d = directory()
     writer.request(request(d, s))
@@ -86,8 +89,8 @@ class SnapshotWriterSuite extends AnyFunSuite with Patience {
   test("hanging files of one query do not block snapshots of another") {
     val hung = new CountDownLatch(1)
     val (one, other) = (slot(0, 1L), slot(0, 1L))
-    new SnapshotWriter(threads, _ => hung.await()).request(request(directory(), one))
-    new SnapshotWriter(threads, _ => ()).request(request(directory(), other))
+    new SnapshotWriter(threads, _ => hung.await(), metrics).request(request(directory(), one))
+    new SnapshotWriter(threads, _ => (), metrics).request(request(directory(), other))
     soon(other.snapshotCandidate.isEmpty)
     assert(one.snapshotCandidate.nonEmpty)
     hung.countDown()

@@ -50,6 +50,12 @@ class StandaloneProvider extends ShardedStateStoreProvider {
     new StandaloneScope(stateStoreId, version, hadoopConf)
 }
 
+object StandaloneProvider {
+
+  /** The shards of all stores of this JVM. */
+  val stores = new ShardStores
+}
+
 final class StandaloneScope(id: StateStoreId, version: Long, hadoopConf: Configuration) extends StoreScope {
   private val root = id.storeCheckpointLocation().toString
   private val directory = new StateDirectory(root, hadoopConf)
@@ -64,7 +70,7 @@ final class StandaloneScope(id: StateStoreId, version: Long, hadoopConf: Configu
   private val lease =
     commits.open(BatchSpec(commits.runId, root, version, 1, Seq(region)))(Map.empty)(id.operatorId)
   private val base = lease.base.stores(key).lineage(0)
-  private val store = ShardStores.get(root, key, 1)
+  private val store = StandaloneProvider.stores.get(root, key, 1)
   private val slot = store.slot(0)
 
   override def shards: Array[Int] = Array(0)

@@ -15,6 +15,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 /** Compares the running count of state's heap bytes with the sum over all shards. */
 class StateAccountingSuite extends AnyFunSuite {
+  private val stores = new ShardStores
   private val shardCount = 6
   private val store = StoreKey(0L, "default")
   private val roots = Seq("accounting-a", "accounting-b")
@@ -67,7 +68,7 @@ class StateAccountingSuite extends AnyFunSuite {
     out.toByteArray
   }
 
-  private def walked: Long = ShardStores.all.valuesIterator.map { s =>
+  private def walked: Long = stores.all.valuesIterator.map { s =>
     val slots = s.loaded.toVector
     val arrays = slots.flatMap(_.preparedChanges).map(_.array)
     val kept = new java.util.IdentityHashMap[Array[Byte], Unit]()
@@ -81,13 +82,13 @@ class StateAccountingSuite extends AnyFunSuite {
     info(s"seed ${Seed.value}")
     val r = new Random(Seed.value)
     // Unfinished attempts of other suites count, but are in no shard.
-    val elsewhere = ShardStores.memory.bytes - walked
-    def same(): Unit = assert(ShardStores.memory.bytes - elsewhere == walked)
+    val elsewhere = stores.memory.bytes - walked
+    def same(): Unit = assert(stores.memory.bytes - elsewhere == walked)
     val before = walked
     val checkpoints = roots.map(_ -> new Checkpoint).toMap
     val seen = mutable.Set[ShardSlot.Source]()
     val held = mutable.Buffer[ShardSlot.Opened]()
-    def stored(root: String) = ShardStores.get(root, store, shardCount)
+    def stored(root: String) = stores.get(root, store, shardCount)
 
     def batch(root: String): Unit = {
       val c = checkpoints(root)
@@ -130,8 +131,8 @@ class StateAccountingSuite extends AnyFunSuite {
           held.foreach(_.close())
           held.clear()
         case 0 => stored(root).slot(r.nextInt(shardCount)).forget()
-        case 1 => ShardStores.drop(root)
-        case 2 => ShardStores.dropUnneeded(Set(root), Map(root -> checkpoints(root).batchId))
+        case 1 => stores.drop(root)
+        case 2 => stores.dropUnneeded(Set(root), Map(root -> checkpoints(root).batchId))
         case 3 => intercept[ArithmeticException] {
             stored(root).slot(r.nextInt(shardCount)).open(UUID.randomUUID(), 0L)(throw new ArithmeticException)
           }
@@ -141,7 +142,7 @@ class StateAccountingSuite extends AnyFunSuite {
     }
     assert(seen == Set(ShardSlot.InMemory, ShardSlot.Folded, ShardSlot.Brought))
     val late = stored(roots.head)
-    ShardStores.dropUnneeded(roots.toSet, Map.empty)
+    stores.dropUnneeded(roots.toSet, Map.empty)
     assert(walked == before)
     same()
     // A task continues to work on a dropped store.
@@ -158,7 +159,7 @@ class StateAccountingSuite extends AnyFunSuite {
 
   test("shards run by other executors are dropped; those of this batch and the one before are kept") {
     val root = "accounting-moved"
-    val shards = ShardStores.get(root, store, 4)
+    val shards = stores.get(root, store, 4)
     val set = changes(new Random(Seed.value))
     def load = {
       val content = new ShardState
@@ -168,13 +169,13 @@ class StateAccountingSuite extends AnyFunSuite {
     Seq(7L, 8L, 9L, 10L).zipWithIndex.foreach { case (batch, s) =>
       shards.slot(s).open(new UUID(1, s.toLong), batch)(load)
     }
-    ShardStores.dropUnneeded(Set("another"), Map.empty)
+    stores.dropUnneeded(Set("another"), Map.empty)
     assert((0 until 4).forall(shards.slot(_).isHeld))
-    ShardStores.dropUnneeded(Set(root), Map(root -> 10L))
+    stores.dropUnneeded(Set(root), Map(root -> 10L))
     assert((0 until 4).map(shards.slot(_).isHeld) == Seq(false, false, true, true))
     // A dropped shard is loaded when it is needed again.
     assert(!shards.slot(0).has(new UUID(1, 0L)))
     assert(shards.slot(0).open(new UUID(1, 0L), 10L)(load).source == ShardSlot.Brought)
-    ShardStores.drop(root)
+    stores.drop(root)
   }
 }

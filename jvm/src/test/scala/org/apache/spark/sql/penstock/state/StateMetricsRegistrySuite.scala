@@ -2,16 +2,21 @@ package org.apache.spark.sql.penstock.state
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.penstock.commit.DriverMetrics
+import org.apache.spark.sql.penstock.commit.{DriverMetrics, StateCommits}
+import org.apache.spark.sql.penstock.executors.ExecutorOrders
 
 import com.codahale.metrics.MetricRegistry
 import io.penstock.metrics.{Metric, MetricOutput, MetricUnit, Metrics}
 import io.penstock.state.format.{SnapshotLag, StoreKey}
+import io.penstock.state.memory.MemoryBound
 import io.penstock.telemetry.{RunActivity, StateLoad, StoreActivity, StoreContent, StoreTimings}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The metrics system contains exactly the metrics of the registry. */
 class StateMetricsRegistrySuite extends AnyFunSuite {
+  private val metrics = new ExecutorMetrics(new ShardStores, MemoryBound.none)
+  private val commits = new StateCommits(new ExecutorOrders)
+
   private def registered(register: MetricRegistry => Unit): MetricRegistry = {
     val registry = new MetricRegistry
     register(registry)
@@ -20,8 +25,8 @@ class StateMetricsRegistrySuite extends AnyFunSuite {
 
   for (
     (output, register) <- Seq[(MetricOutput, MetricRegistry => Unit)](
-      MetricOutput.Executor -> (ExecutorMetrics.register(_)),
-      MetricOutput.Driver -> (DriverMetrics.register(_))
+      MetricOutput.Executor -> (metrics.register(_)),
+      MetricOutput.Driver -> (DriverMetrics.register(_, commits))
     )
   ) test(s"${output.inWords}: every metric is registered, as a counter if it only grows, else as a gauge") {
     val registry = registered(register)
@@ -57,10 +62,10 @@ class StateMetricsRegistrySuite extends AnyFunSuite {
   }
 
   test("times below a millisecond add up") {
-    val registry = registered(ExecutorMetrics.register(_))
+    val registry = registered(metrics.register(_))
     val commitTime = registry.counter(Metrics.CommitTime.name)
     val before = commitTime.getCount
-    (0 until 10).foreach(_ => ExecutorMetrics.committed(0L, 500000L))
+    (0 until 10).foreach(_ => metrics.committed(0L, 500000L))
     assert(commitTime.getCount - before == 5L)
   }
 }

@@ -146,7 +146,7 @@ class StoreModelSuite extends AnyFunSuite {
         if (r.nextInt(4) == 0) {
           p.close()
           p = provider(dir, spec, multi)
-          ShardStores.drop(StateStoreId(dir, 0, 0).storeCheckpointLocation().toString)
+          StandaloneProvider.stores.drop(StateStoreId(dir, 0, 0).storeCheckpointLocation().toString)
         }
       }
       // Every version can still be read.

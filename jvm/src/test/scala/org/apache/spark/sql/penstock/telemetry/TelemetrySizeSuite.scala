@@ -26,7 +26,7 @@ class TelemetrySizeSuite extends AnyFunSuite with LocalSpark {
   private val maxBytes = 1L << 20
 
   override protected def extensions: Option[SparkSessionExtensions => Unit] =
-    Some(new RoutingExtensions(StateCommits.leases)(_))
+    Some(new RoutingExtensions()(_))
 
   override protected def conf: Map[String, String] = Map(
     "spark.sql.streaming.stateStore.providerClass" -> classOf[PenstockStateStoreProvider].getName,
@@ -51,7 +51,7 @@ class TelemetrySizeSuite extends AnyFunSuite with LocalSpark {
       val progress = query.recentProgress.filter(_.durationMs.containsKey("addBatch")).last
       val region = ReportRows.of(progress).get.getSeq[Row](4).head
       assert(region.getAs[Int]("tasks") == tasks && region.getAs[Long]("rows") == 10L * shards)
-      val state = StateCommits.leases.stateLoads(query.runId, 0L).values.head
+      val state = StateCommits.current.leases.stateLoads(query.runId, 0L).values.head
       // All shards are reported, so each of the parts below has its full size.
       assert(state.keys.toSeq.forall(_ > 0) && state.keys.length == shards)
       val parts = Map(

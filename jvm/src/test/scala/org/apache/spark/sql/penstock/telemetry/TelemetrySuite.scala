@@ -6,7 +6,6 @@ import org.apache.spark.TaskContext
 import org.apache.spark.sql.Encoders
 import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, StreamingQueryWrapper}
 import org.apache.spark.sql.functions.{col, expr, udf}
-import org.apache.spark.sql.penstock.commit.StateCommits
 import org.apache.spark.sql.penstock.report.ReportRows
 import org.apache.spark.sql.penstock.routing.{LocalSpark, RoutedExchange, RoutingExtensions}
 import org.apache.spark.sql.penstock.sharding.ShardHash
@@ -26,7 +25,7 @@ class TelemetrySuite extends AnyFunSuite with LocalSpark {
   private val keys = 40
 
   override protected def extensions: Option[SparkSessionExtensions => Unit] =
-    Some(new RoutingExtensions(StateCommits.leases)(_))
+    Some(new RoutingExtensions()(_))
 
   override protected def conf: Map[String, String] = Map(
     "spark.sql.streaming.stateStore.providerClass" -> classOf[PenstockStateStoreProvider].getName,

@@ -35,7 +35,7 @@ class BadDiskSuite extends AnyFunSuite with PenstockApplication {
     val query = new CountingQuery(newDirectory("source"), newDirectory("checkpoint"))
     assert(query.runOn(session())._1 == query.expected)
     // State in the memory of this JVM would not be read again.
-    ShardStores.dropAll()
+    ShardStores.current.dropAll()
     val error = intercept[Exception](query.runOn(session(Seq.fill(times)(fault): _*)))
     assert(Errors.missing(error, words: _*).isEmpty)
     assert(query.runOn(session())._1 == query.expected)

@@ -5,7 +5,7 @@ import java.nio.file.Path
 import org.apache.spark.sql.Encoders
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions.{count, lit}
-import org.apache.spark.sql.penstock.commit.DriverMetrics
+import org.apache.spark.sql.penstock.commit.{DriverMetrics, StateCommits}
 import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.streaming.StreamingQuery
 
@@ -74,7 +74,7 @@ class HungFileSystemSuite extends AnyFunSuite with PenstockApplication with Time
 
   private def metrics(): Unit = {
     val registry = new MetricRegistry
-    DriverMetrics.register(registry)
+    DriverMetrics.register(registry, StateCommits.current)
     registry.getGauges.values.forEach(_.getValue: Unit)
   }
 

@@ -43,7 +43,7 @@ class StateMemorySuite extends AnyFunSuite with OneApplicationAtATime with Patie
     (0 until 3).foreach(_ => assert(query.runOn(withPlugin())._1 == query.expected))
     refusal(query, withPlugin(maxBytes -> "2k"))
     // A task that is killed with its query ends a moment later.
-    eventually(assert(ShardStores.memory.bytes < 2048L, "the content of failed tasks was not released"))
+    eventually(assert(ShardStores.current.memory.bytes < 2048L, "the content of failed tasks was not released"))
     refusal(query, withPlugin(maxBytes -> "6k"))
     assert(query.runOn(withPlugin())._1 == query.expected)
     assert(query.runOn(withPlugin(maxBytes -> "100%"))._1 == query.expected)
@@ -53,14 +53,14 @@ class StateMemorySuite extends AnyFunSuite with OneApplicationAtATime with Patie
     val first = newQuery()
     val probe = withPlugin()
     (0 until 2).foreach(_ => first.runOn(probe))
-    val one = ShardStores.memory.bytes
+    val one = ShardStores.current.memory.bytes
     // Enough for one query with its changes, and far too little for ten.
     val session = withPlugin(maxBytes -> (3 * one).toString)
     (0 until 10).foreach { _ =>
       val query = newQuery()
       (0 until 2).foreach(_ => assert(query.runOn(session)._1 == query.expected))
       // Changes are not rejected any more once they are committed, but they still count.
-      assert(ShardStores.memory.bytes <= 4 * one)
+      assert(ShardStores.current.memory.bytes <= 4 * one)
     }
     assert(first.runOn(session)._1 == first.expected)
   }
@@ -69,9 +69,10 @@ class StateMemorySuite extends AnyFunSuite with OneApplicationAtATime with Patie
     val session = withPlugin()
     val query = newQuery()
     query.runOn(session)
-    assert(ShardStores.all.nonEmpty && ShardStores.memory.bytes > 0L)
+    val stores = ShardStores.current
+    assert(stores.all.nonEmpty && stores.memory.bytes > 0L)
     session.stop()
-    assert(ShardStores.all.isEmpty && ShardStores.memory.bytes == 0L)
+    assert(stores.all.isEmpty && stores.memory.bytes == 0L)
     assert(query.runOn(withPlugin())._1 == query.expected)
   }
 
@@ -79,11 +80,11 @@ class StateMemorySuite extends AnyFunSuite with OneApplicationAtATime with Patie
     val session = withPlugin("spark.memory.unmanagedMemoryPollingInterval" -> "20ms")
     val query = newQuery()
     (0 until 2).foreach(_ => query.runOn(session))
-    val bytes = ShardStores.memory.bytes
+    val bytes = ShardStores.current.memory.bytes
     assert(bytes > 16 * 512L)
     assert(UnifiedMemoryManager.getMemoryByComponentType("Penstock") == bytes)
     eventually(assert(UnifiedMemoryManager.getUnmanagedMemoryUsed == bytes))
-    ShardStores.dropAll()
+    ShardStores.current.dropAll()
     eventually(assert(UnifiedMemoryManager.getUnmanagedMemoryUsed == 0L))
   }
 }

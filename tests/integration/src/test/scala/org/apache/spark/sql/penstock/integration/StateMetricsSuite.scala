@@ -30,7 +30,7 @@ class StateMetricsSuite extends AnyFunSuite with PenstockApplication {
 
   test("a query's metrics add up to those in the metrics system") {
     // A task that outlived its application may have left shards, which would be dropped in the middle of the test.
-    ShardStores.dropAll()
+    ShardStores.current.dropAll()
     val session = application.newSession()
     val before = PluginMetrics.here
     assert(before.keySet == (Metrics.at(MetricOutput.Executor) ++ Metrics.at(MetricOutput.Driver)).map(_.name).toSet)

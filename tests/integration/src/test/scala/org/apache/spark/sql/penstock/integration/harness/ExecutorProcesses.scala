@@ -26,7 +26,7 @@ object ExecutorProcesses {
     context.parallelize(1 to tasks, tasks).map { _ =>
       // Without a pause one executor would run all tasks.
       Thread.sleep(TaskMillis)
-      (SparkEnv.get.executorId, ProcessHandle.current().pid(), ExecutorTransfer.addresses.nonEmpty)
+      (SparkEnv.get.executorId, ProcessHandle.current().pid(), ExecutorTransfer.current.addresses.nonEmpty)
     }.collect().collect { case (executor, pid, true) => executor -> pid }.toMap
   }
 }

@@ -17,7 +17,7 @@ final class Sampler(checkpoint: Path) {
   /** One sample of each quantity, in the order of `Quantities`. */
   def sample(): Seq[Double] = Seq(
     heapAfterCollection.toDouble,
-    ShardStores.memory.bytes.toDouble,
+    ShardStores.current.memory.bytes.toDouble,
     ManagementFactory.getThreadMXBean.getThreadCount.toDouble,
     descriptors.toDouble,
     files.toDouble,
