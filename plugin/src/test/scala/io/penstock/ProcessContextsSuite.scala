@@ -1,6 +1,6 @@
 package io.penstock
 
-import java.nio.file.{Files, Path}
+import java.nio.file.{Files, Path, StandardCopyOption}
 
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
@@ -42,7 +42,9 @@ class ProcessContextsSuite extends AnyFunSuite {
       }.start()
     try {
       (1 to batches).foreach { _ =>
-        Files.write(Files.createTempFile(input, "rows", ".txt"), keys.asJava)
+        val written = Files.write(Files.createTempFile(directory, "rows", ".txt"), keys.asJava)
+        // The query must not see the file before it is complete.
+        Files.move(written, input.resolve(written.getFileName), StandardCopyOption.ATOMIC_MOVE)
         query.processAllAvailable()
       }
       running
@@ -70,7 +72,7 @@ class ProcessContextsSuite extends AnyFunSuite {
         started
       }
       assert(contexts.forall(_.find.isEmpty))
-      eventually(timeout(20.seconds), interval(20.millis)) {
+      eventually(timeout(2.minutes), interval(20.millis)) {
         started.foreach(context => assert(holding(context).isEmpty, context.role))
         val left = threads -- others
         assert(left.isEmpty, left.map(_.getName))
@@ -99,7 +101,7 @@ class ProcessContextsSuite extends AnyFunSuite {
     // Spark does not shut down the plugins that it had started.
     val abandoned = DriverContext.current
     withApplication("io.penstock.PenstockPlugin")(_ => assert(DriverContext.current ne abandoned))
-    eventually(timeout(20.seconds), interval(20.millis)) {
+    eventually(timeout(2.minutes), interval(20.millis)) {
       assert(holding(abandoned).isEmpty)
       assert((threads -- others).isEmpty)
     }

@@ -6,8 +6,6 @@ import java.nio.ByteBuffer
 import java.nio.channels.SocketChannel
 import java.util.concurrent.ScheduledExecutorService
 
-import scala.util.control.NonFatal
-
 import io.penstock.conf.SparkVersions
 import io.penstock.process.PythonProcess
 
@@ -84,7 +82,8 @@ object PlannerProcess {
       sidecar.connect(PythonProcess.newToken())
       sidecar
     } catch {
-      case NonFatal(e) =>
+      // Also an interruption, when the application ends during the start.
+      case e: Throwable =>
         sidecar.close()
         throw e
     }

@@ -303,7 +303,8 @@ object TransferProcess {
       sidecar.open(settings, source)
       sidecar
     } catch {
-      case NonFatal(e) =>
+      // Also an interruption, when the application ends during the start.
+      case e: Throwable =>
         sidecar.close()
         throw e
     }

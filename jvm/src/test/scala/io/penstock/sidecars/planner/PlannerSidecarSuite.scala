@@ -7,7 +7,9 @@ import java.util.concurrent.{LinkedBlockingQueue, TimeUnit}
 import io.penstock.Patience
 import io.penstock.control.Measured
 import io.penstock.process.BackOff
+import org.scalatest.concurrent.Eventually.{eventually, interval, timeout}
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.SpanSugar._
 
 /** Sidecar processes that fail in various ways. The integration tests cover the planner itself. */
 class PlannerSidecarSuite extends AnyFunSuite with Patience {
@@ -49,6 +51,25 @@ class PlannerSidecarSuite extends AnyFunSuite with Patience {
   test("a program that prints something other than ready is reported") { failsWith(script("echo hello"), "hello") }
 
   test("a program that is ready but does not listen is reported") { failsWith(script("echo ready"), "No such file") }
+
+  test("a program that is starting while its sidecar is closed ends") {
+    val folder = Files.createTempDirectory("penstock-planner")
+    val (pid, goOn) = (folder.resolve("pid"), folder.resolve("go-on"))
+    val sidecar = new PlannerSidecar(
+      script(s"echo $$$$ > $pid; while [ ! -e $goOn ]; do sleep 0.01; done; echo ready; cat"),
+      "Do this"
+    )
+    sidecar.ask(FrameKind.Measured, PlannerFrame.newHead(), Array.emptyByteArray)(_ => ())
+    def soon(check: => Boolean): Unit = eventually(timeout(60.seconds), interval(10.millis))(assert(check))
+    soon(Files.exists(pid) && Files.readString(pid).nonEmpty)
+    val closing = new Thread(() => sidecar.close())
+    closing.start()
+    // The sidecar's thread was interrupted by then.
+    soon(closing.getState == Thread.State.TIMED_WAITING)
+    Files.createFile(goOn)
+    closing.join()
+    soon(!ProcessHandle.of(Files.readString(pid).trim.toLong).isPresent && sidecar.liveThreads == 0)
+  }
 
   test("a failed sidecar is restarted, but not before its pause is over") {
     val log = Files.createTempFile("penstock-planner", ".log")
