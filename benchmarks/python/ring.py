@@ -28,7 +28,7 @@ def serve(executor_channel: ExecutorChannel) -> None:
             receive_buffer = executor_channel.begin(size)
             for length in cut(size):
                 receive_buffer.part(length, Deadline.after(TIMEOUT_S))[:] = data[:length]
-                receive_buffer.landed(length)
+                receive_buffer.received(length)
             continue
         executor_channel.send(b"\0", Deadline.after(TIMEOUT_S))
         _, parts = executor_channel.receive(Deadline.after(TIMEOUT_S), TIMEOUT_S)

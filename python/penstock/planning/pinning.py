@@ -22,14 +22,14 @@ class Pins:
     limiting
         Most expensive key whose cost alone exceeds the load that a task should have, None if there is none. With such a
         key, balance cannot be reached.
-    too_dear
+    too_expensive
         Whether a key stays in a shard that is too heavy because the gain is less than the price.
     """
 
     pinned: NDArray[np.bool_]
     left_out: int
     limiting: int | None
-    too_dear: bool
+    too_expensive: bool
 
 
 def pin(
@@ -82,12 +82,12 @@ def pin(
         chosen = pinned.copy()
         return chosen, _choose(chosen, rest.copy(), base_shard, cost, by_cost, limit, keep, tolerance, least, most)
 
-    chosen, too_dear = choose(len(cost))
+    chosen, too_expensive = choose(len(cost))
     left_out = max(0, int(chosen.sum()) - most)
     if left_out:
-        chosen, too_dear = choose(most)
+        chosen, too_expensive = choose(most)
     limiting = int(by_cost[0]) if len(by_cost) and key_cost[by_cost[0]] > limit else None
-    return Pins(chosen, left_out, limiting, too_dear)
+    return Pins(chosen, left_out, limiting, too_expensive)
 
 
 @compiled

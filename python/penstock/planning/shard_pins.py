@@ -129,7 +129,7 @@ class PinPlanner:
 def _reason(plan: Pins, staying: int, most: int, worth: Worth) -> str:
     if plan.left_out:
         return f"{plan.left_out} more keys would be pinned, but penstock.pinned.max={most} is the limit"
-    if plan.too_dear:
+    if plan.too_expensive:
         return f"cost exceeds gain: pinning a key takes longer than it saves in {worth.horizon} batches"
     if staying:
         return f"within hysteresis: {staying} pinned keys are unpinned after {WINDOW} batches that do not need them"

@@ -74,7 +74,7 @@ class Moves:
 
     Parameters
     ----------
-    came
+    arrived
         Keys and values that moved in, by the family's name.
     left
         Keys that moved out, by the family's name.
@@ -82,7 +82,7 @@ class Moves:
         Families that were removed.
     """
 
-    came: dict[str, dict[bytes, bytes]] = field(default_factory=dict)
+    arrived: dict[str, dict[bytes, bytes]] = field(default_factory=dict)
     left: dict[str, set[bytes]] = field(default_factory=dict)
     removed: set[str] = field(default_factory=set)
 
@@ -98,7 +98,7 @@ def moves(section: bytes) -> Moves:
             if operation == _REMOVE:
                 found.left.setdefault(name, set()).add(key)
             else:
-                found.came.setdefault(name, {})[key] = value
+                found.arrived.setdefault(name, {})[key] = value
     return found
 
 

@@ -11,7 +11,7 @@ _HASH_BYTES = 4
 _HAS_SLOTS = 16
 _SLOT = np.dtype([("place", "<u4"), ("hash", "<u4")])
 _UNITS_PER_PAGE = 1 << 13
-_MOST_SLOT_BITS = 27
+_MAX_SLOT_BITS = 27
 _PAGE_BYTES = 1 << 16
 """A longer page holds exactly one record."""
 
@@ -80,7 +80,7 @@ def _described(header: Cursor) -> tuple[str, int, int, list[int], int | None]:
         return name, flags, records, pages, None
     at = header.position
     bits = header.byte()
-    if bits > _MOST_SLOT_BITS or flags & ORDERED:
+    if bits > _MAX_SLOT_BITS or flags & ORDERED:
         raise MalformedDataError(f"2^{bits} slots of a family with flags {flags}", at)
     return name, flags & ~_HAS_SLOTS, records, pages, bits
 

@@ -325,7 +325,7 @@ def _moved(checkpoint: Checkpoint, found: Verification, before: Manifest, after:
                 continue
             moves = checkpoint.moves(current.parts[-1].section)
             removed |= moves.removed
-            arrived = {(name, k): value for name, values in moves.came.items() for k, value in values.items()}
+            arrived = {(name, k): value for name, values in moves.arrived.items() for k, value in values.items()}
             duplicates += len(received.keys() & arrived.keys())
             received |= arrived
             if moves.left:

@@ -42,7 +42,7 @@ class ReceiveBuffer(Protocol):
     def part(self, length: int, deadline: Deadline) -> memoryview:
         """Return memory for the data of the next slice; may wait for space."""
 
-    def landed(self, length: int) -> None:
+    def received(self, length: int) -> None:
         """Accept the slice, whose data are complete and checked."""
 
 
@@ -226,7 +226,7 @@ class Channel:
             self._receiver.data(part, deadline)
             found.check(part)
             self._received += 1
-            receive_buffer.landed(length)
+            receive_buffer.received(length)
 
 
 class Listener(ABC):
@@ -321,7 +321,7 @@ class _WholeMessage:
     def part(self, length: int, _: Deadline) -> memoryview:
         return self.message[self._at : self._at + length]
 
-    def landed(self, length: int) -> None:
+    def received(self, length: int) -> None:
         self._at += length
 
 

@@ -23,7 +23,7 @@ class Kind(IntEnum):
     """The receiver has taken this many slices."""
     GIVEN_UP = 3
     """The rest of the message will not follow."""
-    LANE = 4
+    CHANNEL_MEMORY = 4
     """Location of the memory of a new executor channel."""
 
 

@@ -24,7 +24,7 @@ SLOTS = 16
 RING_BYTES = SLOTS * slices.SLICE_BYTES
 MEMORY_BYTES = 2 * RING_BYTES + COUNTERS_BYTES
 """Size of both rings, and of the counters of records."""
-LANDING_BYTES = 4096 + RING_BYTES
+RECEIVE_BUFFER_BYTES = 4096 + RING_BYTES
 """Size of the receive buffer after the rings, on channels to ask on. Executors of this host may write answers there."""
 _NAME = "penstock-channel"
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
@@ -71,7 +71,7 @@ class ChannelMemory:
             The record is not a valid offer.
         """
         size = _size(has_receive_buffer)
-        if offer.kind != Kind.LANE or offer.data_bytes != size:
+        if offer.kind != Kind.CHANNEL_MEMORY or offer.data_bytes != size:
             raise BrokenChannelError(f"expected an offer of {size} bytes of memory, found {offer}")
         entry = Path(f"/proc/{offer.number}/fd/{offer.message_bytes}")
         try:
@@ -90,11 +90,11 @@ class ChannelMemory:
     @property
     def record(self) -> Record:
         """Record that tells the executor where the memory is."""
-        return Record(Kind.LANE, os.getpid(), self.descriptor, len(self.bytes))
+        return Record(Kind.CHANNEL_MEMORY, os.getpid(), self.descriptor, len(self.bytes))
 
 
 def _size(has_receive_buffer: bool) -> int:
-    return MEMORY_BYTES + (LANDING_BYTES if has_receive_buffer else 0)
+    return MEMORY_BYTES + (RECEIVE_BUFFER_BYTES if has_receive_buffer else 0)
 
 
 class ExecutorChannel:
@@ -137,7 +137,7 @@ class ExecutorChannel:
         at = 0
         for length in slices.cut(len(data)):
             receive_buffer.part(length, deadline)[:] = data[at : at + length]
-            receive_buffer.landed(length)
+            receive_buffer.received(length)
             at += length
 
     def begin(self, size: int) -> ExecutorChannel:
@@ -154,7 +154,7 @@ class ExecutorChannel:
             self._credit(record)
         return self._slot(self._out, self._sent, length)
 
-    def landed(self, length: int) -> None:
+    def received(self, length: int) -> None:
         """Announce that the slice is in its slot."""
         self._doorbell.say(Record(Kind.SLICE, self._sent, self._size, length))
         self._sent += 1

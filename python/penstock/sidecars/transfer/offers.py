@@ -44,7 +44,7 @@ class Offers:
         """Addresses that other sidecars need to reach this one."""
         return {HOST: self.host, **{name: listener.address for name, listener in self.listeners.items()}}
 
-    def ways(self, peer: Addresses) -> Iterator[tuple[str, str]]:
+    def routes(self, peer: Addresses) -> Iterator[tuple[str, str]]:
         """Iterate over name and address of each transport that reaches a peer, the best first."""
         for name in self.transports:
             if name in peer and (not TRANSPORTS[name].within_host or peer.get(HOST) == self.host):

@@ -92,7 +92,7 @@ class Peers:
 
     def _routes(self, peer: Addresses) -> Iterator[tuple[str, str]]:
         """Iterate over routes to a peer (transport and address), except those that failed recently."""
-        for route in self._offers.ways(peer):
+        for route in self._offers.routes(peer):
             with self._lock:
                 avoided = self._avoid_until.get(route, 0.0) > time.monotonic()
             if not avoided:

@@ -56,7 +56,7 @@ class Outcome(IntEnum):
     """The peer's executor does not have what was asked for."""
     LOST = 2
     """The question or its answer did not get through."""
-    LANDS = 3
+    DIRECT = 3
     """The answer is written directly to the memory where it is read, bypassing the sidecars."""
 
 
@@ -235,7 +235,7 @@ class TransferService:
         finally:
             # The rest of the answer must be read even if the peer fails, so that the executor channel can be reused.
             taken.finish()
-            if taken.outcome == Outcome.LANDS:
+            if taken.outcome == Outcome.DIRECT:
                 self._await_receive_buffer(executor_channel, limit_s)
             self._senders.put(executor_channel)
 
@@ -265,11 +265,11 @@ class _Marked:
             self._first = part
         return part
 
-    def landed(self, length: int) -> None:
+    def received(self, length: int) -> None:
         if self._first is not None:
             self._first[0] = self._first[0] & OUTCOME_BITS | self._mark << 4
             self._first, self._mark = None, 0
-        self._receive_buffer.landed(length)
+        self._receive_buffer.received(length)
 
 
 class _Taken:
@@ -305,9 +305,9 @@ class _Taken:
 
 def _enveloped(question: Question, executor_channel: ExecutorChannel, transport: str) -> bytes:
     """Prepend the envelope to a question. Only a transport within this host may write the answer directly."""
-    lands = TRANSPORTS[transport].within_host and question.token
-    place = (os.getpid(), executor_channel.descriptor) if lands else (0, 0)
-    return ENVELOPE.pack(ENVELOPE_VERSION, 0, 0, *place, question.deadline_ms, question.token) + question.payload
+    is_direct = TRANSPORTS[transport].within_host and question.token
+    memory = (os.getpid(), executor_channel.descriptor) if is_direct else (0, 0)
+    return ENVELOPE.pack(ENVELOPE_VERSION, 0, 0, *memory, question.deadline_ms, question.token) + question.payload
 
 
 def _of_transport(question: bytes, transport: str) -> bytes:

@@ -23,7 +23,7 @@ _CONNECT_AND_END = (
 )
 """Program that connects and ends. It does not import from the working directory, which may be untrusted."""
 _LENGTH = struct.Struct("<H")
-_MOST_NAME_BYTES = 1024
+_MAX_NAME_BYTES = 1024
 _LOOK_S = 0.02
 _UNBLOCK_S = 5.0
 _CHECK_S = 1.0
@@ -115,8 +115,8 @@ def connect(control: socket.socket, deadline: Deadline) -> Any:
     length = memoryview(bytearray(_LENGTH.size))
     sockets.read(control, length, deadline, "the peer's port")
     (size,) = _LENGTH.unpack(length)
-    if size > _MOST_NAME_BYTES:
-        raise PeerBrokenError(f"the name of the peer's port has {size} bytes, at most {_MOST_NAME_BYTES} are allowed")
+    if size > _MAX_NAME_BYTES:
+        raise PeerBrokenError(f"the name of the peer's port has {size} bytes, at most {_MAX_NAME_BYTES} are allowed")
     name = memoryview(bytearray(size))
     sockets.read(control, name, deadline, "the peer's port")
     return _connect(bytes(name).decode(errors="replace"))

@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.sidecars.transfer.channel_records import RECORD, Kind, Record, decode, encode
-from penstock.sidecars.transfer.executor_channel import LANDING_BYTES, MEMORY_BYTES, ExecutorChannel, GivenUpError
+from penstock.sidecars.transfer.executor_channel import (
+    MEMORY_BYTES,
+    RECEIVE_BUFFER_BYTES,
+    ExecutorChannel,
+    GivenUpError,
+)
 from penstock.sidecars.transfer.service import ENVELOPE, OUTCOME_BITS, Outcome, Question, What, write_question
 from penstock.transport.deadline import Deadline
 from penstock.transport.errors import TransportError
@@ -25,7 +30,9 @@ def soon(seconds=10.0):
 
 def offer(role, *, process=0, descriptor=0):
     """Return the record that offers the memory of an earlier executor channel; none with process 0."""
-    return Record(Kind.LANE, process, descriptor, MEMORY_BYTES + (LANDING_BYTES if role == b"A" else 0))
+    return Record(
+        Kind.CHANNEL_MEMORY, process, descriptor, MEMORY_BYTES + (RECEIVE_BUFFER_BYTES if role == b"A" else 0)
+    )
 
 
 class RefuseError(Exception):
@@ -33,7 +40,7 @@ class RefuseError(Exception):
 
 
 @dataclass
-class Landed:
+class DirectAnswer:
     """Answer of a sender that writes to the receive buffer until `done` is set."""
 
     payload: bytes
@@ -87,7 +94,7 @@ class ExecutorEnd:
         self.sockets.append(connection)
         connection.sendall(encode(offer(role)))
         record = decode(connection.recv(RECORD.size, socket.MSG_WAITALL))
-        assert record.kind == Kind.LANE
+        assert record.kind == Kind.CHANNEL_MEMORY
         with Path(f"/proc/{record.number}/fd/{record.message_bytes}").open("r+b") as file:
             memory = memoryview(mmap.mmap(file.fileno(), record.data_bytes))
         return ExecutorChannel(connection, memory, is_executor=True)
@@ -102,7 +109,7 @@ class ExecutorEnd:
             self.receive_buffers.append((process, descriptor, token))
             try:
                 given = self.give(message[ENVELOPE.size :])
-                if isinstance(given, Landed):
+                if isinstance(given, DirectAnswer):
                     self._land(executor_channel, given)
                     continue
                 answer = bytes([Outcome.HERE]) + given
@@ -118,7 +125,7 @@ class ExecutorEnd:
 
     @staticmethod
     def _land(executor_channel, given):
-        executor_channel.send(bytes([Outcome.LANDS]) + given.payload, Deadline.after(PATIENCE_S))
+        executor_channel.send(bytes([Outcome.DIRECT]) + given.payload, Deadline.after(PATIENCE_S))
         given.done.wait(PATIENCE_S)
         executor_channel.send(bytes([Outcome.HERE]), Deadline.after(PATIENCE_S))
 

@@ -121,7 +121,7 @@ def test_a_message_can_be_given_up_halfway(channel_ends):
     sidecar, executor, _ = channel_ends
     receive_buffer = sidecar.begin(3 * slices.SLICE_BYTES)
     receive_buffer.part(slices.SLICE_BYTES, soon())[:] = os.urandom(slices.SLICE_BYTES)
-    receive_buffer.landed(slices.SLICE_BYTES)
+    receive_buffer.received(slices.SLICE_BYTES)
     sidecar.give_up()
     with pytest.raises(GivenUpError):
         executor.message(soon(), 1 << 30)
@@ -138,7 +138,7 @@ def test_a_message_can_be_given_up_halfway(channel_ends):
         Record(Kind.SLICE, 0, 5, 4),
         Record(Kind.SLICE, 0, 2 << 30, slices.SLICE_BYTES),
         Record(Kind.TAKEN, 1),
-        Record(Kind.LANE, 0),
+        Record(Kind.CHANNEL_MEMORY, 0),
     ],
 )
 def test_unexpected_records_break_a_channel(channel_ends, record):

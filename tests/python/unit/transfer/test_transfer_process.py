@@ -92,7 +92,7 @@ def test_a_wrong_token_or_an_invalid_offer_gets_no_channel(tmp_path):
             connection = opened.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
             connection.connect(str(name))
             connection.sendall(token + role + encode(offer(role)))
-            assert decode(connection.recv(RECORD.size)).kind == Kind.LANE
+            assert decode(connection.recv(RECORD.size)).kind == Kind.CHANNEL_MEMORY
             channels.append(connection)
         assert process.stdout.readline() == "open\n"
         # An invalid record ends the sidecar, because later bytes could not be trusted.

@@ -4,10 +4,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from executor_end import ExecutorEnd, Landed, RefuseError
+from executor_end import DirectAnswer, ExecutorEnd, RefuseError
 from penstock.sidecars.transfer.executor_channel import (
-    LANDING_BYTES,
     MEMORY_BYTES,
+    RECEIVE_BUFFER_BYTES,
     GivenUpError,
 )
 from penstock.sidecars.transfer.offers import HOST
@@ -180,7 +180,7 @@ def test_receive_buffers_are_sent_to_peers_on_the_same_host_only():
         one.ask(other.addresses, b"x", token=7)
         process, descriptor, token = other.receive_buffers.pop()
         assert (process, token) == (one.announced["pid"], 7)
-        assert Path(f"/proc/{process}/fd/{descriptor}").stat().st_size == MEMORY_BYTES + LANDING_BYTES
+        assert Path(f"/proc/{process}/fd/{descriptor}").stat().st_size == MEMORY_BYTES + RECEIVE_BUFFER_BYTES
         one.ask(other.addresses, b"x")
         assert other.receive_buffers.pop() == (0, 0, 0)
         one.ask(plain.addresses, b"x", token=7)
@@ -191,10 +191,10 @@ def test_a_channel_is_not_used_while_its_executor_fills_a_receive_buffer():
     done = threading.Event()
 
     def give(payload):
-        return Landed(b"how much", done) if payload == b"much" else payload
+        return DirectAnswer(b"how much", done) if payload == b"much" else payload
 
     with ExecutorEnd() as one, ExecutorEnd(give, channels=1) as other:
-        assert one.ask(other.addresses, b"much", token=7) == (Outcome.LANDS, b"how much")
+        assert one.ask(other.addresses, b"much", token=7) == (Outcome.DIRECT, b"how much")
         assert one.ask(other.addresses, b"next", seconds=0.5)[0] == Outcome.LOST
         done.set()
         assert one.ask(other.addresses, b"next") == (Outcome.HERE, b"next")

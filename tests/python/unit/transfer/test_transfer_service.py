@@ -81,9 +81,9 @@ def test_random_bytes_are_not_a_question_or_a_valid_one(data):
 
 def test_common_transports_are_tried_best_first():
     offers = Offers({"local": None, "verbs": None, "tcp": None}, {}, {}, "here")
-    assert list(offers.ways({HOST: "here", "tcp": "t", "local": "l"})) == [("local", "l"), ("tcp", "t")]
-    assert list(offers.ways({HOST: "there", "tcp": "t", "local": "l", "mpi": "m"})) == [("tcp", "t")]
-    assert list(offers.ways({})) == []
+    assert list(offers.routes({HOST: "here", "tcp": "t", "local": "l"})) == [("local", "l"), ("tcp", "t")]
+    assert list(offers.routes({HOST: "there", "tcp": "t", "local": "l", "mpi": "m"})) == [("tcp", "t")]
+    assert list(offers.routes({})) == []
 
 
 class _Channel:

@@ -66,7 +66,7 @@ final class CostTrust private (overall: CostTrust.Claim, byShard: Array[CostTrus
   }
 
   private def scoreShard(shard: Int, cost: Double, measured: Double): Unit =
-    if (cost >= Dear) {
+    if (cost >= Expensive) {
       if (byShard(shard) == null) byShard(shard) = new Claim(ShardDemand)
       byShard(shard).judge(nearerInMagnitude(cost, measured))
     } else if (byShard(shard) != null) byShard(shard).withdraw()
@@ -75,7 +75,7 @@ final class CostTrust private (overall: CostTrust.Claim, byShard: Array[CostTrus
 object CostTrust {
 
   /** Lowest relative cost for which a shard has a claim of its own. Noise alone seldom makes a cost so high. */
-  private[telemetry] val Dear = 4.0
+  private[telemetry] val Expensive = 4.0
 
   /**
    * Requirements that a claim must meet.

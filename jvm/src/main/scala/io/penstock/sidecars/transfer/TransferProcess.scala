@@ -207,7 +207,7 @@ final class TransferProcess private (python: PythonProcess, memories: ChannelMem
               address.filter(_ => message.bytes >= MinReceiveBufferBytes).flatMap(a =>
                 ReceiveBuffers.at(a).map(a -> _)
               ) match {
-                case Some((at, receiveBuffer)) => land(channel, message, at, receiveBuffer)
+                case Some((at, receiveBuffer)) => sendDirect(channel, message, at, receiveBuffer)
                 case None => send(channel, HereCode, message)
               }
           }
@@ -229,13 +229,13 @@ final class TransferProcess private (python: PythonProcess, memories: ChannelMem
     }
 
   /** Announces the answer, writes it to the receive buffer, and reports that it is complete. */
-  private def land(
+  private def sendDirect(
       channel: ExecutorChannel,
       message: Message,
       address: ReceiveBufferAddress,
       receiveBuffer: ReceiveBuffer
   ): Unit = {
-    send(channel, LandsCode, Message.of(landed(message.bytes)))
+    send(channel, DirectCode, Message.of(announcement(message.bytes)))
     try {
       val out = new SlicedOut(message.bytes, receiveBuffer.writer(address.token, address.process, address.limitMs))
       message.writeTo(out)
@@ -267,10 +267,10 @@ object TransferProcess {
   private val HereCode: Byte = 0
   private val RefusedCode: Byte = 1
   private val LostCode: Byte = 2
-  private val LandsCode: Byte = 3
+  private val DirectCode: Byte = 3
   private val OutcomeBits = 0x0f
   private val HeadBytes = 16
-  private val LandedBytes = 16
+  private val AnnouncementBytes = 16
 
   /** Smaller answers are sent through the sidecars. */
   private val MinReceiveBufferBytes = 64L << 10
@@ -338,7 +338,7 @@ object TransferProcess {
     out.put(kind).put(0: Byte).putShort(addresses.length.toShort).putInt(limitMs).putLong(token).put(addresses).array
   }
 
-  private def landed(bytes: Long): Array[Byte] = ByteBuffer.allocate(LandedBytes).order(LITTLE_ENDIAN)
+  private def announcement(bytes: Long): Array[Byte] = ByteBuffer.allocate(AnnouncementBytes).order(LITTLE_ENDIAN)
     .putLong(bytes).putLong(ProcessHandle.current().pid()).array
 
   private def outcome[A](
@@ -354,7 +354,7 @@ object TransferProcess {
       def by = Transports.name(first >>> 4)
       (first & OutcomeBits).toByte match {
         case HereCode => Outcome.Here(read(answer, by))
-        case LandsCode if answer.remaining == LandedBytes =>
+        case DirectCode if answer.remaining == AnnouncementBytes =>
           val announced = ByteBuffer.wrap(answer.takeAll()).order(LITTLE_ENDIAN)
           val (bytes, writer) = (announced.getLong(), announced.getLong())
           if (bytes < 0 || bytes > ExecutorChannel.MaxBytes)

@@ -7,7 +7,6 @@ import java.util.concurrent.{LinkedBlockingQueue, TimeUnit}
 import io.penstock.Patience
 import io.penstock.control.Measured
 import io.penstock.process.BackOff
-import org.scalatest.concurrent.Eventually.{eventually, interval, timeout}
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.SpanSugar._
 

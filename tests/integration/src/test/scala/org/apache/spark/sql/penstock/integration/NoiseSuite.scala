@@ -12,7 +12,7 @@ class NoiseSuite extends AnyFunSuite with PenstockApplication {
 
   for (disturbance <- Seq(Disturbance.Burners, Disturbance.Stops))
     test(s"even keys stay evenly bound in spite of other load: $disturbance") {
-      val run = NoisyRun(seed = 1L, tasks = 2, rowsOfShard = 5, hasDearKey = false, disturbance, batches = 15)
+      val run = NoisyRun(seed = 1L, tasks = 2, rowsOfShard = 5, hasExpensiveKey = false, disturbance, batches = 15)
       val reports = run.play(application, newDirectory("noise").resolve("checkpoint"))
       assert(reports.size == 15)
       assert(run.contradictions(reports).isEmpty)

@@ -16,14 +16,14 @@ import org.apache.spark.util.Utils
  *
  * @param rowsOfShard
  *   Number of rows of each shard in each batch
- * @param hasDearKey
+ * @param hasExpensiveKey
  *   Whether the rows of one key cost 20 times as much
  */
 final case class NoisyRun(
     seed: Long,
     tasks: Int,
     rowsOfShard: Int,
-    hasDearKey: Boolean,
+    hasExpensiveKey: Boolean,
     disturbance: Disturbance,
     batches: Int
 ) {
@@ -34,8 +34,8 @@ final case class NoisyRun(
     val session = Engine.penstock(Shards, "hybrid").session(application)
     val source = MemoryStream[Long](Longs, session)
     val keys = evenKeys(session)
-    val dear = if (hasDearKey) keys(new Random(seed).nextInt(Shards)) else -1L
-    val query = counted(source, dear).writeStream
+    val expensive = if (hasExpensiveKey) keys(new Random(seed).nextInt(Shards)) else -1L
+    val query = counted(source, expensive).writeStream
       .outputMode("update")
       .option("checkpointLocation", checkpoint.toString)
       .option("penstock.tasks", tasks.toString)
@@ -61,15 +61,16 @@ final case class NoisyRun(
     val most = reports.map(_.rowsOverMean).max
     val advised = reports.filter(r => Advice.exists(r.decision.contains))
     val found = reports.indexWhere(_.byCost)
-    if (hasDearKey)
-      Option.when(found < 0 || found > LastToFind)(s"the dear key counted from batch $found on").toSeq
+    if (hasExpensiveKey)
+      Option.when(found < 0 || found > LastToFind)(s"the expensive key counted from batch $found on").toSeq
     else
       Option.when(most > MaxRatio)(f"a task had $most%.2f of the mean's rows").toSeq ++
         advised.headOption.map(r => s"advice: ${r.decision}")
   }
 
   override def toString: String =
-    s"seed $seed: $tasks tasks, $rowsOfShard rows a shard, $disturbance${if (hasDearKey) ", a dear key" else ""}"
+    s"seed $seed: $tasks tasks, $rowsOfShard rows a shard, $disturbance${if (hasExpensiveKey) ", an expensive key"
+      else ""}"
 }
 
 object NoisyRun {
@@ -83,7 +84,7 @@ object NoisyRun {
 
   /** Takes a few microseconds of a core. */
   private val Rounds = 5000
-  private val DearRounds = 20 * Rounds
+  private val ExpensiveRounds = 20 * Rounds
 
   /**
    * @param rowsOverMean
@@ -109,7 +110,7 @@ object NoisyRun {
     session.range(20L * Shards).groupBy(pmod(hash(col("id")), lit(Shards))).agg(min("id").as("id"))
       .collect().map(_.getAs[Long]("id")).toSeq.sorted
 
-  private def counted(source: MemoryStream[Long], dear: Long) =
+  private def counted(source: MemoryStream[Long], expensive: Long) =
     source.toDS().groupByKey(identity[Long] _)(Longs).flatMapGroupsWithState[Long, Long](
       OutputMode.Update(),
       GroupStateTimeout.NoTimeout()
@@ -117,7 +118,7 @@ object NoisyRun {
       var (n, mixed) = (0L, key)
       rows.foreach { row =>
         n += 1
-        mixed = compute(mixed ^ row, if (key == dear) DearRounds else Rounds)
+        mixed = compute(mixed ^ row, if (key == expensive) ExpensiveRounds else Rounds)
       }
       state.update(state.getOption.getOrElse(0L) + n)
       // Uses the computed value, so that the compiler does not remove the computation.
