@@ -5,7 +5,6 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions.{count, lit}
 import org.apache.spark.sql.penstock.integration.harness._
-import org.apache.spark.sql.penstock.state.ShardStores
 import org.apache.spark.sql.streaming.StreamingQueryProgress
 import org.apache.spark.sql.{Encoders, Row}
 
@@ -29,8 +28,6 @@ class StateMetricsSuite extends AnyFunSuite with PenstockApplication {
   private def report(p: StreamingQueryProgress): Row = p.observedMetrics.get("penstock")
 
   test("a query's metrics add up to those in the metrics system") {
-    // A task that outlived its application may have left shards, which would be dropped in the middle of the test.
-    ShardStores.current.dropAll()
     val session = application.newSession()
     val before = PluginMetrics.here
     assert(before.keySet == (Metrics.at(MetricOutput.Executor) ++ Metrics.at(MetricOutput.Driver)).map(_.name).toSet)
