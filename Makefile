@@ -31,7 +31,7 @@ SCALA_SOURCES := $(shell find jvm plugin -name target -prune -o -path '*/src/mai
 .DEFAULT_GOAL := help
 # Only one sbt, and one Spark, may run at a time.
 .NOTPARALLEL:
-.PHONY: help setup prerequisites jar demo kafka-jars chaos noise soak test test-scala test-integration test-python test-packaging test-vm test-cluster check lint format nightly \
+.PHONY: help setup prerequisites jar demo kafka-jars chaos noise soak test test-scala test-integration test-python test-packaging test-vm test-cluster test-unit-scala test-unit-python check lint format nightly \
 	wheel docs bench clean
 
 help: ## lists the targets
@@ -88,7 +88,13 @@ test-vm: setup ## tests RDMA verbs between sidecars, on Soft-RoCE in a virtual m
 test-cluster: setup ## tests a standalone cluster in network namespaces, kills executors and sidecars, cuts links; needs root
 	$(if $(BRIEF),PENSTOCK_TEST_BRIEF=1) $(PYTEST)/cluster.xml tests/cluster
 
-check: lint test-scala ## runs lint and unit tests: a few minutes
+check: lint ## runs lint and the unit tests of both languages side by side: a few minutes
+	$(MAKE) --no-print-directory -j2 --output-sync=target test-unit-scala test-unit-python
+
+test-unit-scala: setup
+	$(SBT) jvm/test
+
+test-unit-python: setup
 	$(PYTEST)/unit.xml tests/python/unit
 
 lint: setup ## checks formatting, style and types; compiles with fatal warnings
