@@ -64,6 +64,13 @@ trait QueryRuns {
     m.lineage
   }
 
+  /** Runs batches in which one attempt commits all shards; `text` names a batch's values. */
+  protected def runBatches(c: QueryCommits, batches: Seq[Long], inline: Boolean = true)(text: Long => String): Unit =
+    batches.foreach { batch =>
+      open(c, batch)
+      commit(c, batch, 0 until shardCount, text(batch), inline)
+    }
+
   protected def message(
       c: QueryCommits,
       batch: Long,

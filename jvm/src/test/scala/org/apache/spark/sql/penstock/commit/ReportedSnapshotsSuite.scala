@@ -15,10 +15,7 @@ class ReportedSnapshotsSuite extends AnyFunSuite with QueryRuns {
 
   test("a snapshot from the state's history shortens the chain, one of a lost attempt does not") {
     val c = commits(root())
-    (0L until 5L).foreach { b =>
-      open(c, b)
-      commit(c, b, 0 until 4, s"v$b")
-    }
+    runBatches(c, 0L until 5L)(b => s"v$b")
     open(c, 5)
     val d = new StateDirectory(c.stateRoot, hadoop)
     val before = d.readManifest(4, 0).stores(store)
@@ -60,20 +57,17 @@ class ReportedSnapshotsSuite extends AnyFunSuite with QueryRuns {
   test("a snapshot that is reported so late that its file may be deleted is not named") {
     val c = commits(root(), minBatches = 1)
     val d = new StateDirectory(c.stateRoot, hadoop)
-    def run(b: Long): Unit = {
-      open(c, b)
-      commit(c, b, 0 until 4, s"v$b"): Unit
-    }
-    (0L to 3L).foreach(run)
+    def run(batches: Seq[Long]): Unit = runBatches(c, batches)(b => s"v$b")
+    run(0L to 3L)
     val lineage = d.readManifest(1, 0).stores(store)(1).lineage
     def tell(version: Long): Container =
       snapshot(c, version, Seq((1, lineage, contentOf(c, d.readManifest(1, 0), 1)(_))))
     // With minBatchesToRetain=1 the cleaner may be at batch 4 and have deleted everything older than batch 2.
     tell(1L)
-    run(4L)
+    run(Seq(4L))
     assert(d.readManifest(4, 0).stores(store)(1).snapshot.isEmpty)
     val named = tell(3L)
-    run(5L)
+    run(Seq(5L))
     assert(d.readManifest(5, 0).stores(store)(1).snapshot.map(_.section.container) === Some(named))
     assert(content(c.stateRoot, 5)(1).size === 6)
   }

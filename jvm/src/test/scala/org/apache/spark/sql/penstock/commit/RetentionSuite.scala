@@ -14,29 +14,20 @@ class RetentionSuite extends AnyFunSuite with QueryRuns {
   test("a run that retains more batches than its predecessor does not claim deleted ones") {
     val c = commits(root(), minBatches = 1)
     val d = new StateDirectory(c.stateRoot, hadoop)
-    (0L to 4L).foreach { b =>
-      open(c, b)
-      commit(c, b, 0 until 4, s"v$b", inline = false): Unit
-    }
+    runBatches(c, 0L to 4L, inline = false)(b => s"v$b")
     new StateCleaner(d, minBatches = 1).clean(4L)
     assert(d.readManifest(4, 0).retainedFrom === 2L && d.manifests().map(_._1).min === 2L)
     // Batch 4 was not committed, so the new run starts from a manifest that claims an earlier batch.
     assert(d.readManifest(3, 0).retainedFrom === 1L)
     val next = commits(c.stateRoot)
-    (4L to 5L).foreach { b =>
-      open(next, b)
-      commit(next, b, 0 until 4, s"w$b"): Unit
-    }
+    runBatches(next, 4L to 5L)(b => s"w$b")
     assert(d.readManifest(4, 1).retainedFrom === 2L && d.readManifest(5, 0).retainedFrom === 2L)
   }
 
   test("a damaged manifest of a batch that runs again is not needed") {
     val c = commits(root(), minBatches = 1)
     val d = new StateDirectory(c.stateRoot, hadoop)
-    (0L to 4L).foreach { b =>
-      open(c, b)
-      commit(c, b, 0 until 4, s"v$b"): Unit
-    }
+    runBatches(c, 0L to 4L)(b => s"v$b")
     val damaged = Path.of(c.stateRoot, "_penstock", "manifests", "4.0")
     Files.write(damaged, Array.fill[Byte](Files.size(damaged).toInt)(7))
     Files.deleteIfExists(damaged.resolveSibling(".4.0.crc"))
@@ -49,10 +40,7 @@ class RetentionSuite extends AnyFunSuite with QueryRuns {
   test("a run that goes back further than was retained can be read") {
     val c = commits(root(), minBatches = 1)
     val d = new StateDirectory(c.stateRoot, hadoop)
-    (0L to 6L).foreach { b =>
-      open(c, b)
-      commit(c, b, 0 until 4, s"v$b"): Unit
-    }
+    runBatches(c, 0L to 6L)(b => s"v$b")
     assert(d.readManifest(6, 0).retainedFrom === 4L)
     val next = commits(c.stateRoot)
     open(next, 3)
