@@ -45,6 +45,7 @@ final class Contender(
    *   if the batch takes more than five minutes
    */
   def step(watch: StageWatch, tasks: Int = side.tasks): Sample = {
+    SourcesOfSettings.prepare(side)
     val before = Contender.processorNs()
     Gate.open(gate)
     val progress = await(next)

@@ -31,9 +31,14 @@ final case class Side(
     inTurn: Boolean,
     settings: Map[String, String],
     options: Map[String, String]
-)
+) {
+
+  /** Whether this is plain Spark: neither Penstock's routing nor its state store. */
+  def isPlain: Boolean = mode == "off" && providerClass != Side.PenstockProvider
+}
 
 object Side {
+  private val PenstockProvider = "io.penstock.PenstockStateStoreProvider"
   private val ProviderKey = "spark.sql.streaming.stateStore.providerClass"
   private val SparkState = "org.apache.spark.sql.execution.streaming.state"
 
@@ -74,7 +79,7 @@ object Side {
   def penstock(name: String, shards: Int, tasks: Int, options: Map[String, String] = Map.empty): Side =
     Side(
       name,
-      "io.penstock.PenstockStateStoreProvider",
+      PenstockProvider,
       shards,
       tasks,
       mode = "on",

@@ -17,7 +17,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.penstock.lease.BatchLeases
 import org.apache.spark.sql.penstock.storage.StateDirectory
 
-import io.penstock.conf.{ApplicationSetup, QuerySettings}
+import io.penstock.conf.{ApplicationSetup, HadoopSources, Mode, QuerySettings}
 
 /**
  * State that the rules of one session share. A streaming query plans in a session of its own, which is cloned when the
@@ -104,6 +104,8 @@ final private[routing] class SessionRouting(val session: SparkSession, leases: B
         )
       )
       run = Some(info.queryRunId -> created)
+      // Not earlier: the first use of a file system, such as the checkpoint's, loads settings with their sources.
+      if (settings.mode != Mode.Off) HadoopSources.drop(session.sparkContext.hadoopConfiguration)
       created
     }
   }

@@ -17,8 +17,10 @@ import org.apache.spark.sql.{DataFrame, Row, SparkSessionExtensions}
 import Queries._
 import io.penstock.PenstockStateStoreProvider
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 
 /** Compares complete queries with Penstock's state to plain Spark, by row and batch. */
+@Slow
 class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
   override protected def extensions: Option[SparkSessionExtensions => Unit] =
     Some { e =>
@@ -103,6 +105,15 @@ class RoutedQueriesSuite extends AnyFunSuite with LocalSpark {
   Seq("off", "observe", "on").foreach { mode =>
     test(s"mode $mode: rows match plain Spark") {
       assert(penstock(aggregation, Map("penstock.mode" -> mode)) == plain(aggregation))
+    }
+  }
+
+  test("Hadoop's settings lose their sources when Penstock runs a query, and only then") {
+    val conf = spark.sparkContext.hadoopConfiguration
+    Seq("off" -> true, "on" -> false).foreach { case (mode, keeps) =>
+      conf.set("fs.some.setting", "1")
+      penstock(aggregation, Map("penstock.mode" -> mode)): Unit
+      assert((conf.getPropertySources("fs.some.setting") != null) == keeps && conf.get("fs.some.setting") == "1")
     }
   }
 
