@@ -29,9 +29,12 @@ PYTEST = $(PYTHON) -m pytest --junitxml=$(REPORTS)
 SCALA_SOURCES := $(shell find jvm plugin -name target -prune -o -path '*/src/main/*' -type f -print -o -path '*/shims/*' -type f -print)
 
 .DEFAULT_GOAL := help
-# Only one sbt, and one Spark, may run at a time.
+# Only one sbt, and one Spark, may run at a time. Two targets run side by side only if one of them runs neither.
+ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
-.PHONY: help setup prerequisites jar demo kafka-jars chaos noise soak test test-scala test-integration test-python test-packaging test-vm test-cluster test-unit-scala test-unit-python check lint format nightly \
+endif
+side_by_side = $(MAKE) --no-print-directory -j2 --output-sync=target SIDE_BY_SIDE=1 $(1)
+.PHONY: help setup prerequisites jar demo kafka-jars chaos noise soak test test-scala test-integration test-python test-packaging test-vm test-cluster test-unit test-unit-python check check-scala check-python lint format nightly \
 	wheel docs bench clean
 
 help: ## lists the targets
@@ -66,16 +69,22 @@ kafka-jars: .work/kafka/connector ## fetches a Kafka broker and Spark's connecto
 	dev/sbt -Dspark=4.2 integration/kafkaJars
 	touch $@
 
-test: lint test-scala test-integration test-python test-packaging ## runs every test but Spark's own suites
+test: lint test-unit test-integration test-python test-packaging ## runs every test but Spark's own suites
+
+test-unit: setup ## runs the unit tests of both languages side by side
+	$(call side_by_side,test-scala test-unit-python)
 
 test-scala: setup ## runs the unit tests of the JVM side
 	$(SBT) jvm/test bridge/test plugin/test
 
+test-unit-python: setup ## runs the unit tests of the Python side
+	$(PYTEST)/unit.xml tests/python/unit
+
 test-integration: setup ## runs the operator matrix and other tests against plain Spark
 	$(SBT) integration/test
 
-test-python: setup $(if $(filter 4.2,$(SPARK)),kafka-jars) ## runs the Python unit tests and PySpark's operators
-	$(PYTEST)/python.xml tests/python tests/spark_suites
+test-python: setup $(if $(filter 4.2,$(SPARK)),kafka-jars) ## runs PySpark's operators, and other tests of Python with Spark
+	$(PYTEST)/python.xml tests/python/operators tests/spark_suites
 
 # The applications run for seconds, so full compilation would cost more than it saves.
 test-packaging: setup wheel ## tests the wheel and the jar as a user installs them
@@ -88,14 +97,14 @@ test-vm: setup ## tests RDMA verbs between sidecars, on Soft-RoCE in a virtual m
 test-cluster: setup ## tests a standalone cluster in network namespaces, kills executors and sidecars, cuts links; needs root
 	$(if $(BRIEF),PENSTOCK_TEST_BRIEF=1) $(PYTEST)/cluster.xml tests/cluster
 
-check: lint ## runs lint and the unit tests of both languages side by side: a few minutes
-	$(MAKE) --no-print-directory -j2 --output-sync=target test-unit-scala test-unit-python
+check: lint ## runs lint and the unit tests that are not slow: less than five minutes
+	$(call side_by_side,check-scala check-python)
 
-test-unit-scala: setup
-	$(SBT) jvm/test
+check-scala: setup
+	$(SBT) "jvm/testOnly * -- -l org.scalatest.tags.Slow"
 
-test-unit-python: setup
-	$(PYTEST)/unit.xml tests/python/unit
+check-python: setup
+	$(PYTEST)/check.xml -m "not slow" tests/python/unit
 
 lint: setup ## checks formatting, style and types; compiles with fatal warnings
 	$(PYTHON) -m ruff check

@@ -19,6 +19,8 @@ from penstock.reproduction.fang import PAPER as FANG
 from penstock.reproduction.fang import example, intervals, plans, table
 from penstock.reproduction.page import page
 
+pytestmark = pytest.mark.slow
+
 PUBLISHED = Path(__file__).parents[3] / "docs" / "reproduction"
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -7,6 +7,8 @@ import pytest
 from penstock.cli import bench, main
 from penstock.cli.bench import plan
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_benchmark_must_be_named(capsys):
     assert main(["bench"]) != 0

@@ -59,6 +59,7 @@ def test_messages_of_any_size_are_echoed_unchanged_and_in_order(name, listener):
         sender.join()
 
 
+@pytest.mark.slow
 def test_the_largest_message_is_received_in_place_and_a_larger_one_is_not_sent(name, listener):
     size = MAX_BYTES if name not in SLOW else MAX_BYTES >> 4
     block = os.urandom(1 << 20)

@@ -4,12 +4,14 @@ import java.util.Random
 
 import io.penstock.routing.{BindingOutcome, DeadBand, Limited, Load, StickyBinder}
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 
 /**
  * Checks what is learned and decided from batch to batch when row times are measured on a machine that others use. A
  * pure model of the chain from the sampled rows of tasks to the next binding. `-Dpenstock.test.runs=200` runs more of
  * it.
  */
+@Slow
 class BusyMachineSuite extends AnyFunSuite {
   import BusyMachineSuite._
 

@@ -1,11 +1,13 @@
 package io.penstock.state.protocol
 
 import io.penstock.state.protocol.Mutation._
+import org.scalatest.tags.Slow
 
 /**
  * Checks every history of the commit protocol (docs/PROTOCOL.md, section 7) within small bounds. Each setup covers some
  * rules, and together they cover all.
  */
+@Slow
 class CommitModelSuite extends ModelSuite {
   import CommitFaults._
   import CommitSetups._

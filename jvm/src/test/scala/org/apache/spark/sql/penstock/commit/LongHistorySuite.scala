@@ -10,6 +10,7 @@ import io.penstock.state.snapshot.SnapshotPlan
 import io.penstock.state.snapshot.SnapshotPlan.Candidate
 import io.penstock.{SameOnEverySpark, Seed}
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 
 /**
  * Checks that after many batches the number and size of files depend on the retained batches, not on the past ones.
@@ -17,6 +18,7 @@ import org.scalatest.funsuite.AnyFunSuite
  * `-Dpenstock.test.batches=1000000` makes the history longer.
  */
 @SameOnEverySpark
+@Slow
 class LongHistorySuite extends AnyFunSuite with QueryRuns {
   private val batches = java.lang.Long.getLong("penstock.test.batches", 10000L).longValue
   private val retained = 10

@@ -11,7 +11,9 @@ import org.apache.spark.sql.penstock.routing.LocalSpark
 
 import io.penstock.sharding.Layout
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 
+@Slow
 class ShardHashSuite extends AnyFunSuite with LocalSpark {
   private lazy val tasks = Executors.newFixedThreadPool(2)
 

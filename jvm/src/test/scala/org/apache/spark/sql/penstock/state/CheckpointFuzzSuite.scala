@@ -9,6 +9,7 @@ import io.penstock.errors.PenstockException
 import io.penstock.state.format.Damage.Damaged
 import io.penstock.state.format._
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 
 /**
  * Feeds damaged, missing and misplaced files to everything that reads a checkpoint.
@@ -20,6 +21,7 @@ import org.scalatest.funsuite.AnyFunSuite
  * With checksums adapted to the damage, a reader fails or returns something well-formed. The bytes of rows are not
  * checked here, because Spark's own decoders read them.
  */
+@Slow
 class CheckpointFuzzSuite extends AnyFunSuite with FuzzedCheckpoints {
   import FuzzedCheckpoints._
   import WrittenCheckpoint._

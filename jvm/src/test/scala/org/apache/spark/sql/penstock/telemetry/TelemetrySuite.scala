@@ -16,8 +16,10 @@ import io.penstock.PenstockStateStoreProvider
 import io.penstock.sharding.Layout
 import io.penstock.telemetry.TaskLoad
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 
 /** The measurements of tasks, in complete queries. */
+@Slow
 class TelemetrySuite extends AnyFunSuite with LocalSpark {
   import TelemetrySuite._
   private val shards = 12
