@@ -33,8 +33,8 @@ final case class Side(
     options: Map[String, String]
 ) {
 
-  /** Whether this is plain Spark: neither Penstock's routing nor its state store. */
-  def isPlain: Boolean = mode == "off" && providerClass != Side.PenstockProvider
+  /** Whether this is plain Spark. Penstock leaves a query with another state store provider alone. */
+  def isPlain: Boolean = providerClass != Side.PenstockProvider
 }
 
 object Side {

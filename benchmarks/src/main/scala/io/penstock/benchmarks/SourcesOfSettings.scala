@@ -18,9 +18,12 @@ object SourcesOfSettings {
     val conf = SparkContext.getOrCreate().hadoopConfiguration
     HadoopSources.drop(conf)
     if (side.isPlain)
-      for (target <- HadoopSources.of(conf); loaded <- HadoopSources.of(new Configuration()))
+      for (target <- HadoopSources.of(conf); loaded <- loadedSources)
         conf.iterator.asScala.map(_.getKey).foreach(key => target.put(key, loaded.getOrDefault(key, Programmatically)))
   }
+
+  /** Sources as Hadoop loads them with the settings. Loaded once, because that reads files. */
+  private lazy val loadedSources = HadoopSources.of(new Configuration())
 
   /** What Hadoop records for a setting that a program has set. */
   private val Programmatically = Array("programmatically")
