@@ -5,7 +5,7 @@ import os
 import subprocess
 
 NETWORK = "10.77.0"
-BRIDGE = "pst-bridge"
+BRIDGE, PROBE = "pst-bridge", "pst-probe"
 HOST = f"{NETWORK}.1"
 
 
@@ -14,8 +14,9 @@ def can_be_made() -> str:
     if os.geteuid() != 0:
         return "network namespaces need root"
     try:
-        ip("link", "add", BRIDGE, "type", "bridge")
-        ip("link", "del", BRIDGE)
+        # Another name than the bridge's, which an interrupted run may have left.
+        ip("link", "add", PROBE, "type", "bridge")
+        ip("link", "del", PROBE)
     except (OSError, subprocess.CalledProcessError) as error:
         return f"ip cannot make a bridge: {error}"
     return ""

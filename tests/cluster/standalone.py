@@ -61,6 +61,11 @@ class Standalone:
             what=lambda: f"{name} starts: {log.read_text(errors='replace')[-3000:]}",
         )
 
+    def log_lines(self, word: str) -> list[str]:
+        """Return the lines with a word from the logs of all executors, those of one executor after the other."""
+        logs = sorted(self._folder.glob("work/*/*/stderr"))
+        return [line for log in logs for line in log.read_text(errors="replace").splitlines() if word in line]
+
     def close(self) -> None:
         for process in self._processes:
             process.terminate()

@@ -216,9 +216,11 @@ final class QueryCommits(
    *
    * @param executor
    *   task location of the leaving executor
+   * @param getsTasks
+   *   whether an executor gets tasks. One that does not is offered nothing
    */
-  def handOver(executor: String): Seq[HandOver] = synchronized {
-    if (batch == null) Nil else new ShardOffers(batch, locations).handOver(executor)
+  def handOver(executor: String)(getsTasks: String => Boolean): Seq[HandOver] = synchronized {
+    if (batch == null) Nil else new ShardOffers(batch, locations).handOver(executor)(getsTasks)
   }
 
   /**

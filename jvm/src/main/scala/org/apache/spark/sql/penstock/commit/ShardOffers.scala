@@ -15,9 +15,11 @@ final private class ShardOffers(batch: OpenBatch, locations: ShardLocations) {
    *
    * @param executor
    *   task location of the leaving executor
+   * @param getsTasks
+   *   whether an executor gets tasks. One that does not is offered nothing
    */
-  def handOver(executor: String): Seq[HandOver] = {
-    val receivers = locations.reachable.filter(_ != executor)
+  def handOver(executor: String)(getsTasks: String => Boolean): Seq[HandOver] = {
+    val receivers = locations.reachable.filter(e => e != executor && getsTasks(e))
     if (receivers.isEmpty || locations.addressesOf(executor).isEmpty) Nil
     else
       for {

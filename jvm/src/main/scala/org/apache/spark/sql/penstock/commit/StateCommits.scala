@@ -9,7 +9,7 @@ import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.streaming.state.{StateStoreId, StateStoreProviderId}
-import org.apache.spark.sql.penstock.executors.ExecutorOrders
+import org.apache.spark.sql.penstock.executors.{ExecutorOrders, LiveExecutors}
 import org.apache.spark.sql.penstock.lease._
 import org.apache.spark.sql.streaming.StreamingQueryListener.QueryTerminatedEvent
 import org.apache.spark.util.ThreadUtils
@@ -149,7 +149,10 @@ final class StateCommits(orders: ExecutorOrders) extends Component {
 
   /** What an executor that ends is to hand over; nothing if the application ends. */
   private[commit] def toHandOver(executor: String): Seq[HandOver] =
-    if (SparkContext.getActive.forall(_.isStopped)) Nil else alive.flatMap(_.handOver(executor))
+    SparkContext.getActive.filterNot(_.isStopped).toSeq.flatMap { context =>
+      val getsTasks = LiveExecutors.getsTasks(context)
+      alive.flatMap(_.handOver(executor)(getsTasks))
+    }
 
   private def applicationEnded() = new IllegalStateException("the application has ended, so no batch is started")
 

@@ -5,6 +5,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
+import org.apache.spark.sql.penstock.executors.LiveExecutors
 import org.apache.spark.sql.penstock.lease.TaskLeases
 import org.apache.spark.{OneToOneDependency, Partition, TaskContext}
 
@@ -42,12 +43,13 @@ final private class LeaseRDD(parent: RDD[InternalRow], @transient private val ro
   private val shipped = new ShippedBinding(routing)
   private val routed = routing.reason.isEmpty
   @transient private lazy val owners = routing.owners
+  @transient private lazy val getsTasks = LiveExecutors.getsTasks(context)
 
   override protected def getPartitions: Array[Partition] = firstParent[InternalRow].partitions
 
-  /** The executor that has the state of the shard. If there is none, Spark uses the locations of the parent. */
+  /** The executor that has the state of the shard. If there is none, or it gets no tasks, Spark uses the locations of the parent. */
   override protected def getPreferredLocations(split: Partition): Seq[String] =
-    if (routed) Nil else owners.lift(split.index).filter(_ != null).toSeq
+    if (routed) Nil else owners.lift(split.index).filter(owner => owner != null && getsTasks(owner)).toSeq
 
   override def compute(split: Partition, context: TaskContext): Iterator[InternalRow] = {
     val shards = if (routed) shipped.forTask(split.index).shardsOf(split.index) else Array(split.index)

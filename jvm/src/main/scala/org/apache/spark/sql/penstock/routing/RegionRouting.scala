@@ -171,15 +171,22 @@ final class RegionRouting(
    *   Id of the shuffle that the tasks read; None if they do not read a shuffle
    * @param executors
    *   Number of executors
+   * @param getsTasks
+   *   Whether an executor gets tasks. One that does not is preferred by no task
    */
-  def locations(shuffleId: Option[Int], executors: Int): Array[Seq[String]] = {
+  def locations(shuffleId: Option[Int], executors: Int, getsTasks: String => Boolean): Array[Seq[String]] = {
     val decision = barrier.decide()
     val binding = decision.binding
-    if ((binding eq decision.proposed) && executorOf.nonEmpty) executorOf.map(Seq(_)).toArray
-    else byState(decision, shuffleId, executors)
+    if ((binding eq decision.proposed) && executorOf.nonEmpty) executorOf.map(Seq(_).filter(getsTasks)).toArray
+    else byState(decision, shuffleId, executors, owners.map(o => if (o != null && getsTasks(o)) o else null))
   }
 
-  private def byState(decision: Decision, shuffleId: Option[Int], executors: Int): Array[Seq[String]] = {
+  private def byState(
+      decision: Decision,
+      shuffleId: Option[Int],
+      executors: Int,
+      owners: Array[String]
+  ): Array[Seq[String]] = {
     val binding = decision.binding
     val preferred =
       PreferredExecutors.byState(binding, decision.rows, owners, (binding.tasks + executors - 1) / executors)

@@ -6,9 +6,10 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLShuffleReadMetricsReporter}
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.penstock.executors.LiveExecutors
 import org.apache.spark.sql.penstock.lease.TaskLeases
 import org.apache.spark.sql.penstock.telemetry.MeteredRows
-import org.apache.spark.{Dependency, ExecutorAllocationClient, Partition, ShuffleDependency, SparkContext, TaskContext}
+import org.apache.spark.{Dependency, Partition, ShuffleDependency, SparkContext, TaskContext}
 
 /**
  * Reads a routed exchange: each task reads the blocks of the shards that are bound to it, and gets the lease of these
@@ -32,7 +33,7 @@ final class RoutedShuffleRDD(
   private val shipped = new ShippedBinding(routing)
   private val load = routing.load
   @transient private lazy val locations: Array[Seq[String]] =
-    routing.locations(Some(dep.shuffleId), RoutedShuffleRDD.executors(context))
+    routing.locations(Some(dep.shuffleId), LiveExecutors.count(context), LiveExecutors.getsTasks(context))
 
   RoutedShuffleRDD.readInBatches(context)
 
@@ -67,12 +68,6 @@ private object RoutedShuffleRDD {
     SortShuffleManager.FETCH_SHUFFLE_BLOCKS_IN_BATCH_ENABLED_KEY,
     SQLConf.get.fetchShuffleBlocksInBatch.toString
   )
-
-  /** Current number of executors, at least 1. Makes no remote call, because the scheduler waits for the answer. */
-  def executors(context: SparkContext): Int = context.schedulerBackend match {
-    case cluster: ExecutorAllocationClient => math.max(1, cluster.getExecutorIds().size)
-    case _ => 1
-  }
 }
 
 /** A task of a routed region. */

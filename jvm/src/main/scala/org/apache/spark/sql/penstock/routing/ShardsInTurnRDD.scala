@@ -7,6 +7,7 @@ import scala.collection.mutable
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.penstock.commit.TaskCommits
+import org.apache.spark.sql.penstock.executors.LiveExecutors
 import org.apache.spark.sql.penstock.lease.TaskLeases
 import org.apache.spark.{Dependency, NarrowDependency, Partition, TaskContext}
 
@@ -25,7 +26,8 @@ final private class ShardsInTurnRDD(
     binds: Boolean
 ) extends RDD[InternalRow](parent.context, Nil) {
   private val shipped = new ShippedBinding(routing)
-  @transient private lazy val locations = routing.locations(None, RoutedShuffleRDD.executors(context))
+  @transient private lazy val locations =
+    routing.locations(None, LiveExecutors.count(context), LiveExecutors.getsTasks(context))
 
   override protected def getDependencies: Seq[Dependency[_]] = Seq(new TurnDependency(parent, routing))
 

@@ -38,11 +38,16 @@ final class LeavingExecutor(limitMs: Int, transfer: ExecutorTransfer, driver: Co
       def leftMs = limitMs - NANOSECONDS.toMillis(System.nanoTime() - start)
       try {
         val executor = ThisExecutor.location
-        val all = driver.handOver(executor, math.min(LeavingExecutor.AskMs, limitMs.toLong))
+        // The driver has half of the time, so that some is left to send shards after a late answer. When the whole
+        // application ends and the driver is gone, the question fails at once.
+        val all = driver.handOver(executor, math.max(1L, limitMs / 2L))
         val handed = all.map(h => if (leftMs > 0) offer(h, executor, leftMs.toInt) else 0).sum
         if (all.nonEmpty) {
           val ms = NANOSECONDS.toMillis(System.nanoTime() - start)
-          logInfo(s"Penstock: $executor ends and has handed $handed shards over to other executors in $ms ms")
+          val offered = all.map(h => ShardOffer.decode(h.offer).shards.size).sum
+          logInfo(
+            s"Penstock: $executor ends and has handed $handed of $offered shards over to other executors in $ms ms"
+          )
         }
       } catch {
         case NonFatal(e) => logInfo(s"Penstock: this executor could not hand its shards over: $e")
@@ -61,10 +66,4 @@ final class LeavingExecutor(limitMs: Int, transfer: ExecutorTransfer, driver: Co
         )
         0
     }
-}
-
-private object LeavingExecutor {
-
-  /** Time within which the driver must answer: if the application ends, the driver may be gone. */
-  val AskMs = 3000L
 }

@@ -10,17 +10,18 @@ import org.scalatest.funsuite.AnyFunSuite
 
 /** Shards are offered by the executors that hold them, to those that are to receive them. */
 class ShardOffersSuite extends AnyFunSuite with QueryRuns {
+  private val all: String => Boolean = _ => true
 
   test("an ending executor offers its shards to the others, at the lineage that the next batch needs") {
     val c = commits(root())
-    assert(c.handOver("executor_h_first").isEmpty)
+    assert(c.handOver("executor_h_first")(all).isEmpty)
     open(c, 0)
     val lineage = commit(c, 0, Seq(0, 1), "first")
     // There is no other executor yet that could take the shards.
-    assert(c.handOver("executor_h_first").isEmpty)
+    assert(c.handOver("executor_h_first")(all).isEmpty)
     commit(c, 0, Seq(2), "other")
     commit(c, 0, Seq(3), "third")
-    def offered(): Map[String, Seq[(Long, Int, UUID)]] = c.handOver("executor_h_first").map { h =>
+    def offered(): Map[String, Seq[(Long, Int, UUID)]] = c.handOver("executor_h_first")(all).map { h =>
       val offer = ShardOffer.decode(h.offer)
       assert(h.to.addresses == Map("tcp" -> h.to.executor.stripPrefix("executor_h_")))
       assert((offer.stateRoot, offer.baseShards) == (c.stateRoot, shardCount))
@@ -34,7 +35,11 @@ class ShardOffersSuite extends AnyFunSuite with QueryRuns {
     assert(offered() == wanted)
     val base = open(c, 1).base.stores(store)
     assert(offered() == wanted && Seq(0, 1).forall(base.lineage(_) == lineage))
-    assert(c.handOver("executor_h_unknown").isEmpty)
+    // Executors that have ended are offered nothing, although their addresses are still known.
+    val toThird = c.handOver("executor_h_first")(_ != "executor_h_other")
+    assert(toThird.map(h => h.to.executor -> ShardOffer.decode(h.offer).shards) == Seq("executor_h_third" -> Seq(0, 1)))
+    assert(c.handOver("executor_h_first")(_ => false).isEmpty)
+    assert(c.handOver("executor_h_unknown")(all).isEmpty)
     c.handedOver(ShardsHandedOver(c.runId, 0L, "executor_h_first", "executor_h_other", Array(0, 2, 9)))
     assert(c.ownersOf(0L).toSeq == Seq("other", "first", "other", "third").map("executor_h_" + _))
     // A shard keeps an owner that has committed it since.
@@ -50,7 +55,7 @@ class ShardOffersSuite extends AnyFunSuite with QueryRuns {
     c.open(BatchSpec(c.runId, c.stateRoot, 0L, n, Seq(region)))(Map(0L -> Layout(n)))
     commit(c, 0, 0 until n - 1, "first")
     commit(c, 0, Seq(n - 1), "other")
-    val offers = c.handOver("executor_h_first").map(_.offer)
+    val offers = c.handOver("executor_h_first")(all).map(_.offer)
     assert(offers.size == 2 && offers.forall(_.length <= 512 * 1024))
     assert(offers.flatMap(ShardOffer.decode(_).shards).sorted == (0 until n - 1))
     assert(c.offers(0L, (0 until n).map(_ -> "executor_h_other")).size == 2)

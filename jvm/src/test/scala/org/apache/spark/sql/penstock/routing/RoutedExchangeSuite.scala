@@ -110,10 +110,14 @@ class RoutedExchangeSuite extends RoutedExchanges {
     val shuffle = routed(input(100, 2), r, 2).collectFirst { case e: RoutedExchange =>
       e
     }.get.shuffleDependency.shuffleId
-    assert(r.locations(Some(shuffle), executors = 2).forall(_.isEmpty), "the map stage of that shuffle has not run")
+    def locations(executors: Int, getsTasks: String => Boolean = _ => true) =
+      r.locations(Some(shuffle), executors, getsTasks).toSeq
+    assert(locations(2).forall(_.isEmpty), "the map stage of that shuffle has not run")
     state.executors = Array.tabulate(shards)(s => if (s < 10) "executor_h1_1" else "executor_h2_2")
-    assert(r.locations(Some(shuffle), executors = 2).toSeq == Seq(Seq("executor_h1_1"), Seq("executor_h2_2")))
-    assert(r.locations(Some(shuffle), executors = 1).toSeq == Seq(Seq("executor_h1_1"), Seq("executor_h2_2")))
+    assert(locations(2) == Seq(Seq("executor_h1_1"), Seq("executor_h2_2")))
+    assert(locations(1) == Seq(Seq("executor_h1_1"), Seq("executor_h2_2")))
+    // A preference for an executor that has ended would delay the task, and all others that prefer one.
+    assert(locations(2, _ != "executor_h1_1") == Seq(Nil, Seq("executor_h2_2")))
   }
 
   test("partitionings are equal only if run, batch, region and numbers are equal") {
