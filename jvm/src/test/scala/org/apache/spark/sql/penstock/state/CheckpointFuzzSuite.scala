@@ -4,6 +4,7 @@ import java.nio.file.{Files, Path}
 
 import org.apache.spark.sql.penstock.storage.StateDirectory
 
+import io.penstock.SameOnEverySpark
 import io.penstock.Seed
 import io.penstock.errors.PenstockException
 import io.penstock.state.format.Damage.Damaged
@@ -22,6 +23,7 @@ import org.scalatest.tags.Slow
  * checked here, because Spark's own decoders read them.
  */
 @Slow
+@SameOnEverySpark
 class CheckpointFuzzSuite extends AnyFunSuite with FuzzedCheckpoints {
   import FuzzedCheckpoints._
   import WrittenCheckpoint._

@@ -12,6 +12,7 @@ import org.apache.spark.sql.penstock.sharding.ShardHash
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.Platform
 
+import io.penstock.SameOnEverySpark
 import io.penstock.Seed
 import io.penstock.errors.PenstockException
 import io.penstock.sharding.Layout
@@ -21,6 +22,7 @@ import io.penstock.telemetry.{StateInUse, StoreTimings}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Compares a store whose keys are pinned and unpinned between versions with a map. */
+@SameOnEverySpark
 class ShardMovesSuite extends AnyFunSuite {
   import ShardMovesSuite._
 

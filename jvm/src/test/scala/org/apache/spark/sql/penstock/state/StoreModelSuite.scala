@@ -14,12 +14,14 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 
+import io.penstock.SameOnEverySpark
 import io.penstock.Seed
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 
 /** Compares the store with a plain map per version, with lost attempts, restarts and changes during iteration. */
 @Slow
+@SameOnEverySpark
 class StoreModelSuite extends AnyFunSuite {
   private val seed = Seed.value
   private val keySchema = new StructType().add("ts", LongType).add("k", LongType)
