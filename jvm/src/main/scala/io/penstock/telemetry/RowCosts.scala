@@ -27,6 +27,9 @@ final class RowCosts(shardCount: Int) {
   private val byCost = new Spread(identity)
   private val byMagnitude = new Spread(math.log1p)
 
+  /** Result of [[relative]], which a batch needs twice; None if it must be computed. */
+  private var newest = Option.empty[Option[Array[Double]]]
+
   /** Mean and variance, between batches, of each shard's cost of a row, on the given scale. */
   private class Spread(scale: Double => Double) {
     private val sums = new Array[Double](shardCount)
@@ -96,6 +99,7 @@ final class RowCosts(shardCount: Int) {
 
   /** Learns from one batch. The weight of a shard is the number of its timed rows, not of all its rows. */
   def learn(batch: ShardSamples): Unit = if (batch.samples.exists(_ > 0)) {
+    newest = None
     val typicalNs = typicalRowNs(batch)
     var s = 0
     while (s < shardCount) {
@@ -151,6 +155,12 @@ final class RowCosts(shardCount: Int) {
    *   Relative costs, or None if the rows of all shards cost the same
    */
   def relative: Option[Array[Double]] = {
+    val costs = newest.getOrElse(computed)
+    newest = Some(costs)
+    costs.map(_.clone())
+  }
+
+  private def computed: Option[Array[Double]] = {
     val known = (0 until shardCount).filter(s => batches(s) >= RowCosts.FewestBatches)
     val (typical, typicalMagnitude) = (byCost.center, byMagnitude.center)
     Option.when(known.nonEmpty && typical > 0.0 && typicalMagnitude > 0.0)(costsOf(known, typical, typicalMagnitude))
