@@ -1,11 +1,11 @@
 """Runs suites in a JVM. If the JVM crashes or is halted, another JVM runs the remaining suites."""
 
-import asyncio
 import json
 import os
+import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,13 +67,13 @@ class Settings:
     only: str | None = None
 
 
-async def run(bed: Bed, suites: Sequence[str], settings: Settings) -> list[dict[str, Any]]:
-    """Runs suites (full class names) in turn. Ends the JVM if it is cancelled.
+def run(bed: Bed, suites: Sequence[str], settings: Settings) -> Iterator[dict[str, Any]]:
+    """Runs suites (full class names) in turn.
 
     Returns
     -------
-    list of dict
-        The events that SuiteLog.java writes.
+    Iterator of dict
+        The events that SuiteLog.java writes. They are returned after the end of each JVM.
     """
     directory = Path(tempfile.mkdtemp(prefix="run-", dir=bed.work))
     log = directory / "events.jsonl"
@@ -83,30 +83,26 @@ async def run(bed: Bed, suites: Sequence[str], settings: Settings) -> list[dict[
     command = _command(bed, directory, settings)
     environment = _environment(bed, settings)
     print(f"spark-suites: {len(suites)} suites, output in {directory}", file=sys.stderr, flush=True)
-    left, events = list(suites), list[dict[str, Any]]()
+    left, read = list(suites), 0
     while left:
         arguments = [argument for suite in left for argument in ("-s", suite)]
         if settings.only is not None:
             arguments += ["-z", settings.only]
         with (directory / "output.txt").open("ab") as output:
-            process = await asyncio.create_subprocess_exec(
-                *command, *arguments, cwd=home, env=environment, stdin=asyncio.subprocess.DEVNULL, stdout=output,
-                stderr=asyncio.subprocess.STDOUT,
+            subprocess.run(
+                [*command, *arguments], cwd=home, env=environment, stdin=subprocess.DEVNULL, stdout=output,
+                stderr=subprocess.STDOUT, check=False,
             )  # fmt: skip
-            try:
-                await process.wait()
-            finally:
-                if process.returncode is None:
-                    process.kill()
         events = _events(log)
+        yield from events[read:]
+        read = len(events)
         started = {event["suite"] for event in events if event["event"] == "suite_start"}
         remaining = [suite for suite in left if suite not in started]
         if len(remaining) == len(left):
             tail = (directory / "output.txt").read_text(errors="replace")[-2000:]
             print(f"spark-suites: the JVM ended before a suite began:\n{tail}", file=sys.stderr)
-            break
+            return
         left = remaining
-    return events
 
 
 def _command(bed: Bed, directory: Path, settings: Settings) -> list[str]:

@@ -8,12 +8,10 @@ suites could not be run.
 """
 
 import argparse
-import asyncio
 import json
 import signal
 import sys
 from pathlib import Path
-from typing import Any
 
 import bed
 import plan
@@ -43,7 +41,7 @@ AGENT = {
 def main() -> int:
     """Parses the command line, runs the suites, prints the results, and returns the exit status."""
     options = _options()
-    # The exception also ends the JVMs that run the suites.
+    # The exception also ends the JVM that runs the suites.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         return _run(options)
@@ -66,8 +64,7 @@ def _options() -> argparse.Namespace:
         "--conf", action="append", default=[], metavar="K=V", type=_setting, help="a further Spark setting (repeatable)"
     )
     parser.add_argument("--limit", type=int, default=900, metavar="S", help="seconds per suite (default: 900)")
-    parser.add_argument("--heap", default="3g", help="heap of a test JVM (default: 3g)")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="JVMs that run at once (default: 1)")
+    parser.add_argument("--heap", default="3g", help="heap of the test JVM (default: 3g)")
     parser.add_argument("--work", type=Path, default=bed.HERE / ".work", help="class paths, classes, logs")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write counts, and failures with their messages")
     parser.add_argument("--record", action="store_true", help="write tests, passed and seconds into suites.tsv")
@@ -94,8 +91,11 @@ def _run(options: argparse.Namespace) -> int:
         bed.compile_wrappers(made, options.plugin_jar)
     full = _full_names(made, suites)
 
-    modes = {mode: [full[suite.name] for suite in suites if suite.mode is mode] for mode in Mode}
-    events = asyncio.run(_events(made, {mode: names for mode, names in modes.items() if names}, options))
+    events = []
+    for mode in Mode:
+        names = [full[suite.name] for suite in suites if suite.mode is mode]
+        if names:
+            events += list(jvm.run(made, names, _settings(options, mode)))
     results = summary.judge(full.values(), events, exclusions)
 
     if options.record:
@@ -107,18 +107,6 @@ def _run(options: argparse.Namespace) -> int:
         options.json.write_text(json.dumps(counts | {"failures": failures}, indent=1))
     print(summary.table(results))
     return 0 if all(result.good for result in results.values()) else 1
-
-
-async def _events(made: bed.Bed, modes: dict[Mode, list[str]], options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Runs the suites of each mode in a JVM of their own, and returns their events in the order of the modes."""
-    slots = asyncio.Semaphore(options.jobs)
-
-    async def run(mode: Mode, names: list[str]) -> list[dict[str, Any]]:
-        async with slots:
-            return await jvm.run(made, names, _settings(options, mode))
-
-    runs = await asyncio.gather(*(run(mode, names) for mode, names in modes.items()))
-    return [event for events in runs for event in events]
 
 
 def _chosen(options: argparse.Namespace) -> list[Suite]:
