@@ -28,6 +28,8 @@ final private[routing] class KnownRegions {
         val samples = r.load.samples
         trust.score(costs.relative, d.rows, samples, d.proposed.tasks)
         costs.learn(samples)
+        // Kept for the next batch.
+        costs.relative: Unit
       }
       // A batch without rows keeps the hashes that were sampled before.
       val hashes = Some(r.load.sampledHashes).filter(_.nonEmpty).orElse(known.get(id).map(_.sampledHashes))

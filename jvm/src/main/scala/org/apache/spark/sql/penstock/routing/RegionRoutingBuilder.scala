@@ -29,6 +29,8 @@ import io.penstock.telemetry.{ShardsMeasured, StateLoad}
  *   What the run knows about the region; None in its first batch
  * @param keptTasks
  *   Why the region keeps its number of tasks although the policy wants another one; None if it does not
+ * @param whenComplete
+ *   Called on the scheduler's thread when all tasks of the region have reported. Must not wait
  * @param textOf
  *   Text of a pinned hash in reports, and whether a row or state of it was seen before this batch
  */
@@ -42,6 +44,7 @@ final private[routing] class RegionRoutingBuilder(
     lease: RegionLease,
     known: Option[KnownRegion],
     keptTasks: Option[String],
+    whenComplete: () => Unit,
     textOf: Int => (String, Boolean)
 ) {
   import planned.route
@@ -141,11 +144,13 @@ final private[routing] class RegionRoutingBuilder(
       if (settings.mode == Mode.Observe) batch.spec.shardCount else tasks,
       settings.reportKeys,
       known.exists(_.timesTellLittle),
-      load =>
+      load => {
         barrier.decision.foreach { decision =>
           post(decision, load)
           planning.foreach(_.learn(decision, load, usesCosts))
         }
+        whenComplete()
+      }
     )
     session.sparkContext.register(load)
     load

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.penstock.routing
 
 import java.util.UUID
+import java.util.concurrent.{Executor, RejectedExecutionException}
 
 import scala.collection.mutable
 
@@ -34,6 +35,8 @@ final private[routing] case class PlannedRegion(spec: RegionSpec, names: Seq[Str
  *   Whether the query's sink is foreachBatch
  * @param leases
  *   Driver side of the state layer
+ * @param learners
+ *   Runs what is learnt from a batch
  * @param openVersionLog
  *   Opens the log of the query's routing versions
  */
@@ -45,6 +48,7 @@ final private[routing] class RunRouting(
     newestAtStart: Option[Long],
     foreachBatch: Boolean,
     leases: BatchLeases,
+    learners: Executor,
     openVersionLog: => RoutingVersionLog
 ) extends Logging {
   private lazy val routingVersions = openVersionLog
@@ -53,6 +57,9 @@ final private[routing] class RunRouting(
   private var settings = settingsNow()
   private var current: Option[BatchRouting] = None
   private val known = new KnownRegions
+
+  /** Regions of the newest batch from which nothing was learnt yet. */
+  private val unlearnt = mutable.Set.empty[RegionRouting]
   private val pinRequests = new PinRequests
 
   /** Regions that were logged. */
@@ -61,7 +68,9 @@ final private[routing] class RunRouting(
   /** Returns the routing of a batch. */
   def batch(batchId: Long, shards: Int, regions: Seq[PlannedRegion]): BatchRouting = synchronized {
     current.filter(b => b.spec.batchId == batchId && b.spec.regions == regions.map(_.spec)).getOrElse {
-      remember()
+      // Learns from regions of which a task has not reported, or whose learner was not fast enough.
+      unlearnt.foreach(learn)
+      unlearnt.clear()
       settings = settingsNow()
       LatencyTargets.current.set(runId, settings.latencyTargetMs, settings.mode == Mode.On)
       pinRequests.beginBatch(regions)
@@ -80,6 +89,7 @@ final private[routing] class RunRouting(
         batch => regions.map(r => routed(batch, r, opened(r.spec.region), keptReasons.get(r.spec.region)))
       )
       current = Some(routing)
+      unlearnt ++= routing.regions
       routing.regions.foreach(announce)
       routing
     }
@@ -119,6 +129,7 @@ final private[routing] class RunRouting(
       lease,
       known.get(id),
       keptTasks,
+      () => complete(batch.spec.batchId, id),
       hash => synchronized(names.text(hash, shown) -> names.wasSeen(hash))
     ).build()
   }
@@ -136,12 +147,24 @@ final private[routing] class RunRouting(
     pinRequests.ordersOf
   )
 
-  /** Keeps the decision and the row costs of the newest batch; the rest of the batch is dropped. */
-  private def remember(): Unit =
-    for (batch <- current; r <- batch.regions if r.barrier.decision.nonEmpty) {
-      learnNames(r)
-      known.learn(r, leases.moved(runId, r.spec.region))
-    }
+  /** Learns from a region whose tasks have all reported, while Spark records the batch. */
+  private def complete(batchId: Long, region: Long): Unit =
+    try
+      learners.execute { () =>
+        synchronized {
+          unlearnt.find(r => r.batch.spec.batchId == batchId && r.spec.region == region).foreach { r =>
+            unlearnt -= r
+            learn(r)
+          }
+        }
+      }
+    catch { case _: RejectedExecutionException => } // The application has ended.
+
+  /** Keeps the decision and the row costs of a region; the rest of the batch is dropped. */
+  private def learn(r: RegionRouting): Unit = if (r.barrier.decision.nonEmpty) {
+    learnNames(r)
+    known.learn(r, leases.moved(runId, r.spec.region))
+  }
 
   /** Records the texts of heavy keys, and warns about keys that the application has pinned and that do not exist. */
   private def learnNames(r: RegionRouting): Unit = {

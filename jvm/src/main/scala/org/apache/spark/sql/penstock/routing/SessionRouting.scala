@@ -1,6 +1,7 @@
 package org.apache.spark.sql.penstock.routing
 
 import java.util.UUID
+import java.util.concurrent.Executor
 
 import scala.collection.mutable
 
@@ -23,7 +24,8 @@ import io.penstock.conf.{ApplicationSetup, HadoopSources, Mode, QuerySettings}
  * State that the rules of one session share. A streaming query plans in a session of its own, which is cloned when the
  * query starts, so this object belongs to one run.
  */
-final private[routing] class SessionRouting(val session: SparkSession, leases: BatchLeases) extends Logging {
+final private[routing] class SessionRouting(val session: SparkSession, leases: BatchLeases, learners: Executor)
+    extends Logging {
   @volatile private var resolved: Option[QuerySettings] = None
   @volatile private var foreachBatch = false
   private var run: Option[(UUID, RunRouting)] = None
@@ -98,6 +100,7 @@ final private[routing] class SessionRouting(val session: SparkSession, leases: B
         newestAtStart,
         foreachBatch,
         leases,
+        learners,
         new RoutingVersionLog(
           new StateDirectory(root, session.sessionState.newHadoopConf()),
           SQLConf.get.minBatchesToRetain

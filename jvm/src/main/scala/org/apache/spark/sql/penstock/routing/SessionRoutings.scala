@@ -7,8 +7,10 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper
 import org.apache.spark.sql.penstock.lease.BatchLeases
 import org.apache.spark.sql.streaming.StreamingQuery
+import org.apache.spark.util.ThreadUtils
 
 import io.penstock.context.{Component, ComponentKey, DriverContext}
+import io.penstock.process.DaemonPool
 
 /**
  * The routing of each session of the application.
@@ -17,6 +19,9 @@ import io.penstock.context.{Component, ComponentKey, DriverContext}
  *   Driver side of the state layer
  */
 final class SessionRoutings(leases: BatchLeases) extends Component {
+
+  /** Learns from batches, beside their ends. */
+  private val learners = new DaemonPool(ThreadUtils.newDaemonCachedThreadPool("penstock-learning", 4))
 
   /** Keys and values are weak: the rules of a session refer to its routing, and the routing refers to its session. */
   private val bySession = new WeakHashMap[SparkSession, WeakReference[SessionRouting]]()
@@ -28,15 +33,19 @@ final class SessionRoutings(leases: BatchLeases) extends Component {
   /** The routing of a session. All rules of the session get the same instance. */
   private[routing] def of(session: SparkSession): SessionRouting = bySession.synchronized {
     find(session).getOrElse {
-      val routing = new SessionRouting(session, leases)
+      val routing = new SessionRouting(session, leases, learners)
       bySession.put(session, new WeakReference(routing))
       routing
     }
   }
 
-  override def held: Map[String, Long] = Map("sessions" -> bySession.synchronized(bySession.size.toLong))
+  override def held: Map[String, Long] =
+    Map("sessions" -> bySession.synchronized(bySession.size.toLong), "threads" -> learners.size.toLong)
 
-  override def close(): Unit = bySession.synchronized(bySession.clear())
+  override def close(): Unit = {
+    learners.close()
+    bySession.synchronized(bySession.clear())
+  }
 }
 
 object SessionRoutings extends ComponentKey[SessionRoutings](DriverContext) {
