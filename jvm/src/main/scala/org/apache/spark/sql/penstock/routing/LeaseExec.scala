@@ -47,7 +47,10 @@ final private class LeaseRDD(parent: RDD[InternalRow], @transient private val ro
 
   override protected def getPartitions: Array[Partition] = firstParent[InternalRow].partitions
 
-  /** The executor that has the state of the shard. If there is none, or it gets no tasks, Spark uses the locations of the parent. */
+  /**
+   * The executor that has the state of the shard. If there is none, or it gets no tasks, Spark uses the locations of the
+   * parent.
+   */
   override protected def getPreferredLocations(split: Partition): Seq[String] =
     if (routed) Nil else owners.lift(split.index).filter(owner => owner != null && getsTasks(owner)).toSeq
 

@@ -178,7 +178,11 @@ final class RegionRouting(
     val decision = barrier.decide()
     val binding = decision.binding
     if ((binding eq decision.proposed) && executorOf.nonEmpty) executorOf.map(Seq(_).filter(getsTasks)).toArray
-    else byState(decision, shuffleId, executors, owners.map(o => if (o != null && getsTasks(o)) o else null))
+    else {
+      val owners = this.owners
+      val live = owners.distinct.filter(o => o != null && getsTasks(o)).toSet
+      byState(decision, shuffleId, executors, owners.map(o => if (live(o)) o else null))
+    }
   }
 
   private def byState(

@@ -153,8 +153,9 @@ final private[routing] class RunRouting(
       learners.execute { () =>
         synchronized {
           unlearnt.find(r => r.batch.spec.batchId == batchId && r.spec.region == region).foreach { r =>
-            unlearnt -= r
             learn(r)
+            // Not earlier: what fails here fails again, and visibly, in the next batch.
+            unlearnt -= r
           }
         }
       }
