@@ -19,12 +19,14 @@ PATIENCE_S = 120
 REST_PORT = 6066
 
 
-def sidecars(_):
-    """Count the transfer sidecars on the machine of a task."""
+def sidecars(application):
+    """Count the transfer sidecars of an application's executors on the machine of a task."""
     found = 0
-    for line in Path("/proc").glob("[0-9]*/cmdline"):
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            found += b"penstock.sidecars.transfer" in line.read_bytes()
+            if b"penstock.sidecars.transfer" in (process / "cmdline").read_bytes():
+                parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
+                found += application.encode() in Path(f"/proc/{parent}/cmdline").read_bytes()
         except OSError:
             continue
     return [found]
@@ -75,7 +77,8 @@ def travelled():
 
 
 def running():
-    return max(context.parallelize(range(8), 8).mapPartitions(sidecars).collect())
+    application = context.applicationId
+    return max(context.parallelize(range(8), 8).mapPartitions(lambda _: sidecars(application)).collect())
 
 
 found = eventually(

@@ -11,12 +11,13 @@ import scala.util.{Try, Using}
 
 import org.apache.spark.sql.penstock.integration.harness.CommandLine
 
-import io.penstock.Patience
 import io.penstock.process.SidecarCommand
 import io.penstock.sidecars.transfer._
+import io.penstock.{Patience, SameOnEverySpark}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The executor's side of real sidecars, which carry questions between executors. */
+@SameOnEverySpark
 class TransferSuite extends AnyFunSuite with Patience {
   private val command = Seq(CommandLine.python.toString, "-m", "penstock.sidecars.transfer")
   private val limitMs = 20000
