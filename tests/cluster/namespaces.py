@@ -3,6 +3,7 @@
 import contextlib
 import os
 import subprocess
+from pathlib import Path
 
 NETWORK = "10.77.0"
 BRIDGE, PROBE = "pst-bridge", "pst-probe"
@@ -33,6 +34,7 @@ class Namespace:
         self.name = f"pst-{number}"
         self.link = f"pst-v{number}"
         self.address = f"{NETWORK}.{10 + number}"
+        self.file = Path("/run/netns") / self.name
         ip("netns", "add", self.name)
         ip("link", "add", self.link, "type", "veth", "peer", "name", "eth0", "netns", self.name)
         ip("link", "set", self.link, "master", BRIDGE, "up")

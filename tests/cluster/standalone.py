@@ -66,6 +66,21 @@ class Standalone:
         logs = sorted(self._folder.glob("work/*/*/stderr"))
         return [line for log in logs for line in log.read_text(errors="replace").splitlines() if word in line]
 
+    def processes(self, word: str) -> list[int]:
+        """Return the IDs of the processes in the namespaces whose command line contains a word."""
+        inside = [place.file.stat() for place in self.places]
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    network = (entry / "ns/net").stat()
+                    line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                except OSError:
+                    continue
+                if word in line and any(os.path.samestat(network, place) for place in inside):
+                    found.append(int(entry.name))
+        return found
+
     def close(self) -> None:
         for process in self._processes:
             process.terminate()
@@ -109,20 +124,6 @@ class Application:
         self._process.wait(PATIENCE_S)
         self._process.stdout.close()
         self._log.close()
-
-
-def processes(word: str) -> list[int]:
-    """Return the IDs of the processes whose command line contains a word."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            except OSError:
-                continue
-            if word in line:
-                found.append(int(entry.name))
-    return found
 
 
 def kill(pids: list[int]) -> None:
