@@ -34,7 +34,7 @@ ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
 side_by_side = $(MAKE) --no-print-directory -j2 --output-sync=target SIDE_BY_SIDE=1 $(1)
-.PHONY: help setup prerequisites jar demo kafka-jars chaos noise soak test test-scala test-integration test-python test-packaging test-vm test-cluster test-unit test-unit-python check check-scala check-python lint format nightly \
+.PHONY: help setup prerequisites jar demo kafka-jars chaos noise soak test test-with-sbt test-without-sbt test-scala test-integration test-python test-packaging test-vm test-cluster test-unit test-unit-python check check-scala check-python lint format nightly \
 	wheel docs bench clean
 
 help: ## lists the targets
@@ -69,7 +69,12 @@ kafka-jars: .work/kafka/connector ## fetches a Kafka broker and Spark's connecto
 	dev/sbt -Dspark=4.2 integration/kafkaJars
 	touch $@
 
-test: lint test-unit test-integration test-python test-packaging ## runs every test but Spark's own suites
+test: test-with-sbt test-without-sbt ## runs every test but Spark's own suites
+
+test-with-sbt: lint test-unit test-integration
+
+# Needs a jar, and the jars of Kafka, that sbt has built.
+test-without-sbt: test-python test-packaging
 
 test-unit: setup ## runs the unit tests of both languages side by side
 	$(call side_by_side,test-scala test-unit-python)
