@@ -159,7 +159,7 @@ NIGHT ?= $(shell date -u +%Y%m%d)
 
 nightly: ## runs every test on both Spark versions, 1,000 chaos runs on each, the soak, the demonstration, all of Spark's suites: a night and more
 	PENSTOCK_NIGHT=1 $(MAKE) test
-	$(MAKE) test SPARK=4.3
+	PENSTOCK_NIGHT=1 $(MAKE) test SPARK=4.3
 	$(MAKE) test-cluster
 	$(MAKE) test-vm
 	$(MAKE) chaos RUNS=1000 SEED=$(NIGHT)

@@ -11,7 +11,7 @@ import org.scalatest.funsuite.AnyFunSuite
  * kills the driver at every step of a batch. `make chaos` runs more scenarios.
  */
 class ChaosSuite extends AnyFunSuite with TestDirectory {
-  private val runsPerTest = Brief.orElse(3, 5)
+  private val runsPerTest = Brief.orElse(2, 3)
   private lazy val runs = new ChaosRuns(directory, line => note(line))
 
   override protected def afterAll(): Unit =

@@ -1,16 +1,16 @@
 package org.apache.spark.sql.penstock.integration
 
-import org.apache.spark.sql.penstock.integration.harness.Brief
+import org.apache.spark.sql.penstock.integration.harness.Night
 import org.apache.spark.sql.penstock.integration.soak._
 
 import io.penstock.conf.Settings
 import org.scalatest.funsuite.AnyFunSuite
 
-/** A short soak. `make soak` takes half an hour, and also runs with large state. */
+/** A short soak, which `make nightly` runs. `make soak` takes half an hour, and also runs with large state. */
 class SoakSuite extends AnyFunSuite {
   private val seconds = 60
 
-  if (!Brief.isOn) test("memory, threads, descriptors and files do not grow") {
+  if (Night.isOn) test("memory, threads, descriptors and files do not grow") {
     val grows = Soak.run(seconds, keys = 20000L, valueBytes = 50, line => info(line))
     assert(grows.isEmpty, grows.mkString("\n"))
   }

@@ -9,7 +9,7 @@ import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
-import org.apache.spark.sql.penstock.integration.harness.CommandLine
+import org.apache.spark.sql.penstock.integration.harness.{CommandLine, TestDirectory}
 
 import io.penstock.process.SidecarCommand
 import io.penstock.sidecars.transfer._
@@ -18,10 +18,12 @@ import org.scalatest.funsuite.AnyFunSuite
 
 /** The executor's side of real sidecars, which carry questions between executors. */
 @SameOnEverySpark
-class TransferSuite extends AnyFunSuite with Patience {
+class TransferSuite extends AnyFunSuite with Patience with TestDirectory {
   private val command = Seq(CommandLine.python.toString, "-m", "penstock.sidecars.transfer")
   private val limitMs = 20000
   private val secret = "of one application".getBytes(UTF_8)
+  private val TemporaryFolder = "java.io.tmpdir"
+  private val SharedMemory = Path.of("/dev/shm")
 
   private def settings(transport: String) =
     TransferSettings(secret, "127.0.0.1", transport, encrypted = false, authenticated = false, channels = 2)
@@ -76,11 +78,15 @@ class TransferSuite extends AnyFunSuite with Patience {
   private def channels: Set[String] = Files.readAllLines(Path.of("/proc/self/maps")).asScala
     .filter(_.contains("penstock-channel")).map(_.split(" +")(4)).toSet
 
-  private def folders: Set[String] =
-    Using.resource(
-      Files.list(Path.of(System.getProperty("java.io.tmpdir")))
-    )(_.iterator.asScala.map(_.getFileName.toString)
-      .filter(_.startsWith("penstock-")).toSet)
+  private def files(folder: Path): Set[String] =
+    Using.resource(Files.list(folder))(_.iterator.asScala.map(_.getFileName.toString).toSet)
+
+  /** Runs `body` with another folder for temporary files. */
+  private def withTemporaryFolder[A](folder: Path)(body: => A): A = {
+    val usual = System.setProperty(TemporaryFolder, folder.toString)
+    try body
+    finally System.setProperty(TemporaryFolder, usual): Unit
+  }
 
   private def answer[A](outcome: Outcome[A]): A = outcome match {
     case Outcome.Here(value) => value
@@ -213,16 +219,21 @@ class TransferSuite extends AnyFunSuite with Patience {
   }
 
   test("no files are left, whatever ends first") {
-    val (left, shared) = (folders, new java.io.File("/dev/shm").list().toSet)
-    val executor = new Executor("auto")
-    executor.introduced()
-    assert(answer(executor.sidecar.echo(question(7), limitMs)).toSeq == question(7).toSeq)
-    // While the sidecar runs, it keeps no files that could be left behind.
-    assert(folders == left && new java.io.File("/dev/shm").list().toSet == shared)
-    sidecars.foreach(_.destroyForcibly())
-    assert(executor.next().isEmpty)
-    executor.close()
-    assert(sidecars.isEmpty && folders == left && new java.io.File("/dev/shm").list().toSet == shared)
+    val temporary = newDirectory("temporary")
+    val before = files(SharedMemory)
+    // Other processes of this machine may have shared memory for a moment.
+    def nothingLeft() =
+      files(temporary).isEmpty && holdsWithin(patienceConfig.timeout)((files(SharedMemory) -- before).isEmpty)
+    withTemporaryFolder(temporary) {
+      val executor = new Executor("auto")
+      executor.introduced()
+      assert(answer(executor.sidecar.echo(question(7), limitMs)).toSeq == question(7).toSeq)
+      assert(nothingLeft(), "while the sidecar runs, it keeps no files that could be left behind")
+      sidecars.foreach(_.destroyForcibly())
+      assert(executor.next().isEmpty)
+      executor.close()
+    }
+    assert(sidecars.isEmpty && nothingLeft())
   }
 
   test("without a sidecar questions fail immediately") {
@@ -253,21 +264,20 @@ class TransferSuite extends AnyFunSuite with Patience {
   }
 
   test("a long name of the temporary folder, as in YARN containers, is supported") {
-    val usual = System.getProperty("java.io.tmpdir")
-    val long = Files.createDirectories(Files.createTempDirectory("penstock-yarn").resolve("c" * 60).resolve("t" * 90))
-    System.setProperty("java.io.tmpdir", long.toString)
-    try Using.resource(new Executor("local"))(executor => assert(executor.introduced().addresses.contains("local")))
-    finally System.setProperty("java.io.tmpdir", usual): Unit
+    val long = Files.createDirectories(newDirectory("yarn").resolve("c" * 60).resolve("t" * 90))
+    withTemporaryFolder(long) {
+      Using.resource(new Executor("local"))(executor => assert(executor.introduced().addresses.contains("local")))
+    }
   }
 
   test("a sidecar does not import modules from the working directory") {
-    val shared = Files.createTempDirectory("penstock-shared")
+    val shared = newDirectory("shared")
     Seq("hmac", "json", "penstock", "numba", "queue").foreach { name =>
       Files.writeString(shared.resolve(s"$name.py"), "import os; os._exit(3)\n")
     }
     val conf = Map("spark.penstock.python" -> CommandLine.python.toString)
     Seq(SidecarCommand.of(conf, Map.empty), SidecarCommand.ofExecutor(conf, Map.empty)).foreach { command =>
-      val folder = Files.createTempDirectory("penstock-")
+      val folder = newDirectory("sidecar")
       val builder =
         new ProcessBuilder((command :+ folder.toString): _*).directory(shared.toFile).redirectErrorStream(true)
       val process = builder.start()
