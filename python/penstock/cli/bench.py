@@ -117,8 +117,8 @@ def plan(arguments: argparse.Namespace) -> Plan:
         # A batch of the sides with 200 partitions takes seconds, so these sides run in one round of nine.
         chosen = Plan("overhead", 2, 150, 90, 600, "both")
     else:
-        # The warm-up is long because, until the JVM has compiled it, a side with more code is slower. After 150 batches,
-        # compilers still take as much processor time as tasks.
+        # The warm-up is long because, until the JVM has compiled it, a side with more code is slower. After 150
+        # batches, compilers still take as much processor time as tasks.
         chosen = Plan("overhead", 2, 600, 60, 1500, "both")
     return Plan(
         chosen.name,
