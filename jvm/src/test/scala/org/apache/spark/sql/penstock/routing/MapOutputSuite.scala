@@ -8,6 +8,7 @@ import org.apache.spark.shuffle.sort.SortShuffleManager
 import org.apache.spark.sql.penstock.shims.Shuffles
 import org.apache.spark.{MapOutputTrackerMaster, SparkEnv}
 
+import io.penstock.SameOnEverySpark
 import io.penstock.routing.StickyBinder
 
 /** The files that map tasks of a routed exchange write, for few and many rows, under given settings of Spark. */
@@ -85,9 +86,12 @@ class MapOutputSuite extends MapOutputs() {
   }
 }
 
+@SameOnEverySpark
 class MapOutputZstdSuite extends MapOutputs("spark.io.compression.codec" -> "zstd")
 
+@SameOnEverySpark
 class MapOutputUncompressedSuite
     extends MapOutputs("spark.shuffle.compress" -> "false", "spark.shuffle.checksum.enabled" -> "false")
 
+@SameOnEverySpark
 class MapOutputEncryptedSuite extends MapOutputs("spark.io.encryption.enabled" -> "true")

@@ -8,10 +8,12 @@ import org.apache.spark.sql.classic
 import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.penstock.storage.StateDirectory
 
+import io.penstock.SameOnEverySpark
 import io.penstock.state.format.{Container, FileFormat, ManifestFormat}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Checkpoints that are used with another application than the one that wrote them. */
+@SameOnEverySpark
 class BadCheckpointSuite extends AnyFunSuite with OneApplicationAtATime {
   private val shards = "spark.penstock.shards"
 

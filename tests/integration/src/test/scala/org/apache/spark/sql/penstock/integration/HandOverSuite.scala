@@ -3,14 +3,16 @@ package org.apache.spark.sql.penstock.integration
 import org.apache.spark.sql.penstock.integration.handover._
 import org.apache.spark.sql.penstock.integration.harness._
 
+import io.penstock.SameOnEverySpark
 import org.scalatest.funsuite.AnyFunSuite
 
 /**
  * Executors end in an orderly way in the middle of a batch and hand over the state of the open batch, while other
  * executors read the state that the batch started with. `-Dpenstock.test.seeds=50` runs more of them.
  */
+@SameOnEverySpark
 class HandOverSuite extends AnyFunSuite with LocalCluster {
-  private val seeds = sys.props.get("penstock.test.seeds").fold(Brief.orElse(1, 2))(_.toInt)
+  private val seeds = sys.props.get("penstock.test.seeds").fold(2)(_.toInt)
 
   override protected def master: String = LocalCluster.MasterOfTwoCores
   override protected def applicationConf: Map[String, String] =

@@ -5,9 +5,11 @@ import org.apache.spark.sql.penstock.integration.cases.AggregationCases
 import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.{DataFrame, Dataset, Row}
 
+import io.penstock.SameOnEverySpark
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Tests the harness: it accepts equal answers and detects every kind of difference. */
+@SameOnEverySpark
 class HarnessSuite extends AnyFunSuite with PenstockApplication {
   private val reference = Engine.stock(Engine.HdfsBacked, 3)
   private val control = Engine.stock(Engine.RocksDb, 2)

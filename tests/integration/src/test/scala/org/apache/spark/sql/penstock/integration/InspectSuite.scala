@@ -5,9 +5,11 @@ import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions.{count, lit}
 import org.apache.spark.sql.penstock.integration.harness._
 
+import io.penstock.SameOnEverySpark
 import org.scalatest.funsuite.AnyFunSuite
 
 /** `penstock inspect --verify` on checkpoints after much cleaning: it finds no problem, and every planted fault. */
+@SameOnEverySpark
 class InspectSuite extends AnyFunSuite with PenstockApplication {
   private val batches = 40
   private val faults = 3
@@ -23,7 +25,7 @@ class InspectSuite extends AnyFunSuite with PenstockApplication {
     deltas <- Seq(2, 6)
   } yield (inline, deltas)
 
-  for (((where, inlineBytes), deltas) <- Brief.someOf(shapes))
+  for (((where, inlineBytes), deltas) <- shapes)
     test(s"changes are $where, a snapshot every $deltas changes") {
       val session = application.newSession()
       session.conf.set("spark.penstock.state.inlineBytes", inlineBytes)

@@ -17,12 +17,13 @@ import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.{Encoders, classic}
 
 import com.fasterxml.jackson.databind.node.ObjectNode
-import io.penstock.Patience
 import io.penstock.control.Measured
 import io.penstock.sidecars.planner.{FrameKind, PlanMessages, PlannerFrame, PlannerSidecar}
+import io.penstock.{Patience, SameOnEverySpark}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** `penstock.tasks=auto` with plans of the real sidecar, and with sidecars that fail. Answers are always right. */
+@SameOnEverySpark
 class PlannerSuite extends AnyFunSuite with OneApplicationAtATime with Patience {
   private val rowsPerBatch = 100
   private val limit = 2.minutes
@@ -185,7 +186,7 @@ class PlannerSuite extends AnyFunSuite with OneApplicationAtATime with Patience 
     )
   )
 
-  Brief.someOf(failures).foreach { case (behavior, script, reason) =>
+  failures.foreach { case (behavior, script, reason) =>
     test(s"a sidecar that $behavior costs only the plan") {
       running(program(script), Map("penstock.policy" -> "refine")) { running =>
         val (tasks, _) = running.batchesUntil(reason)(_.contains(reason))

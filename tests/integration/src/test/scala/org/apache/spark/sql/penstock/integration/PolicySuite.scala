@@ -7,10 +7,12 @@ import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode
 import org.apache.spark.sql.types.LongType
 import org.apache.spark.sql.{Encoders, Row, classic}
 
+import io.penstock.SameOnEverySpark
 import io.penstock.routing.PublishedPolicy
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Runs the policies that plan between batches with the real sidecar: those of the papers, and pinned keys. */
+@SameOnEverySpark
 class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
   private val PatienceNs = 120000000000L
 
@@ -69,7 +71,7 @@ class PolicySuite extends AnyFunSuite with OneApplicationAtATime {
     finally running.query.stop()
   }
 
-  Brief.someOf(PublishedPolicy.all).foreach { policy =>
+  PublishedPolicy.all.foreach { policy =>
     test(s"$policy: shards are placed by the load of the batch before") {
       running("penstock.policy" -> policy.toString) { running =>
         val first = running.batch()

@@ -9,11 +9,12 @@ import org.apache.spark.sql.penstock.report.ReportRows
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.{Column, Encoders, Row}
 
-import io.penstock.Penstock
 import io.penstock.errors.PenstockException
+import io.penstock.{Penstock, SameOnEverySpark}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Options that are set while a query runs. */
+@SameOnEverySpark
 class RunTimeSettingsSuite extends AnyFunSuite with PenstockApplication {
 
   override protected def applicationConf: Map[String, String] =

@@ -5,10 +5,11 @@ import org.apache.spark.sql.classic
 import org.apache.spark.sql.penstock.integration.harness._
 import org.apache.spark.sql.penstock.state.ShardStores
 
-import io.penstock.Patience
+import io.penstock.{Patience, SameOnEverySpark}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** State in memory is bounded: past the bound a query fails, loses nothing, and the error says what to do. */
+@SameOnEverySpark
 class StateMemorySuite extends AnyFunSuite with OneApplicationAtATime with Patience {
   private val maxBytes = "spark.penstock.state.maxBytes"
 
