@@ -76,9 +76,17 @@ def write_events(folder: Path, number: int, rows: int) -> None:
         }
         for _ in range(rows)
     )
-    path = folder / f"{number:03d}.json"
-    path.write_text("\n".join(json.dumps(e) for e in events))
-    os.utime(path, (1.7e9 + number * 10, 1.7e9 + number * 10))
+    put(folder / f"{number:03d}.json", "\n".join(json.dumps(e) for e in events), modified_s=1.7e9 + number * 10)
+
+
+def put(path: Path, text: str, modified_s: float | None = None) -> None:
+    """Write a file that a running query reads. A query never reads a file again that it saw while it was incomplete."""
+    # Spark ignores files whose names begin with a dot.
+    hidden = path.with_name(f".{path.name}")
+    hidden.write_text(text)
+    if modified_s is not None:
+        os.utime(hidden, (modified_s, modified_s))
+    hidden.rename(path)
 
 
 def events(session: SparkSession, folder: Path) -> DataFrame:

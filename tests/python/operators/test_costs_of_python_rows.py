@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import penstock
-from harness import PENSTOCK, Engine
+from harness import PENSTOCK, Engine, put
 from pyspark.sql.streaming.state import GroupStateTimeout
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def test_an_expensive_key_shares_its_task_with_few_other_keys(application: Spark
         for number in range(BATCHES):
             # The frequencies of keys change with every batch, so that the binding changes.
             rows = [k for k in range(KEYS) for _ in range(1 + (k * 7 + number * 11) % 13)]
-            (source / f"{number:03d}.json").write_text("\n".join(f'{{"k": {k}}}' for k in rows))
+            put(source / f"{number:03d}.json", "\n".join(f'{{"k": {k}}}' for k in rows))
             query.processAllAvailable()
             status = penstock.status(query)
             assert status is not None
