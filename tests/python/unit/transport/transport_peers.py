@@ -1,11 +1,11 @@
 """The transports that the conformance tests run with, and a peer in a process that can be killed."""
 
+import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 import threading
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 
 from penstock.transport import listening
 from penstock.transport.channel import Transport
@@ -53,55 +53,61 @@ class ObservedDeadline(Deadline):
         return super().left_s(waiting_for)
 
 
+_processes = multiprocessing.get_context("forkserver")
+# NumPy is imported once, by the server that forks the peers: it takes seconds where the processor is emulated.
+_processes.set_forkserver_preload(["penstock.transport.registry"])
+
+
 class Peer:
-    """Connects to a listener from another process, and then performs one action: see `main`."""
+    """Connects to a listener from another process, and then performs one action: see `act`."""
 
     def __init__(self, name: str, address: str, action: str, *, secret: bytes = SECRET) -> None:
-        command = [sys.executable, __file__, name, address, action, secret.decode()]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._lines, of_peer = _processes.Pipe()
+        self.process = _processes.Process(target=act, args=(of_peer, name, address, action, secret), daemon=True)
+        self.process.start()
+        of_peer.close()
 
     def read_line(self) -> str:
-        return self.process.stdout.readline().strip()
+        """Return the next line of the peer, or nothing if it has ended."""
+        try:
+            return self._lines.recv()
+        except EOFError:
+            return ""
 
     def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait(20)
+        self.process.kill()
+        self.process.join(20)
 
     def stop(self) -> None:
-        self.process.send_signal(signal.SIGSTOP)
+        os.kill(self.process.pid, signal.SIGSTOP)
 
-    def end(self) -> int:
-        self.process.stdout.close()
-        return self.process.wait(20)
+    def end(self) -> int | None:
+        self._lines.close()
+        self.process.join(20)
+        return self.process.exitcode
 
     def __enter__(self) -> "Peer":
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait(20)
-        self.process.stdin.close()
-        self.process.stdout.close()
+        self.kill()
+        self.process.close()
+        self._lines.close()
 
 
-def main(name: str, address: str, action: str, secret: str) -> None:
-    channel = transport(name, secret.encode()).connect(address, soon())
-    print("connected", flush=True)
+def act(lines: Connection, name: str, address: str, action: str, secret: bytes) -> None:
+    channel = transport(name, secret).connect(address, soon())
+    lines.send("connected")
     if action == "echo":
         try:
             while True:
                 channel.send(channel.receive(soon()), soon())
         except TransportError as error:
-            print(error.error_class, flush=True)
+            lines.send(error.error_class)
     elif action == "flood":
         message = os.urandom(64 << 20)
         while True:
             channel.send(message, soon())
     elif action == "wait":
         # Until this process is killed, or the test's process has ended.
-        sys.stdin.read()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+        lines.poll(None)
