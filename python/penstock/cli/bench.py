@@ -95,7 +95,8 @@ PLANS = {
         # Shards may move in the first 20 batches.
         Plan("uniform", 16, 20, 30, 900, "local"),
         Plan("busy", 2, 150, 100, 600, "local"),
-        Plan("observe", 2, 90, 150, 600, "local"),
+        # As long a warm-up as for single operators: see below.
+        Plan("observe", 2, 600, 150, 600, "local"),
         Plan("unrouted", 2, 120, 40, 240, "both"),
     )
 }
