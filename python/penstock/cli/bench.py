@@ -40,6 +40,11 @@ OPERATORS = (
 EXECUTORS = {"join-executor": 4, "sidecar": 2}
 """Benchmarks that run on a cluster, and with how many executors of one core they start."""
 WITH_SIDECAR = ("loop", "move", "ring", "skew", "latency", "hotkey", "grow", "uniform", "busy", "observe", *EXECUTORS)
+COMPILED = 600
+"""Number of rounds of short batches after which the JVM has compiled what they run.
+
+Until then, a side with more code is slower. After 150 rounds, compilers still take as much processor time as tasks.
+"""
 
 
 @dataclass(frozen=True)
@@ -95,8 +100,7 @@ PLANS = {
         # Shards may move in the first 20 batches.
         Plan("uniform", 16, 20, 30, 900, "local"),
         Plan("busy", 2, 150, 100, 600, "local"),
-        # As long a warm-up as for single operators: see below.
-        Plan("observe", 2, 600, 150, 600, "local"),
+        Plan("observe", 2, COMPILED, 150, 600, "local"),
         Plan("unrouted", 2, 120, 40, 240, "both"),
     )
 }
@@ -118,9 +122,7 @@ def plan(arguments: argparse.Namespace) -> Plan:
         # A batch of the sides with 200 partitions takes seconds, so these sides run in one round of nine.
         chosen = Plan("overhead", 2, 150, 90, 600, "both")
     else:
-        # The warm-up is long because, until the JVM has compiled it, a side with more code is slower. After 150
-        # batches, compilers still take as much processor time as tasks.
-        chosen = Plan("overhead", 2, 600, 60, 1500, "both")
+        chosen = Plan("overhead", 2, COMPILED, 60, 1500, "both")
     return Plan(
         chosen.name,
         arguments.cores or chosen.cores,
