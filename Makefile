@@ -26,6 +26,9 @@ SBT = dev/sbt -Dspark=$(SPARK) -Dpenstock.test.cli=$(CURDIR)/$(VENV)/bin/penstoc
 SPARK_JARS = $$(echo $(CURDIR)/$(VENV)/lib/python3*/site-packages/pyspark/jars)
 PYTEST = $(PYTHON) -m pytest --junitxml=$(REPORTS)
 
+# For applications that run for seconds: full compilation would cost more than it saves.
+SHORT_LIVED = JDK_JAVA_OPTIONS=-XX:TieredStopAtLevel=1
+
 SCALA_SOURCES := $(shell find jvm plugin -name target -prune -o -path '*/src/main/*' -type f -print -o -path '*/shims/*' -type f -print)
 
 .DEFAULT_GOAL := help
@@ -89,18 +92,17 @@ test-integration: setup ## runs the operator matrix and other tests against plai
 	$(SBT) integration/test
 
 test-python: setup $(if $(filter 4.2,$(SPARK)),kafka-jars) ## runs PySpark's operators, and other tests of Python with Spark
-	$(PYTEST)/python.xml tests/python/operators tests/spark_suites
+	$(SHORT_LIVED) $(PYTEST)/python.xml tests/python/operators tests/spark_suites
 
-# The applications run for seconds, so full compilation would cost more than it saves.
 test-packaging: setup wheel ## tests the wheel and the jar as a user installs them
-	JDK_JAVA_OPTIONS=-XX:TieredStopAtLevel=1 PENSTOCK_WHEEL=$$(echo $(CURDIR)/dist/penstock-$(VERSION)-*.whl) \
+	$(SHORT_LIVED) PENSTOCK_WHEEL=$$(echo $(CURDIR)/dist/penstock-$(VERSION)-*.whl) \
 	PENSTOCK_SPARK=$(SPARK_VERSION) $(PYTEST)/packaging.xml tests/packaging
 
 test-vm: setup ## tests RDMA verbs between sidecars, on Soft-RoCE in a virtual machine: a few minutes
 	tests/vm/run.sh $(PYTHON) $(ARGS)
 
 test-cluster: setup ## tests a standalone cluster in network namespaces, kills executors and sidecars, cuts links; needs root
-	$(if $(BRIEF),PENSTOCK_TEST_BRIEF=1) $(PYTEST)/cluster.xml tests/cluster
+	$(if $(BRIEF),PENSTOCK_TEST_BRIEF=1 $(SHORT_LIVED)) $(PYTEST)/cluster.xml tests/cluster
 
 check: lint ## runs lint and the unit tests that are not slow: less than five minutes
 	$(call side_by_side,check-scala check-python)
