@@ -26,7 +26,7 @@ SBT = dev/sbt -Dspark=$(SPARK) -Dpenstock.test.cli=$(CURDIR)/$(VENV)/bin/penstoc
 SPARK_JARS = $$(echo $(CURDIR)/$(VENV)/lib/python3*/site-packages/pyspark/jars)
 PYTEST = $(PYTHON) -m pytest --junitxml=$(REPORTS)
 
-# For applications that run for seconds: full compilation would cost more than it saves.
+# For applications that run for seconds, or on little data: full compilation would cost more than it saves.
 SHORT_LIVED = JDK_JAVA_OPTIONS=-XX:TieredStopAtLevel=1
 
 SCALA_SOURCES := $(shell find jvm plugin -name target -prune -o -path '*/src/main/*' -type f -print -o -path '*/shims/*' -type f -print)

@@ -28,8 +28,6 @@ ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))},
     "SPARK_LOCAL_IP": "127.0.0.1",
     "PYSPARK_PYTHON": sys.executable,
-    # The JVM lives for seconds only, so full compilation does not pay off.
-    "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1",
 }
 
 
