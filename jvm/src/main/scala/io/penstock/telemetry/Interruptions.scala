@@ -13,40 +13,65 @@ import scala.util.Try
  * `schedstat`, on Linux only), and while the garbage collector had stopped the JVM. Time in which the thread waits on
  * its own account, for example for a service, is not included. Only for use by the thread that created the instance.
  */
-final class Interruptions private (schedstat: Option[FileChannel]) extends AutoCloseable {
-  private val bytes = ByteBuffer.allocateDirect(Interruptions.MaxBytes)
-  private var atNs = System.nanoTime()
-  private var ranNs = Interruptions.processorNs()
-  private var keptNs = queuedAndCollectedNs()
+final class Interruptions private[telemetry] (source: Interruptions.Source) extends AutoCloseable {
+  private var ranNs = source.ranNs()
+  private var keptNs = source.keptNs()
+  private var readNs = source.nowNs()
 
   /**
    * Interruptions since the previous call, in ns. A call takes about 2 microseconds.
    *
    * @param nowNs
-   *   Current time from `System.nanoTime`
+   *   End of the period; it begins at [[atNs]]
    */
   def sinceLast(nowNs: Long): Long = {
-    val (elapsed, ran, kept) = (nowNs - atNs, Interruptions.processorNs() - ranNs, queuedAndCollectedNs() - keptNs)
-    atNs = nowNs
+    val (elapsed, ran, kept) = (nowNs - readNs, source.ranNs() - ranNs, source.keptNs() - keptNs)
     ranNs += ran
     keptNs += kept
+    readNs = source.nowNs()
     Interruptions.of(elapsed, ran, kept)
   }
 
-  private def queuedAndCollectedNs(): Long = schedstat.fold(0L)(queuedNs) + Interruptions.collectionNs()
+  /**
+   * Time of the newest reading. It comes after the reading: kernels prefer to interrupt threads in system calls, and what
+   * happens while interruptions are read is then part of no period.
+   */
+  def atNs: Long = readNs
 
-  private def queuedNs(file: FileChannel): Long = {
-    bytes.clear()
-    try file.read(bytes, 0L)
-    catch { case _: IOException => () }
-    bytes.flip()
-    Interruptions.secondNumber(bytes)
-  }
-
-  override def close(): Unit = schedstat.foreach(_.close())
+  override def close(): Unit = source.close()
 }
 
 object Interruptions {
+
+  /** Clocks of a thread, in ns. */
+  private[telemetry] trait Source extends AutoCloseable {
+    def nowNs(): Long
+
+    /** Processor time of the thread. */
+    def ranNs(): Long
+
+    /** Time in the run queue plus time for which the JVM was stopped. */
+    def keptNs(): Long
+  }
+
+  /** The clocks of the thread that reads them. */
+  final private class OfThread(schedstat: Option[FileChannel]) extends Source {
+    private val bytes = ByteBuffer.allocateDirect(MaxBytes)
+
+    override def nowNs(): Long = System.nanoTime()
+    override def ranNs(): Long = processorNs()
+    override def keptNs(): Long = schedstat.fold(0L)(queuedNs) + collectionNs()
+
+    private def queuedNs(file: FileChannel): Long = {
+      bytes.clear()
+      try file.read(bytes, 0L)
+      catch { case _: IOException => () }
+      bytes.flip()
+      secondNumber(bytes)
+    }
+
+    override def close(): Unit = schedstat.foreach(_.close())
+  }
 
   /** Enough for three 64-bit numbers and the spaces between them. */
   private val MaxBytes = 64
@@ -78,7 +103,7 @@ object Interruptions {
 
   /** Interruptions of the calling thread. */
   def ofThisThread(): Interruptions =
-    new Interruptions(Try(new RandomAccessFile("/proc/thread-self/schedstat", "r").getChannel).toOption)
+    new Interruptions(new OfThread(Try(new RandomAccessFile("/proc/thread-self/schedstat", "r").getChannel).toOption))
 
   /** Total time of all collectors. A collector that does not measure its time returns -1. */
   private def collectionNs(): Long = {

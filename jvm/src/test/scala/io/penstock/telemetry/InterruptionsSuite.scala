@@ -6,6 +6,7 @@ import java.util.concurrent.{CountDownLatch, FutureTask}
 import org.scalatest.funsuite.AnyFunSuite
 
 class InterruptionsSuite extends AnyFunSuite {
+  import InterruptionsSuite._
 
   test("the second of three numbers is read, and a missing number is zero") {
     def second(text: String) = Interruptions.secondNumber(ByteBuffer.wrap(text.getBytes))
@@ -53,6 +54,22 @@ class InterruptionsSuite extends AnyFunSuite {
     assert(Interruptions.of(elapsedNs = 10L, ranNs = 20L, keptNs = 5L) == 0L)
   }
 
+  test("what happens while interruptions are read belongs to no period") {
+    for (isBefore <- Seq(true, false)) {
+      val thread = new InterruptedThread(isBefore)
+      val interruptions = new Interruptions(thread)
+      thread.runs(500L)
+      thread.isInterrupted = true
+      // The period ends before interruptions are read.
+      assert(interruptions.sinceLast(thread.nowNs()) == 0L)
+      val beganNs = interruptions.atNs
+      thread.runs(700L)
+      assert(thread.nowNs() - beganNs == 700L)
+      // The interruption may be known only now, but this period had none.
+      assert(interruptions.sinceLast(thread.nowNs()) == 0L)
+    }
+  }
+
   private def interruptedWhile(body: => Unit): Long = {
     val interruptions = Interruptions.ofThisThread()
     try {
@@ -60,5 +77,37 @@ class InterruptionsSuite extends AnyFunSuite {
       body
       interruptions.sinceLast(System.nanoTime())
     } finally interruptions.close()
+  }
+}
+
+private object InterruptionsSuite {
+
+  /** A thread that always runs, except that it is interrupted once while its time in the run queue is read. */
+  final class InterruptedThread(isBefore: Boolean) extends Interruptions.Source {
+    private var (now, ran, kept) = (0L, 0L, 0L)
+    var isInterrupted = false
+
+    def runs(ns: Long): Unit = {
+      now += ns
+      ran += ns
+    }
+
+    override def nowNs(): Long = now
+    override def ranNs(): Long = ran
+
+    override def keptNs(): Long = {
+      if (isBefore) interrupt()
+      val read = kept
+      if (!isBefore) interrupt()
+      read
+    }
+
+    private def interrupt(): Unit = if (isInterrupted) {
+      now += 1000000L
+      kept += 1000000L
+      isInterrupted = false
+    }
+
+    override def close(): Unit = ()
   }
 }

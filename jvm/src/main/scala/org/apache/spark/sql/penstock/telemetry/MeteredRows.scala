@@ -97,8 +97,7 @@ final private class MeteredRows(
   }
 
   private def begin(): Unit = {
-    sinceNs = System.nanoTime()
-    meter.watch(sinceNs)
+    sinceNs = meter.begin(System.nanoTime())
     part.begins(sinceNs)
   }
 

@@ -28,7 +28,6 @@ final class TaskMeter private (region: RegionLoad, attempt: Long, val stateInUse
   private val steps = mutable.ArrayBuffer.empty[SampledTimes]
   private val interruptions = Interruptions.ofThisThread()
   private var interruptedNs = 0L
-  private var readNs = startedNs
   private var inRow = false
   private var waitedNs = 0L
 
@@ -82,15 +81,25 @@ final class TaskMeter private (region: RegionLoad, attempt: Long, val stateInUse
   /** Counts an input row. Used if every input row is counted. */
   def count(hash: Int)(text: => String): Unit = keys.add(hash, 0L, 1L, 1L)(text)
 
-  /** Called when the timing of a row begins. [[undisturbed]] excludes interruptions of the thread from here on. */
-  def watch(nowNs: Long): Unit = if (nowNs - readNs > TaskMeter.FreshNs) readInterruptions(nowNs): Unit
+  /**
+   * Called when the timing of a row begins. [[undisturbed]] excludes interruptions of the thread from here on.
+   *
+   * @return
+   *   Time from which the row is timed
+   */
+  def begin(nowNs: Long): Long =
+    if (nowNs - interruptions.atNs <= TaskMeter.FreshNs) nowNs
+    else {
+      readInterruptions(nowNs): Unit
+      interruptions.atNs
+    }
 
   /** A time that ends now, without the interruptions of the thread. Called for times that are unusually long. */
   def undisturbed(ns: Long, nowNs: Long): Long = math.max(1L, ns - readInterruptions(nowNs))
 
   private def waiting[T](body: => T): T = {
-    val startNs = System.nanoTime()
-    readInterruptions(startNs)
+    readInterruptions(System.nanoTime()): Unit
+    val startNs = interruptions.atNs
     val interruptedBeforeNs = interruptedNs
     try body
     finally {
@@ -106,7 +115,6 @@ final class TaskMeter private (region: RegionLoad, attempt: Long, val stateInUse
   private def readInterruptions(nowNs: Long): Long = {
     val since = interruptions.sinceLast(nowNs)
     interruptedNs += since
-    readNs = nowNs
     since
   }
 
