@@ -17,6 +17,7 @@ final class Interruptions private[telemetry] (source: Interruptions.Source) exte
   private var ranNs = source.ranNs()
   private var keptNs = source.keptNs()
   private var readNs = source.nowNs()
+  private val (startNs, startRanNs, startKeptNs) = (readNs, ranNs, keptNs)
 
   /**
    * Interruptions since the previous call, in ns. A call takes about 2 microseconds.
@@ -37,6 +38,9 @@ final class Interruptions private[telemetry] (source: Interruptions.Source) exte
    * happens while interruptions are read is then part of no period.
    */
   def atNs: Long = readNs
+
+  /** Interruptions from the beginning to the newest reading, in ns, with those while interruptions were read. */
+  def totalNs: Long = Interruptions.of(readNs - startNs, ranNs - startRanNs, keptNs - startKeptNs)
 
   override def close(): Unit = source.close()
 }

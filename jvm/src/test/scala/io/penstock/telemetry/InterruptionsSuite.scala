@@ -54,7 +54,7 @@ class InterruptionsSuite extends AnyFunSuite {
     assert(Interruptions.of(elapsedNs = 10L, ranNs = 20L, keptNs = 5L) == 0L)
   }
 
-  test("what happens while interruptions are read belongs to no period") {
+  test("what happens while interruptions are read belongs to no period, and to the total") {
     for (isBefore <- Seq(true, false)) {
       val thread = new InterruptedThread(isBefore)
       val interruptions = new Interruptions(thread)
@@ -67,6 +67,7 @@ class InterruptionsSuite extends AnyFunSuite {
       assert(thread.nowNs() - beganNs == 700L)
       // The interruption may be known only now, but this period had none.
       assert(interruptions.sinceLast(thread.nowNs()) == 0L)
+      assert(interruptions.totalNs == InterruptedThread.InterruptionNs)
     }
   }
 
@@ -103,11 +104,15 @@ private object InterruptionsSuite {
     }
 
     private def interrupt(): Unit = if (isInterrupted) {
-      now += 1000000L
-      kept += 1000000L
+      now += InterruptedThread.InterruptionNs
+      kept += InterruptedThread.InterruptionNs
       isInterrupted = false
     }
 
     override def close(): Unit = ()
+  }
+
+  object InterruptedThread {
+    val InterruptionNs = 1000000L
   }
 }

@@ -27,7 +27,6 @@ final class TaskMeter private (region: RegionLoad, attempt: Long, val stateInUse
   private val atEnd = mutable.ArrayBuffer.empty[() => Unit]
   private val steps = mutable.ArrayBuffer.empty[SampledTimes]
   private val interruptions = Interruptions.ofThisThread()
-  private var interruptedNs = 0L
   private var inRow = false
   private var waitedNs = 0L
 
@@ -90,32 +89,24 @@ final class TaskMeter private (region: RegionLoad, attempt: Long, val stateInUse
   def begin(nowNs: Long): Long =
     if (nowNs - interruptions.atNs <= TaskMeter.FreshNs) nowNs
     else {
-      readInterruptions(nowNs): Unit
+      interruptions.sinceLast(nowNs): Unit
       interruptions.atNs
     }
 
   /** A time that ends now, without the interruptions of the thread. Called for times that are unusually long. */
-  def undisturbed(ns: Long, nowNs: Long): Long = math.max(1L, ns - readInterruptions(nowNs))
+  def undisturbed(ns: Long, nowNs: Long): Long = math.max(1L, ns - interruptions.sinceLast(nowNs))
 
   private def waiting[T](body: => T): T = {
-    readInterruptions(System.nanoTime()): Unit
-    val startNs = interruptions.atNs
-    val interruptedBeforeNs = interruptedNs
+    interruptions.sinceLast(System.nanoTime()): Unit
+    val (startNs, interruptedBeforeNs) = (interruptions.atNs, interruptions.totalNs)
     try body
     finally {
       val nowNs = System.nanoTime()
-      readInterruptions(nowNs)
+      interruptions.sinceLast(nowNs): Unit
       // After the wait the thread may also have waited for a core. That is counted as an interruption, so do not count
       // it twice.
-      waitedNs += math.max(0L, nowNs - startNs - (interruptedNs - interruptedBeforeNs))
+      waitedNs += math.max(0L, nowNs - startNs - (interruptions.totalNs - interruptedBeforeNs))
     }
-  }
-
-  /** Time of interruptions since the last reading. */
-  private def readInterruptions(nowNs: Long): Long = {
-    val since = interruptions.sinceLast(nowNs)
-    interruptedNs += since
-    since
   }
 
   /**
@@ -137,7 +128,7 @@ final class TaskMeter private (region: RegionLoad, attempt: Long, val stateInUse
     val shards = busyNs.indices.filter(busyNs(_) > 0L).toArray
     val nowNs = System.nanoTime()
     // The task may end on another thread, where interruptions cannot be read.
-    if (isOfThisThread) readInterruptions(nowNs)
+    if (isOfThisThread) interruptions.sinceLast(nowNs): Unit
     interruptions.close()
     TaskLoad(
       shards,
@@ -149,7 +140,7 @@ final class TaskMeter private (region: RegionLoad, attempt: Long, val stateInUse
       ),
       nowNs - startedNs,
       inputWaitNs + waitedNs,
-      interruptedNs,
+      interruptions.totalNs,
       keys.heavy(layout.shardOf),
       times.fold(Seq.empty[TaskOperatorLoad])(_.loads(busyNs))
     )
