@@ -34,8 +34,8 @@ final class Interruptions private[telemetry] (source: Interruptions.Source) exte
   }
 
   /**
-   * Time of the newest reading. It comes after the reading: kernels prefer to interrupt threads in system calls, and what
-   * happens while interruptions are read is then part of no period.
+   * Time of the newest reading. It is taken after the reading, in which a thread is often switched, so that such a wait is
+   * part of no period.
    */
   def atNs: Long = readNs
 
